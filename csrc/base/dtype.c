@@ -64,7 +64,8 @@ dt_element dt_element_from_scalar(dt_dtype dtype, dt_scalar scalar)
     switch (dtype) {
 #define DT_DTYPE_BOOL(ID, name, alias, type)                                           \
     case DT_##ID:                                                                      \
-        element.as_##name = scalar.kind == DT_KIND_FLOAT ? scalar.f != 0 : i != 0;     \
+        element.as_##name.byte =                                                       \
+            scalar.kind == DT_KIND_FLOAT ? scalar.f != 0 : i != 0;                     \
         break;
 #define DT_DTYPE_INTEGER(ID, name, alias, type)                                        \
     case DT_##ID:                                                                      \

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bool.h"
 #include "base/half.h"
 
 #ifdef __cplusplus
@@ -133,9 +134,14 @@ bool dt_scalar_fits(dt_dtype dtype, dt_scalar scalar);
 
 #ifdef __cplusplus
 }
+/* The type that elements of T are computed in. */
+template <typename T>
+using Compute =
+    std::conditional_t<is_half<T>, float,
+                       std::conditional_t<std::is_same_v<T, dt_bool>, bool, T>>;
 /* The kind of an element's C type. */
 template <typename T>
-constexpr dt_kind dt_kind_of = std::is_same_v<T, bool>          ? DT_KIND_BOOL
+constexpr dt_kind dt_kind_of = std::is_same_v<Compute<T>, bool> ? DT_KIND_BOOL
                                : std::is_integral_v<Compute<T>> ? DT_KIND_INTEGER
                                                                 : DT_KIND_FLOAT;
 #endif

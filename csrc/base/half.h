@@ -125,9 +125,6 @@ struct dt_bfloat16 {
 template <typename T>
 constexpr bool is_half =
     std::is_same_v<T, dt_float16> || std::is_same_v<T, dt_bfloat16>;
-/* The type that elements of T are computed in. */
-template <typename T>
-using Compute = std::conditional_t<is_half<T>, float, T>;
 #else
 typedef struct dt_float16 {
     uint16_t bits;

@@ -212,7 +212,7 @@ static void visit_nn(const dt_nn_call *c, const listing *to)
     const int64_t rows = c->outer * c->inner;
     const int64_t counts[] = {
         [EACH] = rows * c->n, [A_ROW] = rows, [FOR_ALL] = c->n, 1};
-    const size_t sizes[] = {dt_dtype_size(c->dtype), sizeof(int64_t), sizeof(bool)};
+    const size_t sizes[] = {dt_dtype_size(c->dtype), sizeof(int64_t), sizeof(dt_bool)};
     for (int i = 0; i < DT_NN_OPERANDS; i++) {
         const nn_operand *operand = &nn_operands[c->op][i];
         if (operand->use)
@@ -242,7 +242,7 @@ static void visit_attention(const dt_attention_call *c, const listing *to)
     matrices(to, c, &c->key, false, c->size, READ);
     matrices(to, c, &c->value, false, c->value_size, READ);
     if (c->mask) {
-        size_t item = c->mask_is_bool ? sizeof(bool) : dt_dtype_size(c->dtype);
+        size_t item = c->mask_is_bool ? sizeof(dt_bool) : dt_dtype_size(c->dtype);
         const int64_t shape[] = {c->batch, c->heads, c->length, c->key_length};
         dt_extent mask = start(c->mask, item, READ);
         for (int d = 0; d < 4; d++)

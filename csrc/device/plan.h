@@ -199,7 +199,7 @@ static inline dt_tiles dt_tiles_of(int64_t numel)
 
 /* Bools, row-major, and the positions of the true ones. */
 typedef struct dt_nonzero_call {
-    const bool *holds;
+    const dt_bool *holds;
     int64_t numel; /* at least 1 */
     int ndim;
     int64_t shape[DT_MAX_NDIM];

@@ -265,7 +265,7 @@ template <typename T>
 DT_FN T op_pow(T a, T b)
 {
     if constexpr (std::is_same_v<T, bool>)
-        return a || !b;
+        return a | !b;
     else if constexpr (is_float<T>)
         /* The square is by far the commonest power, and exact this way. */
         return b == 2 ? a * a : op_pow_raw(a, b);

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <type_traits>
 
+#include "base/bool.h"
+
 /* What x86 gives for a float outside of an integer's range, and so what PyTorch gives
  * there: the least integer, of 32 bits for types up to that size, wrapped to the
  * target's. Between float32 and 32 bits it is compared in float32, which vectors do
@@ -14,8 +16,10 @@
 template <typename T, typename From>
 DT_FN T dt_converted(From x)
 {
-    if constexpr (std::is_same_v<T, bool>)
-        return x != 0;
+    if constexpr (std::is_same_v<From, dt_bool>)
+        return (bool)x ? (T)1 : (T)0;
+    else if constexpr (std::is_same_v<T, dt_bool>)
+        return (T)(x != 0);
     else if constexpr (std::is_integral_v<From> || !std::is_integral_v<T>)
         return (T)x;
     else if constexpr (sizeof(T) == 8 ||

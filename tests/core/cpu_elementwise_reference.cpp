@@ -111,7 +111,7 @@ extern "C" bool reference(dt_dtype dtype, dt_elementwise_op op, const void *a,
     switch (dtype) {
 #define DT_DTYPE(ID, name, alias, type)                                                \
     case DT_##ID:                                                                      \
-        return of_type<type>(op, a, b, c, d, out);
+        return of_type<Compute<type>>(op, a, b, c, d, out);
 #define DT_DTYPE_HALF(...) /* the same kernels as float32's; tested from Python */
 #include "ops/dtype.def"
     default:

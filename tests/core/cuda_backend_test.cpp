@@ -347,7 +347,7 @@ static void check_elementwise(dt_dtype dtype)
 static void check_all_elementwise()
 {
 #define DT_DTYPE_BOOL(ID, name, alias, type)                                           \
-    check_elementwise<type, KIND_BOOL>(DT_##ID);
+    check_elementwise<bool, KIND_BOOL>(DT_##ID);
 #define DT_DTYPE_INTEGER(ID, name, alias, type)                                        \
     check_elementwise<type, KIND_INTEGER>(DT_##ID);
 #define DT_DTYPE_FLOAT(ID, name, alias, type)                                          \

@@ -13,7 +13,7 @@ void run(void *context, int64_t begin, int64_t end)
 {
     const dt_arange_call *p = (const dt_arange_call *)context;
     T *out = (T *)p->out;
-    if constexpr (std::is_integral_v<T>) {
+    if constexpr (std::is_integral_v<Compute<T>>) {
         uint64_t step = (uint64_t)p->step.i;
         uint64_t value = (uint64_t)p->start.i + (uint64_t)begin * step;
         for (int64_t i = begin; i < end; i++, value += step)

@@ -50,7 +50,7 @@ template <typename T>
 DT_FN void add_mask(int64_t n, int64_t count, T *scores, const dt_attention_mask *mask)
 {
     const int64_t step = mask->step;
-    const bool *counts = (const bool *)mask->data;
+    const dt_bool *counts = (const dt_bool *)mask->data;
     const T *added = (const T *)mask->data;
     for (int64_t i = count; i < n; i++)
         scores[i] = -(T)INFINITY;
@@ -58,7 +58,7 @@ DT_FN void add_mask(int64_t n, int64_t count, T *scores, const dt_attention_mask
         return;
     if (mask->is_bool) {
         for (int64_t i = 0; i < count; i++)
-            scores[i] = counts[i * step] ? scores[i] : -(T)INFINITY;
+            scores[i] = (bool)counts[i * step] ? scores[i] : -(T)INFINITY;
     } else if (step == 1) {
         for (int64_t i = 0; i < count; i++)
             scores[i] += added[i];

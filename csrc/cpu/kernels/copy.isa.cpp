@@ -105,6 +105,8 @@ constexpr dt_kernel *conversion()
     constexpr bool halves = is_half<To> || is_half<From>;
     if constexpr (halves && std::is_same_v<To, From>)
         return convert<int16_t, int16_t>;
+    else if constexpr (std::is_same_v<To, dt_bool> && std::is_same_v<From, dt_bool>)
+        return convert<uint8_t, uint8_t>;
     else if constexpr (halves && !std::is_same_v<To, float> &&
                        !std::is_same_v<From, float>)
         return convert_by_float32<To, From>;

@@ -23,32 +23,40 @@ namespace {
     };
 #include "ops/elementwise_kernels.def"
 
-/* One after the other; where `each_b` is false, b is a single element, and so for c. */
-template <class Row, bool each_b, bool each_c, typename R, typename First, typename T>
-DT_INLINE void run_dense(int64_t n, R *out, const First *a, const T *b, const T *c, T d)
+/* The element at `place`, E in memory. */
+template <typename E>
+DT_INLINE Compute<E> load(const void *place)
 {
-    const T b0 = *b, c0 = *c;
+    return (Compute<E>)((const E *)place)[0];
+}
+
+/* One after the other; where `each_b` is false, b is a single element, and so for c. */
+template <class Row, bool each_b, bool each_c, typename R, typename First, typename E,
+          typename T = Compute<E>>
+DT_INLINE void run_dense(int64_t n, R *out, const First *a, const E *b, const E *c, T d)
+{
+    const T b0 = (T)*b, c0 = (T)*c;
     DT_VECTOR_LOOP
     for (int64_t i = 0; i < n; i++)
-        out[i] = Row::template value_of<R, Quick>(a[i], each_b ? b[i] : b0,
-                                                  each_c ? c[i] : c0, d);
+        out[i] = Row::template value_of<R, Quick>(
+            (Compute<First>)a[i], each_b ? (T)b[i] : b0, each_c ? (T)c[i] : c0, d);
 }
 
 /* A function of 1 to 4 inputs, a fourth one being a number. Where elements are next to
  * each other, and inputs behind the first are that or a single element, a loop is made
  * for the case. For an input that the function lacks stands one that it has: the compiler
  * drops it, and the loops of its cases. */
-template <class Row, typename T>
+template <class Row, typename E>
 void run(int64_t n, char *const *data, const int64_t *strides)
 {
+    typedef Compute<E> T;
     typedef std::conditional_t<Row::row_class.truth, bool, T> R;
-    /* A bool is of the type that gcc makes vectors of. */
-    typedef std::conditional_t<Row::row_class.choice, uint8_t, T> First;
+    typedef std::conditional_t<Row::row_class.choice, dt_bool, E> First;
     constexpr int second = Row::arity > 1 ? 2 : 1;
     constexpr int third = Row::arity > 2 ? 3 : Row::arity;
     const int64_t as = strides[1], bs = strides[second], cs = strides[third];
-    const int64_t size = (int64_t)sizeof(T);
-    const T d = *(const T *)data[Row::arity];
+    const int64_t size = (int64_t)sizeof(E);
+    const T d = load<E>(data[Row::arity]);
     /* The square is by far the commonest power. */
     if constexpr (std::is_same_v<Row, row_pow> && is_float<T>)
         if (!bs && *(const T *)data[second] == 2)
@@ -57,7 +65,7 @@ void run(int64_t n, char *const *data, const int64_t *strides)
         (bs == size || bs == 0) && (cs == size || cs == 0)) {
         R *out = (R *)data[0];
         const First *a = (const First *)data[1];
-        const T *b = (const T *)data[second], *c = (const T *)data[third];
+        const E *b = (const E *)data[second], *c = (const E *)data[third];
         if (bs && cs)
             run_dense<Row, true, true>(n, out, a, b, c, d);
         else if (bs)
@@ -71,8 +79,8 @@ void run(int64_t n, char *const *data, const int64_t *strides)
     char *out = data[0];
     const char *a = data[1], *b = data[second], *c = data[third];
     for (int64_t i = 0; i < n; i++, out += strides[0], a += as, b += bs, c += cs)
-        *(R *)out = Row::template value_of<R, Quick>(*(const First *)a, *(const T *)b,
-                                                     *(const T *)c, d);
+        *(R *)out =
+            Row::template value_of<R, Quick>(load<First>(a), load<E>(b), load<E>(c), d);
 }
 
 template <class Row, typename T>

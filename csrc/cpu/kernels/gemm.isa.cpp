@@ -16,10 +16,11 @@ struct Product : Tile<T> {
     using Tile<T>::logical;
     static constexpr int64_t tile_columns = Tile<T>::columns;
 
+    static DT_INLINE E loaded(E x) { return logical ? (E)(x != 0) : x; }
     static DT_INLINE E scaled_sum(E c, double alpha, E x)
     {
         if constexpr (logical)
-            return c | x;
+            return loaded(c) | x;
         else if constexpr (std::is_integral_v<T>)
             return (E)(c + (E)((E)(int64_t)alpha * x));
         else
@@ -33,7 +34,7 @@ struct Product : Tile<T> {
         for (int64_t i = 0; i < m; i += TILE_ROWS)
             for (int64_t p = 0; p < k; p++)
                 for (int64_t r = 0; r < TILE_ROWS; r++)
-                    *out++ = i + r < m ? a[(i + r) * row + p * col] : (E)0;
+                    *out++ = i + r < m ? loaded(a[(i + r) * row + p * col]) : (E)0;
     }
     static void pack_b(int64_t k, int64_t n, const E *b, int64_t row, int64_t col,
                        E *out)
@@ -41,12 +42,12 @@ struct Product : Tile<T> {
         for (int64_t j = 0; j < n; j += tile_columns)
             for (int64_t p = 0; p < k; p++, out += tile_columns) {
                 const E *from = b + p * row + j * col;
-                if (col == 1 && n - j >= tile_columns) {
+                if (!logical && col == 1 && n - j >= tile_columns) {
                     memcpy(out, from, tile_columns * sizeof(E));
                     continue;
                 }
                 for (int64_t s = 0; s < tile_columns; s++)
-                    out[s] = j + s < n ? from[s * col] : (E)0;
+                    out[s] = j + s < n ? loaded(from[s * col]) : (E)0;
             }
     }
     static void run(const dt_gemm_args *g)

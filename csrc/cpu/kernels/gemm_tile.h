@@ -26,8 +26,8 @@ namespace {
 
 template <typename T>
 struct Tile {
-    /* Bools are bytes that are 0 or 1, and their product the or of ands. */
-    static constexpr bool logical = std::is_same_v<T, bool>;
+    /* Bools are packed as bytes that are 0 or 1, and their product is the or of ands. */
+    static constexpr bool logical = std::is_same_v<T, dt_bool>;
     typedef std::conditional_t<logical, uint8_t, T> E;
     typedef E V __attribute__((vector_size(VECTOR)));
     static constexpr int64_t columns = TILE_VECTORS * (VECTOR / (int)sizeof(E));

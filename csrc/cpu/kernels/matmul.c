@@ -32,8 +32,16 @@ typedef struct product {
                 *at = g->beta == 0 ? (type)0 : (type)(beta * *at);                     \
             }                                                                          \
     }
-#pragma GCC diagnostic ignored "-Wint-in-bool-context"
 #define DT_DTYPE SCALE
+#define DT_DTYPE_BOOL(ID, name, alias, type)                                           \
+    static void scale_##ID(const dt_gemm *g, type *c)                                  \
+    {                                                                                  \
+        for (int64_t i = 0; i < g->m; i++)                                             \
+            for (int64_t j = 0; j < g->n; j++) {                                       \
+                type *at = c + i * g->c_row + j;                                       \
+                at->byte = g->beta != 0 && at->byte;                                   \
+            }                                                                          \
+    }
 #define DT_DTYPE_HALF(...)
 #include "ops/dtype.def"
 

@@ -89,7 +89,7 @@ static inline int64_t offset_of(const job *j, unsigned char kind, int64_t row,
     case DT_NN_ROW:
         return (row * j->call->n + column) * j->size;
     case DT_NN_MASK:
-        return (row * j->call->n + column) * (int64_t)sizeof(bool);
+        return (row * j->call->n + column) * (int64_t)sizeof(dt_bool);
     case DT_NN_OUT_PER_ROW:
     case DT_NN_PER_ROW:
         return row * j->size;

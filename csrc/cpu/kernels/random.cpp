@@ -238,7 +238,7 @@ int run(dt_generator *g, const dt_random_call *call)
         integers<T>(g, call);
     } else if (call->distribution == DT_RANDOM_BERNOULLI) {
         bernoulli<T>(g, call);
-    } else if constexpr (std::is_integral_v<T>) {
+    } else if constexpr (std::is_integral_v<Compute<T>>) {
         return dt_fail(
             DT_ERROR_RUNTIME,
             "%s random numbers need a floating type, not %s; give dtype=float32",

@@ -19,28 +19,46 @@ namespace {
 template <typename T>
 constexpr int lanes = 128 / (int)sizeof(T);
 
+/* T: elements as they lie in memory, R: what they are reduced to. */
 template <class Row, typename T, typename R>
 struct Kernel {
+    /* A partial result. gcc makes vectors of these, but not of bool. */
+    typedef std::conditional_t<std::is_same_v<R, bool>, dt_bool, R> Partial;
+
     /* What partial results start from: an extreme is not changed by meeting itself. */
-    static DT_INLINE R first(const T *x, int64_t i, double p)
+    static DT_INLINE Partial first(const T *x, int64_t i, double p)
     {
-        return Row::row_class.starts ? Row::map(x[i], p) : Row::identity();
+        return (Partial)(Row::row_class.starts ? Row::map((Compute<T>)x[i], p)
+                                               : Row::identity());
     }
-    static DT_INLINE R step(R a, T x, double p)
+    static DT_INLINE Partial step(Partial a, T x, double p)
     {
-        return Row::combine(a, Row::map(x, p));
+        return (Partial)Row::combine((R)a, Row::map((Compute<T>)x, p));
+    }
+    static DT_INLINE Partial both(Partial a, Partial b)
+    {
+        return (Partial)Row::combine((R)a, (R)b);
     }
 
+    /* Twice `half` partial results into the first. */
+    template <int half>
+    static DT_INLINE void fold(Partial *acc)
+    {
+        for (int j = 0; j < half; j++)
+            acc[j] = both(acc[j], acc[j + half]);
+        if constexpr (half > 1)
+            fold<half / 2>(acc);
+    }
     static void run(int64_t n, const void *from, double p, void *out)
     {
         constexpr int N = lanes<T>;
         const T *x = (const T *)from;
-        R acc[N], a = first(x, 0, p);
+        Partial acc[N], a = first(x, 0, p);
         int64_t i = 0;
         if (n < N) {
             for (; i < n; i++)
                 a = step(a, x[i], p);
-            *(R *)out = a;
+            *(Partial *)out = a;
             return;
         }
         for (int j = 0; j < N; j++)
@@ -50,22 +68,20 @@ struct Kernel {
                 acc[j] = step(acc[j], x[i + j], p);
         for (int j = 0; i + j < n; j++)
             acc[j] = step(acc[j], x[i + j], p);
-        for (int half = N / 2; half; half /= 2)
-            for (int j = 0; j < half; j++)
-                acc[j] = Row::combine(acc[j], acc[j + half]);
-        *(R *)out = acc[0];
+        fold<N / 2>(acc);
+        *(Partial *)out = acc[0];
     }
     static void start(int64_t columns, const void *from, void *partial)
     {
         const T *x = (const T *)from;
         for (int64_t j = 0; j < columns; j++)
-            ((R *)partial)[j] = first(x, j, 0);
+            ((Partial *)partial)[j] = first(x, j, 0);
     }
     static void rows(int64_t rows, int64_t row_stride, int64_t columns,
                      const void *from, double p, void *partial)
     {
         const char *x = (const char *)from;
-        R *acc = (R *)partial;
+        Partial *acc = (Partial *)partial;
         for (; rows >= 4; rows -= 4, x += 4 * row_stride) {
             const T *x0 = (const T *)x, *x1 = (const T *)(x + row_stride);
             const T *x2 = (const T *)(x + 2 * row_stride);
@@ -84,26 +100,27 @@ struct Kernel {
     }
     static void join(int64_t n, void *partial, const void *other)
     {
-        R *a = (R *)partial;
+        Partial *a = (Partial *)partial;
         for (int64_t i = 0; i < n; i++)
-            a[i] = Row::combine(a[i], ((const R *)other)[i]);
+            a[i] = both(a[i], ((const Partial *)other)[i]);
     }
     static void finish(int64_t n, void *partial, int64_t count, double p)
     {
-        R *a = (R *)partial;
+        Partial *a = (Partial *)partial;
         for (int64_t i = 0; i < n; i++)
-            a[i] = Row::finish(a[i], count, p);
+            a[i] = (Partial)Row::finish((R)a[i], count, p);
     }
 };
 
 template <template <typename, typename> class Row, typename T>
 constexpr dt_reduce_kernel reduce_of()
 {
-    constexpr reduce_class c = Row<T, T>::row_class;
+    typedef Compute<T> C;
+    constexpr reduce_class c = Row<C, C>::row_class;
     constexpr bool truth = c.accumulates == AS_TRUTH;
-    if constexpr (!c.floats || is_float<T>) {
-        typedef std::conditional_t<truth, bool, T> R;
-        typedef Kernel<Row<T, R>, T, R> F;
+    if constexpr (!c.floats || is_float<C>) {
+        typedef std::conditional_t<truth, bool, C> R;
+        typedef Kernel<Row<C, R>, T, R> F;
         return {F::run,    F::start, F::rows, F::join,
                 F::finish, c.starts, truth,   sizeof(R)};
     }
@@ -209,31 +226,37 @@ struct Moments {
 
 template <typename T>
 struct Arg {
+    typedef Compute<T> C;
+
+    static DT_INLINE bool is(C a, C wanted)
+    {
+        return (a == wanted) | ((a != a) & (wanted != wanted));
+    }
     static int64_t find(int64_t n, const void *from, const void *value)
     {
-        const T *x = (const T *)from, wanted = *(const T *)value;
+        const T *x = (const T *)from;
+        const C wanted = (C)((const T *)value)[0];
         int64_t i = 0;
         /* Whole blocks first: within one the test for a hit is without branches. */
         for (; i + 64 <= n; i += 64) {
             int hits = 0;
             for (int j = 0; j < 64; j++)
-                hits |= (x[i + j] == wanted) |
-                        ((x[i + j] != x[i + j]) & (wanted != wanted));
+                hits |= is((C)x[i + j], wanted);
             if (hits)
                 break;
         }
         for (; i < n; i++)
-            if (x[i] == wanted || (x[i] != x[i] && wanted != wanted))
+            if (is((C)x[i], wanted))
                 return i;
         return -1;
     }
-    static DT_INLINE bool wins(T a, T b, bool greatest)
+    static DT_INLINE bool wins(C a, C b, bool greatest)
     {
         return ((greatest ? a > b : a < b) | (a != a)) & (b == b);
     }
     static bool beats(const void *a, const void *b, bool greatest)
     {
-        return wins(*(const T *)a, *(const T *)b, greatest);
+        return wins((C)((const T *)a)[0], (C)((const T *)b)[0], greatest);
     }
     template <bool greatest>
     static DT_INLINE void meet(int64_t columns, const T *x, int64_t index, T *top,
@@ -241,8 +264,8 @@ struct Arg {
     {
         DT_VECTOR_LOOP
         for (int64_t j = 0; j < columns; j++) {
-            bool better = wins(x[j], top[j], greatest);
-            top[j] = better ? x[j] : top[j];
+            bool better = wins((C)x[j], (C)top[j], greatest);
+            top[j] = (T)(better ? (C)x[j] : (C)top[j]);
             where[j] = better ? index : where[j];
         }
     }

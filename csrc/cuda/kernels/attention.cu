@@ -180,7 +180,7 @@ find_scores(const dt_attention_call &c, const Place &p, Shared<T> &s, Square<T> 
         int64_t at = corner + i * m[2] + k * m[3];
         if (c.mask && !c.mask_is_bool)
             v += ((const T *)c.mask)[at];
-        else if (c.mask && !((const bool *)c.mask)[at])
+        else if (c.mask && !(bool)((const dt_bool *)c.mask)[at])
             v = -(T)INFINITY;
     });
 }

@@ -50,7 +50,16 @@ static __device__ __forceinline__ Vector<T, N> elements_at(const char *at, Half 
                 vector.v[k] = widened(bits.v[k], half == BRAIN16);
             return vector;
         }
-    return *(const Vector<T, N> *)at;
+    if constexpr (std::is_same_v<T, bool>) {
+        Vector<dt_bool, N> stored = *(const Vector<dt_bool, N> *)at;
+        Vector<T, N> vector;
+        UNROLL
+        for (int k = 0; k < N; k++)
+            vector.v[k] = (bool)stored.v[k];
+        return vector;
+    } else {
+        return *(const Vector<T, N> *)at;
+    }
 }
 template <typename T>
 static __device__ __forceinline__ T element_at(const char *at, Half half)

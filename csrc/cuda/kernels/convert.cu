@@ -32,7 +32,7 @@ static __device__ __forceinline__ Number load_number(const char *from, dt_dtype 
     with_element_type(dtype, [&](auto zero) {
         typedef decltype(zero) T;
         if constexpr (dt_kind_of<T> == DT_KIND_BOOL)
-            x.i = *(const unsigned char *)from != 0;
+            x.i = (bool)*(const T *)from;
         else if constexpr (dt_kind_of<T> == DT_KIND_INTEGER)
             x.i = (int64_t)*(const T *)from;
         else

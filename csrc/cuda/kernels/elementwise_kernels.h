@@ -138,6 +138,8 @@ T value_of(const dt_operand &operand)
     if constexpr (std::is_same_v<T, float>)
         /* Of any type of floats: a number among halves may be a float32. */
         value = (float)dt_element_to_scalar(operand.dtype, operand.value.bytes).f;
+    else if constexpr (std::is_same_v<T, bool>)
+        value = (bool)operand.value.as_bool;
     else
         __builtin_memcpy(&value, operand.value.bytes, sizeof value);
     return value;

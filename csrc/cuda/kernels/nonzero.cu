@@ -8,14 +8,14 @@
 typedef dt_tiles Tiles;
 NO_POINTERS(Tiles)
 
-__global__ void count_tiles(const bool *holds, int64_t *counts, Tiles t)
+__global__ void count_tiles(const dt_bool *holds, int64_t *counts, Tiles t)
 {
     int64_t tile = thread_number(), begin = tile * TILE;
     if (tile >= t.tiles)
         return;
     int64_t end = begin + TILE < t.numel ? begin + TILE : t.numel, count = 0;
     for (int64_t i = begin; i < end; i++)
-        count += holds[i];
+        count += (bool)holds[i];
     counts[tile] = count;
 }
 
@@ -54,7 +54,7 @@ struct Shape {
 };
 NO_POINTERS(Shape)
 
-__global__ void write_places(const bool *holds, const int64_t *counts, int64_t *out,
+__global__ void write_places(const dt_bool *holds, const int64_t *counts, int64_t *out,
                              Tiles t, GRID_CONSTANT(Shape) shape)
 {
     int64_t tile = thread_number(), begin = tile * TILE;
@@ -65,7 +65,7 @@ __global__ void write_places(const bool *holds, const int64_t *counts, int64_t *
     int64_t total = counts[t.tiles + t.groups];
     /* Other work may have written `holds` since they were counted. */
     for (int64_t i = begin; i < end && to < out + total; i++) {
-        if (!holds[i])
+        if (!(bool)holds[i])
             continue;
         int64_t rest = i;
         ROLLED

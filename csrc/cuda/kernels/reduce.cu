@@ -96,9 +96,9 @@ static const struct {
 typedef int (*reduce_fn)(dt_stream stream, const Reduction *call);
 static const reduce_fn kernels[DT_NDTYPES][NACCUMULATES] = {
 #define DT_DTYPE(ID, name, alias, type)                                                \
-    {reduce_start<type, type>, reduce_start<type, Total<type>>,                        \
-     reduce_start<type, bool>},
-#define DT_DTYPE_HALF(ID, name, alias, type) DT_DTYPE(ID, name, alias, float)
+    {reduce_start<Compute<type>, Compute<type>>,                                       \
+     reduce_start<Compute<type>, Total<Compute<type>>>,                                \
+     reduce_start<Compute<type>, bool>},
 #include "ops/dtype.def"
 };
 static_assert(AS_ITSELF == 0 && AS_TOTAL == 1 && AS_TRUTH == 2, "the order of kernels");

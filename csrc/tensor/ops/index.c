@@ -599,24 +599,24 @@ static int nonzero_there(dt_tensor *out, const dt_tensor *x)
 
 #define LONG_MASK 4096
 
-static int64_t count_true(const bool *holds, int64_t numel)
+static int64_t count_true(const dt_bool *holds, int64_t numel)
 {
     DT_WITHOUT_GIL(numel > LONG_MASK);
     int64_t count = 0;
     for (int64_t i = 0; i < numel; i++)
-        count += holds[i];
+        count += holds[i].byte != 0;
     return count;
 }
 
 /* Another thread may have written `holds` since they were counted: writes `count`
  * positions, whatever it did. */
-static void write_positions(int64_t *to, int64_t count, const bool *holds,
+static void write_positions(int64_t *to, int64_t count, const dt_bool *holds,
                             const dt_tensor *x)
 {
     DT_WITHOUT_GIL(x->numel > LONG_MASK);
     int64_t found = 0, at[DT_MAX_NDIM] = {0};
     for (int64_t i = 0; i < x->numel && found < count; i++) {
-        if (__atomic_load_n(&holds[i], __ATOMIC_RELAXED)) {
+        if (__atomic_load_n(&holds[i].byte, __ATOMIC_RELAXED)) {
             for (int d = 0; d < x->ndim; d++)
                 to[d * count + found] = at[d];
             found++;
@@ -640,7 +640,7 @@ int dt_nonzero(dt_tensor *out, const dt_tensor *x)
         return nonzero_there(out, x);
     if (dt_contiguous_as(&host, x, DT_BOOL, device))
         return -1;
-    const bool *holds = x->numel ? dt_tensor_data(&host) : NULL;
+    const dt_bool *holds = x->numel ? dt_tensor_data(&host) : NULL;
     int64_t count = count_true(holds, x->numel);
     if (empty_positions(out, count, x->ndim, device))
         return -1;

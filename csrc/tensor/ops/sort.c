@@ -40,7 +40,9 @@ static int sort_rows(const char *op_name, dt_tensor *values, dt_tensor *indices,
                        "%s: k is %" PRId64 ", and dimension %d has %" PRId64
                        " elements; give k from 0 to that",
                        op_name, k, at, n);
-    if (exchange(&rows, x, at))
+    /* Bools go as numbers: of their bytes any but 0 is true. */
+    dt_dtype dtype = x->dtype == DT_BOOL ? DT_UINT8 : (dt_dtype)x->dtype;
+    if (exchange(&rows, x, at) || dt_retype(&rows, dtype))
         return -1;
     memcpy(shape, rows.shape, (size_t)rows.ndim * sizeof *shape);
     if (k >= 0 && rows.ndim)
@@ -51,7 +53,7 @@ static int sort_rows(const char *op_name, dt_tensor *values, dt_tensor *indices,
                                    shape, device)))
         return -1;
     if (places.numel && k) {
-        dt_sorting call = {.dtype = (dt_dtype)x->dtype,
+        dt_sorting call = {.dtype = dtype,
                            .descending = descending,
                            .rows = places.numel / k,
                            .n = n,
