@@ -56,7 +56,8 @@ void execute(Work &work, int device)
     if (!blocks_hold(work, device))
         return;
     for (auto &block : work.blocks)
-        open_pages(seen_from(block->base), block->bytes);
+        /* An atomic change of a small element goes by the word that holds it. */
+        open_pages(seen_from(block->base), (block->bytes + 3) / 4 * 4);
     {
         Concealed rest(work, device);
         work.run();

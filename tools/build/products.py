@@ -137,8 +137,7 @@ class Plan:
 
     def _sanitize(self) -> tuple[str, ...]:
         names = ",".join(self.settings.sanitize)
-        # Memory of another library, taken as bools, can hold other bytes than 0 and 1.
-        return (f"-fsanitize={names}", "-fno-sanitize=bool") if names else ()
+        return (f"-fsanitize={names}",) if names else ()
 
     def c(self, source: str, *extra: str, suffix: str = ".o") -> Object:
         smaller = () if self.cc.is_clang else (*SMALLER, *FILES.get(source, ()))
