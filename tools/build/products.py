@@ -57,6 +57,7 @@ SMALLER = ("--param=vect-epilogues-nomask=0",)
 FILES = {
     "csrc/cpu/kernels/convolution.isa.cpp": ("-ffp-contract=fast",),
     "csrc/cpu/kernels/elementwise.isa.cpp": ("-fno-unswitch-loops",),
+    "csrc/cpu/kernels/gemm.isa.cpp": ("-ffp-contract=fast",),
     "csrc/cpu/kernels/winograd.isa.cpp": ("-ffp-contract=fast",),
     "csrc/cpu/kernels/nn.isa.cpp": ("--param=max-completely-peel-times=15",),
 }

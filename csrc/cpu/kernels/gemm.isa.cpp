@@ -2,11 +2,11 @@
  * integers, and for floats where no BLAS is found. */
 #include "cpu/kernels/gemm_tile.h"
 
-/* A block of a (BLOCK_M x BLOCK_K) stays in the second cache, a panel of b in the
- * first. */
+/* A block of a (BLOCK_M x BLOCK_K) stays in the second cache, a panel of b in the first,
+ * a block of b (BLOCK_K x BLOCK_N) in the third. */
 #define BLOCK_K 256
 #define BLOCK_M (TILE_ROWS * 16)
-#define BLOCK_N 1024
+#define BLOCK_N 2048
 
 namespace {
 
@@ -15,6 +15,8 @@ struct Product : Tile<T> {
     typedef typename Tile<T>::E E;
     using Tile<T>::logical;
     static constexpr int64_t tile_columns = Tile<T>::columns;
+    /* Whether the last rows have a tile of their own; others are filled up with zeros. */
+    static constexpr bool fits = std::is_floating_point_v<E>;
 
     static DT_INLINE E loaded(E x) { return logical ? (E)(x != 0) : x; }
     static DT_INLINE E scaled_sum(E c, double alpha, E x)
@@ -27,62 +29,119 @@ struct Product : Tile<T> {
             return c + (E)alpha * x;
     }
 
-    /* Panels of TILE_ROWS rows, column after column, filled up with zeros. */
+    /* Panels of TILE_ROWS rows, column after column. */
     static void pack_a(int64_t m, int64_t k, const E *a, int64_t row, int64_t col,
                        E *out)
     {
-        for (int64_t i = 0; i < m; i += TILE_ROWS)
-            for (int64_t p = 0; p < k; p++)
-                for (int64_t r = 0; r < TILE_ROWS; r++)
-                    *out++ = i + r < m ? loaded(a[(i + r) * row + p * col]) : (E)0;
+        int64_t i = 0;
+        for (; i + TILE_ROWS <= m; i += TILE_ROWS, a += TILE_ROWS * row)
+            if (!logical && row == 1)
+                for (int64_t p = 0; p < k; p++, out += TILE_ROWS)
+                    memcpy(out, a + p * col, TILE_ROWS * sizeof(E));
+            else
+                for (int64_t p = 0; p < k; p++, out += TILE_ROWS)
+                    for (int64_t r = 0; r < TILE_ROWS; r++)
+                        out[r] = loaded(a[r * row + p * col]);
+        int64_t rest = m - i, rows = fits ? rest : TILE_ROWS;
+        if (rest)
+            for (int64_t p = 0; p < k; p++, out += rows)
+                for (int64_t r = 0; r < rows; r++)
+                    out[r] = r < rest ? loaded(a[r * row + p * col]) : (E)0;
     }
+    /* Panels of tile_columns columns, row after row, filled up with zeros. */
     static void pack_b(int64_t k, int64_t n, const E *b, int64_t row, int64_t col,
                        E *out)
     {
-        for (int64_t j = 0; j < n; j += tile_columns)
-            for (int64_t p = 0; p < k; p++, out += tile_columns) {
-                const E *from = b + p * row + j * col;
-                if (!logical && col == 1 && n - j >= tile_columns) {
-                    memcpy(out, from, tile_columns * sizeof(E));
-                    continue;
+        for (int64_t j = 0; j < n; j += tile_columns, b += tile_columns * col) {
+            int64_t columns = n - j > tile_columns ? tile_columns : n - j;
+            if (columns < tile_columns)
+                memset(out, 0, (size_t)(k * tile_columns) * sizeof(E));
+            if (!logical && col == 1)
+                for (int64_t p = 0; p < k; p++)
+                    copy_columns(columns, b + p * row, out + p * tile_columns);
+            else
+                /* Rows of 64 bytes, so that each line is read once. */
+                for (int64_t p0 = 0; p0 < k; p0 += LINE) {
+                    int64_t end = k - p0 > LINE ? p0 + LINE : k;
+                    for (int64_t s = 0; s < columns; s++)
+                        for (int64_t p = p0; p < end; p++)
+                            out[p * tile_columns + s] = loaded(b[p * row + s * col]);
                 }
-                for (int64_t s = 0; s < tile_columns; s++)
-                    out[s] = j + s < n ? loaded(from[s * col]) : (E)0;
-            }
+            out += k * tile_columns;
+        }
+    }
+    static constexpr int64_t LINE = 64 / (int64_t)sizeof(E);
+    static DT_INLINE void copy_columns(int64_t columns, const E *from, E *to)
+    {
+        if (columns == tile_columns)
+            memcpy(to, from, tile_columns * sizeof(E));
+        else
+            memcpy(to, from, (size_t)columns * sizeof(E));
     }
     static void run(const dt_gemm_args *g)
     {
-        E *packed_a = (E *)g->scratch, *packed_b = packed_a + BLOCK_M * BLOCK_K;
+        E *packed_a = (E *)g->scratch;
+        E *packed_b = packed_a + least(BLOCK_M, round(g->m, TILE_ROWS)) *
+                                     round(least(BLOCK_K, g->k), LINE);
         const E *a = (const E *)g->a, *b = (const E *)g->b;
         E *c = (E *)g->c;
         for (int64_t j0 = 0; j0 < g->n; j0 += BLOCK_N)
             for (int64_t p0 = 0; p0 < g->k; p0 += BLOCK_K) {
-                int64_t n = g->n - j0 > BLOCK_N ? BLOCK_N : g->n - j0;
-                int64_t k = g->k - p0 > BLOCK_K ? BLOCK_K : g->k - p0;
+                int64_t n = least(BLOCK_N, g->n - j0), k = least(BLOCK_K, g->k - p0);
+                bool fresh = g->fresh && p0 == 0;
                 pack_b(k, n, b + p0 * g->b_row + j0 * g->b_col, g->b_row, g->b_col,
                        packed_b);
                 for (int64_t i0 = 0; i0 < g->m; i0 += BLOCK_M) {
-                    int64_t m = g->m - i0 > BLOCK_M ? BLOCK_M : g->m - i0;
+                    int64_t m = least(BLOCK_M, g->m - i0);
                     pack_a(m, k, a + i0 * g->a_row + p0 * g->a_col, g->a_row, g->a_col,
                            packed_a);
                     for (int64_t j = 0; j < n; j += tile_columns)
                         for (int64_t i = 0; i < m; i += TILE_ROWS)
                             add_tile(g, k, packed_a + i * k, packed_b + j * k,
-                                     m - i > TILE_ROWS ? TILE_ROWS : m - i,
-                                     n - j > tile_columns ? tile_columns : n - j,
+                                     least(TILE_ROWS, m - i),
+                                     least(tile_columns, n - j), fresh,
                                      c + (i0 + i) * g->c_row + j0 + j);
                 }
             }
     }
+    static size_t scratch(int64_t m, int64_t n, int64_t k)
+    {
+        int64_t deep = round(least(BLOCK_K, k), LINE);
+        return (size_t)(deep * (least(BLOCK_M, round(m, TILE_ROWS)) +
+                                least(BLOCK_N, round(n, tile_columns)))) *
+               sizeof(E);
+    }
+    static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
+    static int64_t round(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
+
     static DT_INLINE void add_tile(const dt_gemm_args *g, int64_t k, const E *a,
-                                   const E *b, int64_t rows, int64_t columns, E *c)
+                                   const E *b, int64_t rows, int64_t columns,
+                                   bool fresh, E *c)
     {
         alignas(VECTOR) E sums[TILE_ROWS * tile_columns];
-        Tile<T>::template multiply<TILE_ROWS, TILE_VECTORS, 1, TILE_ROWS>(k, a, b,
-                                                                          sums);
+        if (fits && rows < TILE_ROWS) {
+            if constexpr (fits)
+                Tile<T>::template multiply_of<TILE_VECTORS, 0>(rows)(k, a, b, sums);
+        } else {
+            Tile<T>::template multiply<TILE_ROWS, TILE_VECTORS, 1, TILE_ROWS>(k, a, b,
+                                                                              sums);
+        }
         for (int64_t r = 0; r < rows; r++, c += g->c_row)
+            if (columns == tile_columns)
+                add_row(g->alpha, tile_columns, sums + r * tile_columns, fresh, c);
+            else
+                add_row(g->alpha, columns, sums + r * tile_columns, fresh, c);
+    }
+    /* A fresh c holds nothing yet. */
+    static DT_INLINE void add_row(double alpha, int64_t columns, const E *sums,
+                                  bool fresh, E *c)
+    {
+        if (fresh)
             for (int64_t s = 0; s < columns; s++)
-                c[s] = scaled_sum(c[s], g->alpha, sums[r * tile_columns + s]);
+                c[s] = scaled_sum((E)0, alpha, sums[s]);
+        else
+            for (int64_t s = 0; s < columns; s++)
+                c[s] = scaled_sum(c[s], alpha, sums[s]);
     }
 };
 
@@ -94,5 +153,9 @@ const dt_gemm_kernels DT_ISA_NAME(dt_gemm) = {
 #define DT_DTYPE_HALF(ID, name, alias, type) nullptr,
 #include "ops/dtype.def"
     },
-    (BLOCK_M * BLOCK_K + (BLOCK_N + 2 * VECTOR) * BLOCK_K) * sizeof(int64_t),
+    {
+#define DT_DTYPE(ID, name, alias, type)      Product<type>::scratch,
+#define DT_DTYPE_HALF(ID, name, alias, type) nullptr,
+#include "ops/dtype.def"
+    },
 };

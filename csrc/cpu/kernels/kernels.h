@@ -88,12 +88,13 @@ typedef struct dt_gemm_args {
     void *c;
     int64_t c_row;
     double alpha;
-    void *scratch; /* dt_gemm_kernels.scratch bytes, aligned to 64 */
+    bool fresh;    /* c holds nothing yet: it is written, not added to */
+    void *scratch; /* dt_gemm_kernels.scratch() bytes, aligned to 64 */
 } dt_gemm_args;
 
 typedef struct dt_gemm_kernels {
     void (*product[DT_NDTYPES])(const dt_gemm_args *args); /* NULL: of 16 bits */
-    size_t scratch;
+    size_t (*scratch[DT_NDTYPES])(int64_t m, int64_t n, int64_t k);
 } dt_gemm_kernels;
 
 /* How far a scan has come: what is before the part at hand, and what is in it. */

@@ -84,9 +84,10 @@ static int own(const dt_gemm *g)
 {
     const dt_gemm_kernels *kernels = dt_cpu_kernels.gemm;
     void *scratch = NULL;
-    if (posix_memalign(&scratch, 64, kernels->scratch))
+    if (posix_memalign(&scratch, 64, kernels->scratch[g->dtype](g->m, g->n, g->k)))
         return -1;
-    scale(g);
+    if (g->beta != 0)
+        scale(g);
     dt_gemm_args args = {
         .m = g->m,
         .n = g->n,
@@ -100,6 +101,7 @@ static int own(const dt_gemm *g)
         .c = g->c,
         .c_row = g->c_row,
         .alpha = g->alpha,
+        .fresh = g->beta == 0,
         .scratch = scratch,
     };
     kernels->product[g->dtype](&args);
@@ -107,14 +109,15 @@ static int own(const dt_gemm *g)
     return 0;
 }
 
-/* One slice on this thread; batch is 1. */
-static int multiply(const dt_gemm *g, bool blas)
+/* One slice on this thread; batch is 1. tiny is said of the whole product, so that a
+ * result does not depend on the number of slices, which is that of threads. */
+static int multiply(const dt_gemm *g, bool blas, bool tiny)
 {
     if (g->k == 0 || g->alpha == 0) {
         scale(g);
         return 0;
     }
-    if (g->m * g->n * g->k <= TINY) {
+    if (tiny) {
         if (g->dtype == DT_FLOAT32) {
             straight_FLOAT32(g);
             return 0;
@@ -129,6 +132,11 @@ static int multiply(const dt_gemm *g, bool blas)
         return 0;
     }
     return own(g);
+}
+
+static bool is_tiny(const dt_gemm *g)
+{
+    return g->m * g->n * g->k <= TINY;
 }
 
 /* Slice i of `parts` of n, in whole multiples of 16 but for the last. */
@@ -156,7 +164,7 @@ static void run_slices(void *context, int64_t begin, int64_t end)
         g.a = (const char *)g.a + (batch * g.a_batch + i * g.a_row) * size;
         g.b = (const char *)g.b + (batch * g.b_batch + j * g.b_col) * size;
         g.c = (char *)g.c + (batch * g.c_batch + i * g.c_row + j) * size;
-        if (multiply(&g, p->blas))
+        if (multiply(&g, p->blas, is_tiny(p->g)))
             __atomic_store_n(&p->failed, 1, __ATOMIC_RELAXED);
     }
 }
@@ -172,7 +180,8 @@ static bool fits(const dt_gemm *g)
 int dt_cpu_tile_product(const dt_gemm *g)
 {
     /* A library with threads of its own would take them from the other tiles. */
-    return multiply(g, dt_blas_has(g->dtype) && !dt_blas_has_threads() && fits(g));
+    return multiply(g, dt_blas_has(g->dtype) && !dt_blas_has_threads() && fits(g),
+                    is_tiny(g));
 }
 
 /* --- elements of 16 bits --- */
@@ -290,7 +299,7 @@ int dt_cpu_gemm(dt_stream stream, const dt_gemm *g)
     DT_WITHOUT_GIL(work * (double)g->batch > LONG);
     bool whole = work < (double)SERIAL || (p.blas && dt_blas_has_threads());
     if (g->batch == 1 && whole) {
-        if (multiply(g, p.blas))
+        if (multiply(g, p.blas, is_tiny(g)))
             goto fail;
         return 0;
     }
