@@ -33,7 +33,7 @@ TSAN_TESTS = $(TSAN_CORE:%="tests/test_core.py::test_core[tests/core/%]") \
 # Builds with sanitizers into an environment, and runs tests there.
 , := ,
 define sanitized
-export PYDEVTENSOR_SANITIZE=$(1) && $(PREPARE) $(2) build runtime test && \
+export PYDEVTENSOR_SANITIZE=$(1) && $(PREPARE) $(2) build full test && \
 $(2)/bin/python tools/build/products.py && $(2)/bin/python $(INSTALL) && \
 $(2)/bin/python tools/build/sanitized.py $(2)/bin/python $(2)/bin/pytest -q $(3) $(PYTEST_ARGS)
 endef
@@ -46,7 +46,7 @@ python:
 	"sudo apt-get install python3 python3-dev python3-venv, or name another: make PYTHON=..." >&2; exit 1; }
 
 build: python ## build and install into .venv
-	@$(PREPARE) $(VENV) build runtime
+	@$(PREPARE) $(VENV) build full
 	@$(VENV)/bin/python tools/build/products.py
 	@$(VENV)/bin/python $(INSTALL)
 
@@ -87,7 +87,7 @@ fuzz: export CC = clang
 fuzz: export CXX = clang++
 fuzz: export CFLAGS = -fsanitize-coverage=inline-8bit-counters,pc-table
 fuzz: python
-	@$(PREPARE) $(FUZZ_VENV) build runtime fuzz
+	@$(PREPARE) $(FUZZ_VENV) build full fuzz
 	@$(FUZZ_VENV)/bin/python tools/build/products.py
 	@$(FUZZ_VENV)/bin/python $(INSTALL)
 	LD_PRELOAD=$$($(FUZZ_VENV)/bin/python -c "import atheris; print(atheris.path())")/asan_with_fuzzer.so \

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
 from pydevtensor._functions import function, method
+from pydevtensor._numpy import numpy
 from pydevtensor._streams import Stream, checked, current, existing
 
 if TYPE_CHECKING:
@@ -337,9 +338,7 @@ def adopt(array: Any) -> Tensor:
         except BufferError:  # its memory or type is for itself; its values may not be
             if not hasattr(array, "__array__"):
                 raise
-    import numpy
-
-    return _C.as_tensor(numpy.asarray(array))
+    return _C.as_tensor(numpy("an array of another library").asarray(array))
 
 
 def _ask_device(array: Any) -> tuple[int, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,7 +20,6 @@ def requirements(group: str) -> list[str]:
         project = tomllib.load(file)
     groups = {
         "build": project["build-system"]["requires"],
-        "runtime": project["project"]["dependencies"],
         **project["project"]["optional-dependencies"],
         **project["dependency-groups"],
     }
@@ -27,8 +27,12 @@ def requirements(group: str) -> list[str]:
         raise BuildError(f"There is no group {group!r}; give {', '.join(groups)}.")
     wanted = []
     for word in groups[group]:
-        included = isinstance(word, dict)
-        wanted += requirements(word["include-group"]) if included else [word]
+        if isinstance(word, dict):
+            wanted += requirements(word["include-group"])
+        elif extra := re.fullmatch(r"pydevtensor\[(\w+)\]", word):
+            wanted += requirements(extra[1])  # of this tree, not of a registry
+        else:
+            wanted.append(word)
     return wanted
 
 

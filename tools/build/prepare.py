@@ -2,7 +2,7 @@
 
     python3 tools/build/prepare.py VENV GROUP...
 
-GROUP is build, runtime, an extra (test, notebook) or a dependency group (lint) of
+GROUP is build, an extra (full, test, notebook) or a dependency group (lint) of
 pyproject.toml. What is installed already is left alone. If the machine lacks something,
 one sentence names the package to install; so this file runs under any Python 3.
 """

@@ -73,7 +73,12 @@ def bill(
     requirements: Iterable[str] = metadata.get_all("Requires-Dist", [])
     for text in requirements:
         if not re.search(r"""extra == ["'](test|notebook)""", text):
-            add(_requirement(text), own)
+            row = _requirement(text)
+            known = components.get(row["bom-ref"])
+            if known:  # another extra needs it too
+                known["properties"] += row["properties"]
+            else:
+                add(row, own)
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",

@@ -10,6 +10,8 @@ from __future__ import annotations
 from pickletools import genops
 from typing import Any
 
+from pydevtensor._numpy import numpy
+
 _LIMIT = 1 << 28  # bytes; a batch of CIFAR100 has 150 MB
 _MARK = object()
 _ARRAYS = {"numpy.core.multiarray _reconstruct", "numpy._core.multiarray _reconstruct"}
@@ -61,7 +63,7 @@ def _plain(value: Any) -> Any:
 
 def _array(note: _Note) -> Any:
     """The array of bytes that a note tells of."""
-    import numpy as np
+    np = numpy("a data set")
 
     if note.name not in _ARRAYS or type(note.state) is not tuple:
         raise ValueError(f"it names {note.name[:80]!r}, which is no array")

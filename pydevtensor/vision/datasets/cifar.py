@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from pydevtensor._numpy import numpy
 from pydevtensor.vision._pillow import pillow
 from pydevtensor.vision.datasets._batches import read_batch
 from pydevtensor.vision.datasets.vision import VisionDataset, missing
@@ -47,7 +48,7 @@ class CIFAR10(VisionDataset):
         target_transform: Callable[..., Any] | None = None,
         download: bool = False,
     ) -> None:
-        import numpy as np
+        np = numpy("a data set")
 
         root = os.fspath(root)
         super().__init__(root, None, transform, target_transform)

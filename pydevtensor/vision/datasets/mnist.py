@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from pydevtensor import _C
+from pydevtensor._numpy import numpy
 from pydevtensor.vision._pillow import pillow
 from pydevtensor.vision.datasets.vision import VisionDataset, missing
 
@@ -22,7 +23,7 @@ def read_idx(path: str) -> Any:
 
     ValueError for a file that is damaged.
     """
-    import numpy as np
+    np = numpy("a data set")
 
     with gzip.open(path) if path.endswith(".gz") else open(path, "rb") as file:
         data = file.read()

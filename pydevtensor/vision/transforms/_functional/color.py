@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._numpy import numpy
 from pydevtensor.vision._pillow import is_image, pillow
 from pydevtensor.vision.transforms._functional.convert import (
     convert_image_dtype,
@@ -125,7 +126,7 @@ def adjust_hue(img: Any, hue_factor: float) -> Any:
         raise ValueError(f"adjust_hue(): {hue_factor} is not between -0.5 and 0.5")
     _checked(img, 0, "adjust_hue")
     if is_image(img):
-        import numpy as np
+        np = numpy("adjust_hue()")
 
         if img.mode in ("L", "1", "I", "F"):
             return img

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._numpy import numpy
 from pydevtensor.vision._pillow import is_image, pillow
 
 __all__ = ["convert_image_dtype", "get_dimensions", "get_image_num_channels"]
@@ -15,7 +16,7 @@ _MODES = {"I": "int32", "I;16": "uint16", "I;16B": ">u2", "F": "float32"}
 
 def _array(image: Any) -> Any:
     """An array (H, W, C) of an image's values, which may be written."""
-    import numpy as np
+    np = numpy("an image's array")
 
     values = np.array(image, _MODES.get(image.mode, "uint8"), copy=True)
     if image.mode == "1":
@@ -70,7 +71,7 @@ def to_tensor(pic: Any) -> Any:
     >>> TF.to_tensor(np.full((1, 2, 3), 255, dtype=np.uint8)).shape
     torch.Size([3, 1, 2])
     """
-    import numpy as np
+    np = numpy("to_tensor()")
 
     if isinstance(pic, np.ndarray):
         if pic.ndim not in (2, 3):
@@ -100,7 +101,7 @@ def pil_to_tensor(pic: Any) -> Any:
     >>> torch.vision.transforms.functional.pil_to_tensor(image).dtype
     torch.uint8
     """
-    import numpy as np
+    np = numpy("pil_to_tensor()")
 
     if not is_image(pic):
         raise TypeError(
@@ -122,7 +123,7 @@ def to_pil_image(pic: Any, mode: str | None = None) -> Any:
     >>> torch.vision.transforms.functional.to_pil_image(torch.rand(3, 4, 5)).size
     (5, 4)
     """
-    import numpy as np
+    np = numpy("to_pil_image()")
 
     if not isinstance(pic, _C.Tensor | np.ndarray):
         raise TypeError(

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._numpy import numpy
 from pydevtensor.vision._pillow import pillow
 from pydevtensor.vision.transforms._functional.convert import _array, get_dimensions
 
@@ -146,8 +147,6 @@ def pad(img: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant") -
     >>> torch.vision.transforms.functional.pad(torch.ones(1, 1, 1), [1, 0])
     tensor([[[0., 1., 0.]]])
     """
-    import numpy as np
-
     if isinstance(padding, int):
         padding = [padding]
     edges = list(padding)
@@ -181,8 +180,9 @@ def pad(img: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant") -
         y, x = max(top, 0), max(left, 0)
         out[..., y : y + high, x : x + wide] = inner[..., :high, :wide]
         return out
-    rows = np.pad(np.arange(h), (top, bottom), _SOURCES[padding_mode])  # type: ignore
-    columns = np.pad(np.arange(w), (left, right), _SOURCES[padding_mode])  # type: ignore
+    np = numpy("pad()")
+    rows = np.pad(np.arange(h), (top, bottom), _SOURCES[padding_mode])
+    columns = np.pad(np.arange(w), (left, right), _SOURCES[padding_mode])
     if tensor:
         for dim, index in ((-2, rows), (-1, columns)):
             img = img.index_select(dim, _C.from_numpy(index).to(img.device))
@@ -259,7 +259,7 @@ _REACHES = {"bilinear": 1.0, "bicubic": 2.0, "lanczos": 3.0}
 
 def _weights(old: int, new: int, mode: str, antialias: bool) -> Any:
     """The matrix (new, old) that makes new pixels of the old ones along one side."""
-    import numpy as np
+    np = numpy("resize() of a tensor")
 
     scale = old / new
     stretch = max(scale, 1.0) if antialias else 1.0
