@@ -4,6 +4,7 @@
 #   VENV=.venv          the virtual environment to install into
 #   PYDEVTENSOR_CUDA=0  leaves the CUDA backend out even where nvcc is found
 #   GPU_CHECK_ARGS=     for gpu-check: --results FOLDER, --piece 1, --steps tests,memcheck
+#   WHEEL_PYTHONS=    for wheels: the interpreters, instead of all that are found
 #   KIT_PYTHON=         for gpu-kit: an interpreter to build a wheel for
 #   CC= CXX= CFLAGS= LDFLAGS=   are respected; see README.md for the other switches
 
@@ -39,7 +40,7 @@ $(2)/bin/python tools/build/sanitized.py $(2)/bin/python $(2)/bin/pytest -q $(3)
 endef
 
 .DEFAULT_GOAL := build
-.PHONY: build demo check test asan tsan faults fuzz soak bench lint format gpu-check gpu-kit docs notebooks clean help python
+.PHONY: build demo check test asan tsan faults fuzz soak bench lint format gpu-check gpu-kit docs notebooks wheels clean help python
 
 python:
 	@command -v $(firstword $(PYTHON)) >/dev/null || { echo "pydevtensor: there is no '$(PYTHON)'; install it with:" \
@@ -118,6 +119,10 @@ gpu-check: ## on a machine with a GPU: build, test, compute-sanitizer, benchmark
 
 gpu-kit: python ## a folder to carry to a machine with a GPU, for gpu-check
 	@$(PYTHON) tools/gpu/kit.py $(if $(KIT_PYTHON),--python $(KIT_PYTHON))
+
+wheels: build ## wheels for all Pythons that are found, and the source distribution (WHEEL_PYTHONS=)
+	@$(PREPARE) $(VENV) wheels
+	@$(VENV)/bin/python tools/build/wheels.py $(WHEEL_PYTHONS)
 
 docs: build ## write the table of operations, types and devices
 	@$(PREPARE) $(VENV) test
