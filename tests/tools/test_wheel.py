@@ -202,8 +202,8 @@ def test_source_distribution_is_complete(tmp_path):
     (path,) = tmp_path.iterdir()
     with tarfile.open(path) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}
-    needed = {"setup.py", "pyproject.toml", "LICENSE"}
-    for folder in ("csrc", "tools/build", "pydevtensor"):
+    needed = {"setup.py", "pyproject.toml", "LICENSE", "Makefile", ".clang-format"}
+    for folder in ("csrc", "tools", "pydevtensor", "tests", "notebooks", "docs"):
         for file in (ROOT / folder).rglob("*"):
             if file.is_file() and file.suffix not in MADE:
                 needed.add(file.relative_to(ROOT).as_posix())
