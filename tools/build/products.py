@@ -52,8 +52,9 @@ BOUND = ("relro", "now", "noexecstack")
 SMALLER = ("--param=vect-epilogues-nomask=0",)
 # For one file. Its loops choose between two values at most, which vectors do without a
 # branch: a copy of the loop for each side of it would be code for nothing. Sums have 16
-# lanes of doubles, which gcc would unroll before it looks for vectors. Products of matrices
-# and of convolutions are rounded with their sums, as those of a BLAS are.
+# lanes of doubles, which gcc would unroll before it looks for vectors. Products that
+# are added in a matrix product or a convolution are rounded with their sums, as in a
+# BLAS.
 FILES = {
     "csrc/cpu/kernels/convolution.isa.cpp": ("-ffp-contract=fast",),
     "csrc/cpu/kernels/elementwise.isa.cpp": ("-fno-unswitch-loops",),
