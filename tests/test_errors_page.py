@@ -11,7 +11,7 @@ import pydevtensor as torch
 PAGE = (Path(__file__).parents[1] / "docs" / "errors.md").read_text()
 # A heading, its program, and its message, which may end with ... for the rest.
 CASES = re.findall(
-    r"^### ([^\n]*)\n\n```python\n(.*?)```\n\n```\n(.*?)```\n\n\*\*Cause\.\*\* .*?^\*\*Cure\.\*\* ",
+    r"^### ([^\n]*)\n\n```python\n(.*?)```\n\n```pytb\n(.*?)```\n\n\*\*Cause\.\*\* .*?^\*\*Cure\.\*\* ",
     PAGE,
     re.MULTILINE | re.DOTALL,
 )
