@@ -40,7 +40,7 @@ $(2)/bin/python tools/build/sanitized.py $(2)/bin/python $(2)/bin/pytest -q $(3)
 endef
 
 .DEFAULT_GOAL := build
-.PHONY: build demo check test asan tsan faults fuzz soak bench lint format gpu-check gpu-kit docs notebooks wheels clean help python
+.PHONY: build demo check test asan tsan faults fuzz soak bench lint format gpu-check gpu-kit docs site notebooks wheels clean help python
 
 python:
 	@command -v $(firstword $(PYTHON)) >/dev/null || { echo "pydevtensor: there is no '$(PYTHON)'; install it with:" \
@@ -127,6 +127,10 @@ wheels: build ## wheels for all Pythons that are found, and the source distribut
 docs: build ## write the table of operations, types and devices
 	@$(PREPARE) $(VENV) test
 	@$(VENV)/bin/python tools/operations.py
+
+site: build ## the documentation site, in build/site
+	@$(PREPARE) $(VENV) site
+	@$(VENV)/bin/python -P tools/website/build.py
 
 notebooks: build ## run the notebooks and store their outputs
 	@$(PREPARE) $(VENV) notebooks

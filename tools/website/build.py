@@ -1,0 +1,55 @@
+"""Builds the documentation site into build/site; warnings are errors.
+
+python -P tools/website/build.py [--sources URL] [--output FOLDER]
+
+URL is where a browser finds the repository's files, as https://HOST/OWNER/NAME/blob/main;
+PYDEVTENSOR_SOURCES in the environment says it too. Without it nothing links to sources.
+The pages are those of docs/; the reference is made from the installed package.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "build")]
+# For the pages that show what a GPU does; the package is the installed one.
+os.environ.setdefault("PYDEVTENSOR_SIM_GPUS", "2")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--sources", default=os.environ.get("PYDEVTENSOR_SOURCES", ""))
+    parser.add_argument("--output", type=Path, default=ROOT / "build" / "site")
+    given = parser.parse_args()
+    try:
+        from sphinx.cmd.build import build_main
+    except ImportError:
+        sys.exit("Sphinx is not installed; `make site` installs the group `site`")
+    import pages
+    import reference
+
+    source = given.output.with_name("site-source")
+    shutil.rmtree(source, ignore_errors=True)
+    source.mkdir(parents=True)
+    try:
+        pages.write(source, given.sources)
+    except pages.BrokenLink as error:
+        sys.exit(f"{error}; correct the page")
+    count = reference.Reference(source / "reference", given.sources).write()
+    shutil.rmtree(given.output, ignore_errors=True)
+    doctrees = given.output.with_name("site-doctrees")
+    options = ["-q", "-W", "--keep-going", "-b", "html", "-c", str(HERE)]
+    code = build_main([*options, "-d", str(doctrees), str(source), str(given.output)])
+    if code == 0:
+        print(f"{given.output}: {len(pages.found())} pages, {count} entries")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
