@@ -126,6 +126,8 @@ def test_links_lead_to_pages_or_sources():
     assert led("[x](../ARCHITECTURE.md#y)") == "[x](ARCHITECTURE.md#y)"
     assert led("[x](../a.md)", "docs/zh/b.md") == "[x](../a.md)"
     assert led("[x](docs/zh/b.md)", "ARCHITECTURE.md") == "[x](zh/b.md)"
+    shown = led("See [ARCHITECTURE.md](../ARCHITECTURE.md).")
+    assert shown == "See [How pydevtensor is built](ARCHITECTURE.md)."
     assert led("[cards](../csrc/sim/cards.def)") == "cards"
     url = "https://host/o/n/blob/main"
     assert led("[c](../setup.py)", sources=url + "/") == f"[c]({url}/setup.py)"

@@ -37,6 +37,12 @@ class BrokenLink(Exception):
     pass
 
 
+def title(page: str) -> str:
+    """The heading of a page of the repository."""
+    first = (ROOT / page).read_text().partition("\n")[0]
+    return first.removeprefix("# ")
+
+
 def linked(text: str, page: str, pages: dict[str, str], sources: str) -> str:
     """A page's text with its links led to pages of the site, or to the sources."""
     here = os.path.dirname(page)
@@ -50,6 +56,9 @@ def linked(text: str, page: str, pages: dict[str, str], sources: str) -> str:
         if wanted in pages:
             start = os.path.dirname(pages[page]) or "."
             mark = f"#{anchor}" if anchor else ""
+            # A link that shows the path of a file shows the title in the site.
+            if label in (path, wanted):
+                label = title(wanted)
             return f"[{label}]({os.path.relpath(pages[wanted], start)}.md{mark})"
         if wanted.startswith("..") or not (ROOT / wanted).exists():
             raise BrokenLink(f"{page} links to {target}, which is not there")
