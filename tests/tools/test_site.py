@@ -55,18 +55,29 @@ def test_a_broken_link_is_found(tmp_path):
     ]
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
+def build(folder):
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         pytest.skip(f"not installed: {', '.join(missing)}; `make site` installs them")
-    folder = tmp_path_factory.mktemp("website") / "site"
     tool = ROOT / "tools" / "website" / "build.py"
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-P", tool, "--output", folder, "--sources", SOURCES],
         capture_output=True,
         text=True,
     )
+
+
+def test_a_folder_of_others_is_kept(tmp_path):
+    (tmp_path / "mine.txt").write_text("kept")
+    done = build(tmp_path)
+    assert done.returncode == 1 and "remove it yourself" in done.stderr
+    assert (tmp_path / "mine.txt").read_text() == "kept"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("website") / "site"
+    done = build(folder)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
 

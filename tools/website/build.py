@@ -13,13 +13,12 @@ import argparse
 import os
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "build")]
-# For the pages that show what a GPU does; the package is the installed one.
-os.environ.setdefault("PYDEVTENSOR_SIM_GPUS", "2")
 
 
 def main() -> int:
@@ -34,18 +33,22 @@ def main() -> int:
     import pages
     import reference
 
-    source = given.output.with_name("site-source")
-    shutil.rmtree(source, ignore_errors=True)
-    source.mkdir(parents=True)
-    try:
-        pages.write(source, given.sources)
-    except pages.BrokenLink as error:
-        sys.exit(f"{error}; correct the page")
-    count = reference.Reference(source / "reference", given.sources).write()
-    shutil.rmtree(given.output, ignore_errors=True)
-    doctrees = given.output.with_name("site-doctrees")
-    options = ["-q", "-W", "--keep-going", "-b", "html", "-c", str(HERE)]
-    code = build_main([*options, "-d", str(doctrees), str(source), str(given.output)])
+    # Sphinx leaves this file in what it made; nothing else is removed.
+    if given.output.exists() and not (given.output / ".buildinfo").exists():
+        sys.exit(f"{given.output} is no site of an earlier build; remove it yourself")
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "source"
+        source.mkdir()
+        try:
+            pages.write(source, given.sources)
+        except pages.BrokenLink as error:
+            sys.exit(f"{error}; correct the page")
+        writer = reference.Reference(source / "reference", given.sources)
+        count = writer.write()
+        shutil.rmtree(given.output, ignore_errors=True)
+        options = ["-q", "-W", "--keep-going", "-b", "html", "-c", str(HERE)]
+        trees = str(Path(folder) / "trees")
+        code = build_main([*options, "-d", trees, str(source), str(given.output)])
     if code == 0:
         print(f"{given.output}: {len(pages.found())} pages, {count} entries")
     return code
