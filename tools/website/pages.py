@@ -12,7 +12,15 @@ ROOT = Path(__file__).resolve().parents[2]
 # What is in docs/ and not named here comes at the end.
 FIRST = "start"
 NAVIGATION = {
-    "Using it": ("devices", "simulator", "ci", "numpy", "array-api", "from-pytorch", "import-torch"),
+    "Using it": (
+        "devices",
+        "simulator",
+        "ci",
+        "numpy",
+        "array-api",
+        "from-pytorch",
+        "import-torch",
+    ),
     "Guides": ("profiling", "races", "clock", "checkpoints", "errors"),
     "Reference": ("reference/index", "operations"),
     "Inside": ("ARCHITECTURE", "reading", "security", "reliability", "gpu-unchecked")
