@@ -382,9 +382,9 @@ static PyObject *add_hook(PyObject *self, dt_hook **hooks, int index, dt_hook_fn
     if (!PyObject_GC_IsTracked(self)) /* it may be part of a cycle now */
         PyObject_GC_Track(self);
     PyObject *module = PyImport_ImportModule("pydevtensor.autograd");
-    PyObject *handle = module ? PyObject_CallMethod(module, "_hook_handle", "OL", self,
-                                                    (long long)id)
-                              : NULL;
+    PyObject *handle =
+        module ? PyObject_CallMethod(module, "_hook_handle", "OL", self, (long long)id)
+               : NULL;
     Py_XDECREF(module);
     if (!handle)
         dt_hooks_remove(hooks, id);
@@ -497,16 +497,17 @@ static const dt_function rows[] = {
         "handle = x.register_hook(lambda gradient: gradient * "
         "10)\nx.sum().backward()\nx.grad",
         "tensor([10., 10.])"),
-    DT_METHOD(register_post_accumulate_grad_hook, "register_post_accumulate_grad_hook",
-              "Calls hook(tensor) whenever a backward() pass has added to .grad of this "
-              "leaf.\n\nThe hook may use the gradient and set it to None, so that an "
-              "optimizer's step of\nthis Tensor is over before the pass goes on. It has "
-              "to return None. The handle that\nthis returns has remove(). RuntimeError "
-              "for what is no leaf, or wants no gradient.",
-              "x = torch.ones(2, requires_grad=True)\n"
-              "handle = x.register_post_accumulate_grad_hook(lambda x: "
-              "print(x.grad))\nx.sum().backward()",
-              "tensor([1., 1.])"),
+    DT_METHOD(
+        register_post_accumulate_grad_hook, "register_post_accumulate_grad_hook",
+        "Calls hook(tensor) whenever a backward() pass has added to .grad of this "
+        "leaf.\n\nThe hook may use the gradient and set it to None, so that an "
+        "optimizer's step of\nthis Tensor is over before the pass goes on. It has "
+        "to return None. The handle that\nthis returns has remove(). RuntimeError "
+        "for what is no leaf, or wants no gradient.",
+        "x = torch.ones(2, requires_grad=True)\n"
+        "handle = x.register_post_accumulate_grad_hook(lambda x: "
+        "print(x.grad))\nx.sum().backward()",
+        "tensor([1., 1.])"),
     DT_METHOD(remove_hook, "_remove_hook", "Removes a hook by its id.", "", ""),
     DT_METHOD(retain_grad, "retain_grad",
               "Keep the gradient in .grad though this is no leaf.",

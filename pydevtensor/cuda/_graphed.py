@@ -39,8 +39,8 @@ class _Captured:
     def __init__(
         self,
         call: Callable[..., Any],
-        leaves: list,
-        arguments: Callable[[list], Any],
+        leaves: list[Any],
+        arguments: Callable[[list[Any]], Any],
         allow_unused: bool,
     ) -> None:
         self.call, self.leaves, self.arguments = call, leaves, arguments
@@ -56,10 +56,10 @@ class _Captured:
         self.given: list[Any] = []  # gradients of the results, or None
         self.gradients: list[Any] = []  # of the inputs, or None
 
-    def run(self) -> tuple[list, Callable[[list], Any]]:
+    def run(self) -> tuple[list[Any], Callable[[list[Any]], Any]]:
         return flatten(self.call(*self.arguments(self.leaves)))
 
-    def gradients_of(self, results: list, given: list) -> Sequence[Any]:
+    def gradients_of(self, results: list[Any], given: list[Any]) -> Sequence[Any]:
         """Of the inputs that require one."""
         outputs = [r for r in results if r.requires_grad]
         if not outputs or not self.wanted:
@@ -135,7 +135,7 @@ class _Captured:
         return call
 
 
-def _like(results: list) -> list:
+def _like(results: list[Any]) -> list[Any]:
     return [_C.ones_like(r) if r.requires_grad else None for r in results]
 
 
@@ -155,7 +155,7 @@ def _as_module(module: Module, replays: Callable[..., Any]) -> Module:
 
 def graphed(
     callables: Sequence[Any],
-    samples: Sequence[tuple[list, Callable[[list], Any]]],
+    samples: Sequence[tuple[list[Any], Callable[[list[Any]], Any]]],
     warmups: int,
     allow_unused: bool,
     pool: Any,

@@ -205,7 +205,12 @@ class CUDAGraph:
         self._generators.append(generator)
 
     def _table_of_steps(
-        self, rule: str, parameters: int, steps: list, numbers: list, kept: list
+        self,
+        rule: str,
+        parameters: int,
+        steps: list[Any],
+        numbers: list[Any],
+        kept: list[Any],
     ) -> _C.Tensor | None:
         """The numbers of an optimizer's step that each replay computes anew.
 
@@ -346,7 +351,7 @@ def make_graphed_callables(
     return made[0] if single else tuple(made)
 
 
-def _flat(arguments: Any) -> tuple[list, Callable[[list], Any]]:
+def _flat(arguments: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
     leaves, back = flatten(arguments)
     for leaf in leaves:
         if not isinstance(leaf, _C.Tensor):
