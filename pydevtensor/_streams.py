@@ -139,6 +139,7 @@ class Stream:
 class ExternalStream(Stream):
     """A stream that another library made: stream_ptr is CUDA's handle, as an int.
 
+    device is its GPU (default: the current one).
     Nothing here keeps it alive, or destroys it.
 
     >>> stream = torch.cuda.Stream()

@@ -5,6 +5,20 @@ with Tensors. A function of the library that does what the standard says is here
 itself; around the others are thin functions. Complex types, fft and uint16 to uint64
 are left out: docs/array-api.md has the list.
 
+The standard gives the parameters of its functions the same names everywhere:
+
+- x, x1 and x2 are Tensors, of which x1 or x2 may be a number. arrays are several
+  Tensors, arrays_and_dtypes Tensors, types and numbers.
+- axis is the dimension that the function goes along, or a tuple of dimensions, or None
+  for all; axes are all dimensions in a new order. keepdims=True leaves the dimension
+  with size 1.
+- shape, dtype and device are those of the result; shape is an int or a tuple of ints,
+  fill_value what fills it, n_rows and n_cols are its sizes. from_ is a Tensor or type.
+- descending=True sorts from the largest on, stable=True keeps the order of equal
+  elements.
+- correction is taken from the number of elements that a variance divides by.
+- ord is the order of a norm, offset the number of a diagonal above the main one.
+
 >>> import pydevtensor as torch
 >>> xp = torch.ones(2).__array_namespace__()
 >>> xp.sum(xp.ones((2, 3)), axis=1, keepdims=True)

@@ -491,9 +491,10 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
 
 
 def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
-    """Let this process allocate only a part of a GPU's memory, from 0.0 to 1.0.
+    """Let this process allocate only a part of a GPU's memory.
 
-    An allocation beyond it raises OutOfMemoryError. Raises TypeError for what is no
+    fraction is a float from 0.0 to 1.0, device the GPU (default: the current one). An
+    allocation beyond it raises OutOfMemoryError. Raises TypeError for what is no
     float, ValueError for one out of range.
 
     >>> torch.cuda.set_per_process_memory_fraction(0.5)
@@ -513,7 +514,7 @@ def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None
 
 
 def get_per_process_memory_fraction(device: Any = None) -> float:
-    """What set_per_process_memory_fraction() set, or 1.0.
+    """What set_per_process_memory_fraction() set for a device, or 1.0.
 
     >>> torch.cuda.get_per_process_memory_fraction()
     1.0

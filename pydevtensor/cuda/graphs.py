@@ -247,7 +247,7 @@ def capture_stream(index: int) -> Stream:
 
 
 class graph:
-    """Captures what runs in a with statement into a CUDAGraph.
+    """Captures what runs in a with statement into cuda_graph, a CUDAGraph.
 
     pool and capture_error_mode are those of CUDAGraph.capture_begin(), stream is the
     stream that captures (default: one that is made for this). Before, the device is

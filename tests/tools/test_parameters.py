@@ -11,6 +11,8 @@ from pathlib import Path
 import public_api
 import pytest
 
+import pydevtensor.array_api
+
 WITHOUT = Path(__file__).parent / "without_parameters.txt"
 # What an operation works on, and where it writes; the rest of the arguments.
 KNOWN = {"self", "input", "other", "out", "args", "kwargs", "cls"}
@@ -33,12 +35,12 @@ def parameters(value):
     return [name for name in found.parameters if not name.startswith("_")]
 
 
-def missing(value):
-    """The parameters that the docstring does not name."""
+def missing(value, shared=""):
+    """The parameters that neither the docstring nor `shared` names."""
     doc = inspect.getdoc(value) or ""
     if ELSEWHERE.match(doc):
         return []
-    words = set(re.findall(r"\w+", prose(doc)))
+    words = set(re.findall(r"\w+", prose(doc) + shared))
     words |= {word.lower() for word in words}
     return [name for name in parameters(value) if name not in KNOWN | words]
 
@@ -46,6 +48,8 @@ def missing(value):
 def undescribed():
     """By public name, each parameter without a word in the docstring."""
     found, seen = {}, set()
+    # A standard's parameters have one meaning in all of its functions.
+    standard = prose(inspect.getdoc(pydevtensor.array_api))
     for name in public_api.all_names():
         value = public_api.resolve(name)
         if isinstance(value, staticmethod | classmethod):
@@ -53,10 +57,12 @@ def undescribed():
         last = name.rpartition(".")[2]
         if not callable(value) or last.startswith("_") or not inspect.getdoc(value):
             continue
-        names = missing(value)
-        key = (last, inspect.getdoc(value), *names)
-        if names and key not in seen:
-            seen.add(key)
+        key = (last, inspect.getdoc(value), *missing(value))
+        if key in seen:
+            continue
+        seen.add(key)
+        names = missing(value, standard if name.startswith("array_api.") else "")
+        if names:
             found[name] = names
     return found
 
