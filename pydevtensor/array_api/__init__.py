@@ -53,10 +53,14 @@ from pydevtensor.array_api.statistics import *
 __array_api_version__ = "2025.12"
 
 __all__ = ["__array_api_version__", "e", "inf", "linalg", "nan", "newaxis", "pi"]
-for _part in (creation, dtypes, elementwise, info, manipulation):
-    __all__ += _part.__all__
-for _part in (products, searching, statistics):
-    __all__ += _part.__all__
+__all__ += creation.__all__
+__all__ += dtypes.__all__
+__all__ += elementwise.__all__
+__all__ += info.__all__
+__all__ += manipulation.__all__
+__all__ += products.__all__
+__all__ += searching.__all__
+__all__ += statistics.__all__
 
 newaxis = None
 

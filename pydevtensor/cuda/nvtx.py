@@ -8,7 +8,6 @@ this library.
 from __future__ import annotations
 
 import ctypes
-import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,9 +21,17 @@ _LIBRARY = "libnvToolsExt.so.1"
 _NO_DEPTH = -2  # what NVTX says while no profiler counts
 
 
-@functools.cache
+_found: list[Any] = []  # what _open() returned
+
+
 def _library() -> Any:
     """The library, or None."""
+    if not _found:
+        _found.append(_open())
+    return _found[0]
+
+
+def _open() -> Any:
     from importlib.util import find_spec
 
     spec = find_spec("nvidia")

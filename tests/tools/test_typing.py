@@ -206,6 +206,11 @@ def test_stubs_say_what_the_package_has(tmp_path):
         "pydevtensor\\.distributions\\..*\\.(HalfCauchy|HalfNormal)\\.scale\n"
         "pydevtensor\\.distributions\\..*\\.LogNormal\\.(loc|scale)\n"
         "pydevtensor\\._functions\\.pooling\\.(avg|max)_pool[123]d(_with_indices)?\n"
+        # mypy does not see what another module's __all__ adds, and forgets the names of
+        # decorated functions' parameters that are positional only: test_array_api.py
+        # compares these with the standard's.
+        "pydevtensor\\.array_api\\.__all__\n"
+        "pydevtensor\\.array_api\\.[a-z]+\\.[a-z0-9_]+\n"
     )
 
     def compare():
