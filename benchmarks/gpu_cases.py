@@ -122,6 +122,14 @@ def with_indices(t, n):
     return m, t.randint(0, m.shape[0], tuple(m.shape), device="cuda")
 
 
+def images(t, n):
+    return (t.rand(max(1, n >> 16), 64, 32, 32, device="cuda"),)
+
+
+def images_and_kernel(t, n):
+    return *images(t, n), t.rand(64, 64, 3, 3, device="cuda")
+
+
 def normed(t, n):
     m = rows_of(1024)(t, n)[0].requires_grad_()
     w = t.rand(1024, device="cuda").requires_grad_()
@@ -179,6 +187,7 @@ SUM, BEST = "sums", "argmax, max(dim), var"
 NN, LONG, NORM = "rows to 2048", "other rows, losses", "norms, backward"
 SCAN, SORT, GATHER = "cumsum", "sort, topk", "gather, embedding"
 RANDOM, OPTIM = "rand, randn, dropout", "optimizers"
+WINDOW = "pooling, interpolate, patches"
 
 CASES = (
     Case(
@@ -335,6 +344,28 @@ CASES = (
         with_index,
         lambda t, m, i: m.index_select(0, i),
         moves(1),
+    ),
+    Case(
+        WINDOW,
+        "max_pool2d",
+        images,
+        lambda t, x: functional(t).max_pool2d(x, 2),
+        moves(1, 0.25),
+    ),
+    Case(
+        WINDOW,
+        "interpolate",
+        images,
+        lambda t, x: functional(t).interpolate(x, scale_factor=2.0),
+        moves(1, 4),
+    ),
+    # Ours reads x, writes and reads nine patches of each element, and writes y.
+    Case(
+        WINDOW,
+        "conv2d, 3 x 3 of 64",
+        images_and_kernel,
+        lambda t, x, w: functional(t).conv2d(x, w, padding=1),
+        moves(10, 10),
     ),
     Case(RANDOM, "rand", flat, lambda t, a: a.uniform_(), moves(0)),
     Case(RANDOM, "randn", flat, lambda t, a: a.normal_(), moves(0)),
