@@ -1,6 +1,7 @@
 """CUDA graphs: captured work, replayed, gives what the calls themselves give."""
 
 import gc
+import os
 import re
 import subprocess
 import sys
@@ -756,12 +757,20 @@ def test_graphed_callables_refuse(gpu):
 # --- who observes ---------------------------------------------------------------------
 
 
+# What a build with AddressSanitizer needs in every process.
+SANITIZER = ("LD_PRELOAD", "ASAN_OPTIONS", "UBSAN_OPTIONS")
+
+
 def program(code, **environment):
     run = subprocess.run(
         [sys.executable, "-P", "-c", code],
         capture_output=True,
         text=True,
-        env={"PATH": "/usr/bin:/bin", **environment},
+        env={
+            **{k: os.environ[k] for k in SANITIZER if k in os.environ},
+            "PATH": "/usr/bin:/bin",
+            **environment,
+        },
     )
     return run.stdout, run.stderr
 
