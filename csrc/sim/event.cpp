@@ -15,6 +15,31 @@ static Event *event_of(cudaEvent_t handle)
     return found == state().events.end() ? nullptr : found->second;
 }
 
+MomentRef record_moment(Stream &stream)
+{
+    MomentRef moment = std::make_shared<Moment>();
+    moment->stream = &stream;
+    moment->device = stream.device;
+    Work work;
+    work.kind = Work::kRecord;
+    work.moment = moment;
+    push(stream, std::move(work));
+    return moment;
+}
+
+void wait_for_moment(Stream &stream, const MomentRef &moment)
+{
+    race_stream_waits(stream, *moment);
+    if (clock_runs)
+        clock_order(stream, *moment);
+    if (moment->done)
+        return;
+    Work work;
+    work.kind = Work::kWait;
+    work.moment = moment;
+    push(stream, std::move(work));
+}
+
 } /* namespace sim */
 
 using namespace sim;
@@ -56,13 +81,7 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t to)
         return answer(error);
     if (cudaError_t error = failure("record", cudaErrorUnknown))
         return answer(error);
-    event->moment = std::make_shared<Moment>();
-    event->moment->stream = stream;
-    event->moment->device = stream->device;
-    Work work;
-    work.kind = Work::kRecord;
-    work.moment = event->moment;
-    push(*stream, std::move(work));
+    event->moment = record_moment(*stream);
     return cudaSuccess;
 }
 
@@ -79,15 +98,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t which, cudaEvent_t handle, unsigned
         return cudaSuccess;
     if (stream->capture || event->moment->within)
         return answer(capture_wait(*stream, event->moment));
-    race_stream_waits(*stream, *event->moment);
-    if (clock_runs)
-        clock_order(*stream, *event->moment);
-    if (event->moment->done)
-        return cudaSuccess;
-    Work work;
-    work.kind = Work::kWait;
-    work.moment = event->moment;
-    push(*stream, std::move(work));
+    wait_for_moment(*stream, event->moment);
     return cudaSuccess;
 }
 

@@ -213,36 +213,6 @@ static void check_blocks(Work &work)
                              work.title().c_str(), block->bytes, block->device));
 }
 
-static MomentRef moment_on(Stream &stream)
-{
-    MomentRef moment = std::make_shared<Moment>();
-    moment->stream = &stream;
-    moment->device = stream.device;
-    return moment;
-}
-
-static MomentRef record_on(Stream &stream, MomentRef moment)
-{
-    Work work;
-    work.kind = Work::kRecord;
-    work.moment = moment;
-    push(stream, std::move(work));
-    return moment;
-}
-
-static void wait_on(Stream &stream, const MomentRef &moment)
-{
-    race_stream_waits(stream, *moment);
-    if (clock_runs)
-        clock_order(stream, *moment);
-    if (moment->done)
-        return;
-    Work work;
-    work.kind = Work::kWait;
-    work.moment = moment;
-    push(stream, std::move(work));
-}
-
 static void replay(Exec &exec, Stream &on)
 {
     std::map<const Moment *, MomentRef> moments; /* of this replay, by the capture's */
@@ -251,10 +221,10 @@ static void replay(Exec &exec, Stream &on)
         Work work = step.work;
         switch (work.kind) {
         case Work::kRecord:
-            moments[work.moment.get()] = record_on(stream, moment_on(stream));
+            moments[work.moment.get()] = record_moment(stream);
             break;
         case Work::kWait:
-            wait_on(stream, moments[work.moment.get()]);
+            wait_for_moment(stream, moments[work.moment.get()]);
             break;
         case Work::kRun:
             check_blocks(work);
@@ -384,9 +354,9 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t handle, cudaStream_t to)
     if (clock_runs)
         clock_launch();
     if (exec.last) /* a graph's launches run one after another */
-        wait_on(*stream, exec.last);
+        wait_for_moment(*stream, exec.last);
     replay(exec, *stream);
-    exec.last = record_on(*stream, moment_on(*stream));
+    exec.last = record_moment(*stream);
     return cudaSuccess;
 }
 

@@ -267,6 +267,9 @@ void reach(Work &work, const Reach &how, const void *pointer, size_t bytes,
 /* NULL if the handle is not a live stream. */
 Stream *stream_of(cudaStream_t handle);
 void push(Stream &stream, Work work);
+/* Mark a moment of a stream, and let a stream wait for one. */
+MomentRef record_moment(Stream &stream);
+void wait_for_moment(Stream &stream, const MomentRef &moment);
 bool advance(Stream &stream); /* runs one unit of work, of this stream or one it
                                  waits for */
 void drain(Stream &stream);
