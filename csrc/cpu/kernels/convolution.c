@@ -19,15 +19,6 @@
 #define WEIGHT_ITEMS 16
 #define LONG         5e5 /* multiplications from which on the GIL is released */
 
-static int64_t up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static int64_t common_divisor(int64_t a, int64_t b)
 {
     while (b) {
@@ -67,9 +58,10 @@ static void axis_of_input(dt_patch_axis *a, const dt_window *w, int d, int64_t f
     while (tap < step && tap < w->kernel[d] &&
            (first + w->padding[d] - tap * dilation) % stride)
         tap++;
-    int64_t taps = tap < step && tap < w->kernel[d] ? up(w->kernel[d] - tap, step) : 0;
+    int64_t taps =
+        tap < step && tap < w->kernel[d] ? dt_divide_up(w->kernel[d] - tap, step) : 0;
     *a = (dt_patch_axis){
-        .count = up(w->input[d] - first, stride),
+        .count = dt_divide_up(w->input[d] - first, stride),
         .first = first,
         .step = stride,
         .size = w->output[d],
@@ -92,19 +84,19 @@ static void cut(dt_patches *p, int64_t size, int64_t depth)
             a[d].move = 1;
     int64_t plane = a[1].count * a[2].count, planes = p->batch * a[0].count;
     p->taps = a[0].taps * a[1].taps * a[2].taps;
-    p->planes = plane < POSITIONS ? least(POSITIONS / plane, planes) : 1;
-    p->bands =
-        plane < POSITIONS
-            ? 1
-            : up(a[1].count, a[2].count < POSITIONS ? POSITIONS / a[2].count : 1);
-    p->band = up(a[1].count, p->bands);
-    p->bands = up(a[1].count, p->band);
-    p->places = up(planes, p->planes) * p->bands;
+    p->planes = plane < POSITIONS ? dt_least(POSITIONS / plane, planes) : 1;
+    p->bands = plane < POSITIONS
+                   ? 1
+                   : dt_divide_up(a[1].count,
+                                  a[2].count < POSITIONS ? POSITIONS / a[2].count : 1);
+    p->band = dt_divide_up(a[1].count, p->bands);
+    p->bands = dt_divide_up(a[1].count, p->band);
+    p->places = dt_divide_up(planes, p->planes) * p->bands;
     int64_t across = a[2].taps ? a[2].taps - 1 : 0,
             down = a[1].taps ? a[1].taps - 1 : 0;
     int64_t width = (a[2].count - 1) * a[2].move + across * llabs(a[2].offset_step) + 1;
     p->stage_rows = (p->band - 1) * a[1].move + down * llabs(a[1].offset_step) + 1;
-    p->pitch = up(width, a[2].move);
+    p->pitch = dt_divide_up(width, a[2].move);
     p->row_length = p->pitch * a[2].move;
     p->plane_length = a[0].taps * p->stage_rows * p->row_length;
     int64_t bytes = p->planes * p->plane_length * size;
@@ -112,31 +104,25 @@ static void cut(dt_patches *p, int64_t size, int64_t depth)
     if (bytes && p->block > STAGE_BYTES / bytes)
         p->block = STAGE_BYTES / bytes;
     p->block = p->block < 1 ? 1 : p->block;
-    p->blocks = p->channels ? up(p->channels, p->block) : 1;
-    p->block = up(p->channels, p->blocks);
-}
-
-/* Cuts n rows into tiles of equal size, of at most `most` rows: the size. */
-static int64_t even_tile(int64_t n, int64_t most)
-{
-    return n < 1 ? 1 : up(n, up(n, most));
+    p->blocks = p->channels ? dt_divide_up(p->channels, p->block) : 1;
+    p->block = dt_divide_up(p->channels, p->blocks);
 }
 
 /* n rows in whole tiles, one at least. */
 static int64_t fill(int64_t n, int64_t tile)
 {
-    return n < 1 ? tile : up(n, tile) * tile;
+    return n < 1 ? tile : dt_divide_up(n, tile) * tile;
 }
 
 /* More items where there are few, by rows. */
 static void cut_rows(dt_patches *p, const dt_patch_kernels *kernels)
 {
-    p->tile_rows = even_tile(p->rows, kernels->tile_rows);
+    p->tile_rows = dt_even_part(p->rows, kernels->tile_rows);
     p->tile_columns = 2 * kernels->lanes;
-    int64_t items = p->groups * p->places, tiles = up(p->rows, p->tile_rows);
-    int64_t parts = least(up(2 * dt_pool_threads(), items), tiles);
-    p->row_part = up(tiles, parts) * p->tile_rows;
-    p->row_parts = up(p->rows, p->row_part);
+    int64_t items = p->groups * p->places, tiles = dt_divide_up(p->rows, p->tile_rows);
+    int64_t parts = dt_least(dt_divide_up(2 * dt_pool_threads(), items), tiles);
+    p->row_part = dt_divide_up(tiles, parts) * p->tile_rows;
+    p->row_parts = dt_divide_up(p->rows, p->row_part);
 }
 
 /* Whether the patches of a tap are a run of the stage, if positions are counted there. */
@@ -154,7 +140,7 @@ static int run_product(dt_patches *p, const dt_patch_kernels *kernels, int64_t s
     int status;
     if (p->channels == 1 && p->rows == 1) {
         status = dt_pool_try(kernels->depthwise, p, p->groups * p->places,
-                             up(2048, POSITIONS));
+                             dt_divide_up(2048, POSITIONS));
     } else {
         cut_rows(p, kernels);
         void *packed = NULL;
@@ -175,9 +161,9 @@ static int run_input(dt_patches *p, const dt_patch_kernels *kernels, const dt_wi
                      int64_t size)
 {
     const void *weight = p->weight;
-    for (int64_t z = 0; z < least(w->stride[0], w->input[0]); z++)
-        for (int64_t y = 0; y < least(w->stride[1], w->input[1]); y++)
-            for (int64_t x = 0; x < least(w->stride[2], w->input[2]); x++) {
+    for (int64_t z = 0; z < dt_least(w->stride[0], w->input[0]); z++)
+        for (int64_t y = 0; y < dt_least(w->stride[1], w->input[1]); y++)
+            for (int64_t x = 0; x < dt_least(w->stride[2], w->input[2]); x++) {
                 const int64_t first[] = {z, y, x};
                 for (int d = 0; d < DT_WINDOW_DIMS; d++)
                     axis_of_input(&p->axis[d], w, d, first[d]);
@@ -197,17 +183,17 @@ static int run_weight(dt_patches *p, const dt_patch_kernels *kernels, int64_t si
     p->slides = p->rows <= 2 * DT_FEW_ROWS && slides(p->axis);
     if (p->slides) {
         p->tile_columns = p->rows == 1 ? 1 : DT_FEW_ROWS;
-        p->tile_rows = even_tile(depth_of_block,
-                                 kernels->tile_rows / (p->tile_columns == 1 ? 1 : 2));
+        p->tile_rows = dt_even_part(depth_of_block, kernels->tile_rows /
+                                                        (p->tile_columns == 1 ? 1 : 2));
     } else {
         const int64_t vectors = p->rows > kernels->lanes ? 2 : 1;
-        p->tile_rows = even_tile(depth_of_block, 2 / vectors * kernels->tile_rows);
+        p->tile_rows = dt_even_part(depth_of_block, 2 / vectors * kernels->tile_rows);
         p->tile_columns = vectors * kernels->lanes;
     }
     int64_t which = p->groups * p->blocks;
     int64_t depth = fill(depth_of_block, p->tile_rows);
     int64_t rows = fill(p->rows, p->tile_columns);
-    p->parts = least(up(WEIGHT_ITEMS, which), p->places);
+    p->parts = dt_least(dt_divide_up(WEIGHT_ITEMS, which), p->places);
     void *sums = NULL;
     if (posix_memalign(&sums, 64,
                        (size_t)(which * p->parts * depth * rows * size) + 64))
@@ -216,7 +202,7 @@ static int run_weight(dt_patches *p, const dt_patch_kernels *kernels, int64_t si
     int status = dt_pool_try(kernels->weight, p, which * p->parts, 1) < 0 ? -1
                  : p->failed ? no_memory()
                              : dt_pool_try(kernels->weight_sum, p, which,
-                                           up(16384, depth * rows));
+                                           dt_divide_up(16384, depth * rows));
     free(sums);
     return status < 0 ? -1 : 0;
 }

@@ -20,6 +20,20 @@
 /* Rows of a tile of the gradient of a weight of so few rows that it is not packed. */
 #define DT_FEW_ROWS 4
 
+static inline int64_t dt_least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+static inline int64_t dt_divide_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+/* Cuts n into parts of equal size, of at most `most`: the size, at least 1. */
+static inline int64_t dt_even_part(int64_t n, int64_t most)
+{
+    return n < 1 ? 1 : dt_divide_up(n, dt_divide_up(n, most));
+}
+
 typedef struct dt_patch_axis {
     int64_t count;       /* positions of the target: first, first + step, ... */
     int64_t first, step; /* of the target */

@@ -10,11 +10,6 @@
 
 namespace {
 
-static DT_INLINE int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Memory of one call of a task. */
 struct Room {
     void *data;
@@ -94,8 +89,8 @@ struct Patches {
             const int64_t at = low + f;
             int64_t begin = at < 0 ? (-at + move - 1) / move : 0;
             int64_t end = at < x.size ? (x.size - at + move - 1) / move : 0;
-            begin = least(begin, p->pitch);
-            end = end < begin ? begin : least(end, p->pitch);
+            begin = dt_least(begin, p->pitch);
+            end = end < begin ? begin : dt_least(end, p->pitch);
             zero(out, begin);
             const T *from = row + at + begin * move;
             if (move == 1) {
@@ -220,16 +215,16 @@ struct Patches {
         part.channel = 0;
         part.channels = p->channels;
         part.plane = place / p->bands * p->planes;
-        part.planes = least(p->planes, all - part.plane);
+        part.planes = dt_least(p->planes, all - part.plane);
         part.row = place % p->bands * p->band;
-        part.rows = least(p->band, p->axis[1].count - part.row);
+        part.rows = dt_least(p->band, p->axis[1].count - part.row);
         return part;
     }
     /* Block number `block` of its channels. */
     static void take_block(const dt_patches *p, dt_patch_part &part, int64_t block)
     {
         part.channel = block * p->block;
-        part.channels = least(p->block, p->channels - part.channel);
+        part.channels = dt_least(p->block, p->channels - part.channel);
         if (part.channels < 0)
             part.channels = 0;
     }
@@ -352,7 +347,7 @@ struct Patches {
                               whole.group * tiles * tile_rows * k +
                               part.channel * p->taps * tile_rows;
             for (int64_t n = 0; n < positions; n += columns) {
-                int64_t count = least(columns, positions - n);
+                int64_t count = dt_least(columns, positions - n);
                 int64_t found = find_runs(p, part, n, n + count, runs);
                 if (depth && p->axis[2].count <= lanes / 2)
                     pack_panel<lanes / 2>(depth, offsets, stage_room, runs, found,
@@ -365,7 +360,7 @@ struct Patches {
                 for (int64_t m = first; m < last; m += tile_rows) {
                     alignas(VECTOR) T sums[TILE_ROWS * columns];
                     multiply(depth, packed + m * k, panel, sums);
-                    for (int64_t r = 0; r < least(tile_rows, last - m); r++)
+                    for (int64_t r = 0; r < dt_least(tile_rows, last - m); r++)
                         put_row((T *)p->target + (m + r) * volume, p->axis[2].step,
                                 pieces, apart, sums + r * columns,
                                 bias ? bias[whole.group * p->rows + m + r] : (T)0,
@@ -385,7 +380,7 @@ struct Patches {
         const dt_patch_axis &y = p->axis[1], &x = p->axis[2];
         int64_t row = n / p->row_length, column = n % p->row_length;
         for (int64_t i = 0; i < count; row++, column = 0) {
-            const int64_t some = least(count - i, x.count - column);
+            const int64_t some = dt_least(count - i, x.count - column);
             if (some > 0)
                 body(i, some, row * y.step * p->target_size[2] + column * x.step);
             i += p->row_length - column;
@@ -430,7 +425,7 @@ struct Patches {
                 for (int64_t n = 0; n < end; n += columns) {
                     alignas(VECTOR) T sums[TILE_ROWS * columns];
                     multiply(part.channels * p->taps, packed, from + n, offsets, sums);
-                    for_runs(p, n, least(columns, end - n),
+                    for_runs(p, n, dt_least(columns, end - n),
                              [&](int64_t i, int64_t some, int64_t element) {
                                  T *out = target + element;
                                  for (int64_t r = 0; r < p->rows; r++, out += volume)
@@ -470,7 +465,7 @@ struct Patches {
             if (p->slides)
                 run_few_rows(p, part, stage_room, offsets);
             else
-                run_item(p, part, first, least(first + p->row_part, p->rows),
+                run_item(p, part, first, dt_least(first + p->row_part, p->rows),
                          stage_room, (T *)at, offsets);
         }
     }
@@ -502,7 +497,7 @@ struct Patches {
                 }
                 Lanes *to = (Lanes *)sums;
                 to[0] = a, to[1] = b, to[2] = c, to[3] = d;
-                for_runs(p, n, least(4 * lanes, end - n),
+                for_runs(p, n, dt_least(4 * lanes, end - n),
                          [&](int64_t i, int64_t some, int64_t element) {
                              put(target + element, p->axis[2].step, sums + i, some,
                                  (T)0, false);
@@ -572,12 +567,12 @@ struct Patches {
     {
         const int64_t plane = part.rows * p->axis[2].count;
         const int64_t volume = dt_window_volume(p->target_size);
-        const int64_t width = p->tile_columns, rows = least(width, p->rows - row);
+        const int64_t width = p->tile_columns, rows = dt_least(width, p->rows - row);
         const int log = sizeof(T) == 4 ? 2 : 3;
         if (rows < width)
             zero(out, n * width);
         for (int64_t i = 0; i < n;) {
-            int64_t some = least(n - i, plane - (begin + i) % plane);
+            int64_t some = dt_least(n - i, plane - (begin + i) % plane);
             const T *from =
                 (const T *)p->target + place_of(p, part, begin + i) + row * volume;
             dt_cpu_kernels.copy->transpose[log](
@@ -599,7 +594,7 @@ struct Patches {
                 : Tile<T>::template multiply_of<TILE_VECTORS, CHUNK_PITCH>(tile_rows);
         Run runs[CHUNK + 1];
         for (int64_t begin = 0; begin < positions; begin += CHUNK) {
-            int64_t n = least(CHUNK, positions - begin);
+            int64_t n = dt_least(CHUNK, positions - begin);
             int64_t found = find_runs(p, part, begin, begin + n, runs);
             pack_rows(depth, offsets, stage_room, runs, found, n, rows);
             for (int64_t m = 0; m < p->rows; m += tile_columns) {
@@ -686,15 +681,16 @@ struct Patches {
         Dot *const multiply = dot_of(rows, taps);
         for (int64_t k = part.channels * p->taps; k < filled_depth(p); k++)
             offsets[k] = 0;
-        for (int64_t line = 0; line < part.planes * part.rows; line += part.rows)
+        for (int64_t line = 0; line < part.planes * part.rows; line += part.rows) {
+            const T *from = stage_room + start_of(p, part, line);
             for (int64_t m = 0; m < p->rows; m += rows) {
                 for (int64_t r = 0; r < rows; r++)
                     stage_target(p, part, m + r, line, target + r * pitch);
                 for (int64_t k = 0; k < filled_depth(p); k += taps)
-                    multiply(end, target, pitch, stage_room + start_of(p, part, line),
-                             offsets + k,
+                    multiply(end, target, pitch, from, offsets + k,
                              sums + (m * filled_depth(p) + k * rows) * lanes);
             }
+        }
     }
     /* Adds the lanes up: out[patch][row]. */
     static void add_lanes(const dt_patches *p, const T *sums, T *out)
@@ -733,7 +729,8 @@ struct Patches {
         char *at = (char *)room.data;
         int64_t *offsets = (int64_t *)(at + panel + rows);
         T *row_room = (T *)(at + panel), *stage_room = (T *)(offsets + depth);
-        memset(row_room, 0, (size_t)rows);
+        if (!p->slides) /* Rows that fill up the last tile stay zeros. */
+            memset(row_room, 0, (size_t)rows);
         for (int64_t item = begin; item < end; item++) {
             int64_t which = item / p->parts, range = item % p->parts;
             T *sums = (T *)p->sums + item * depth * width;

@@ -18,15 +18,6 @@
 #define BLOCK          64
 #define GRADIENT_ITEMS 8
 
-static int64_t up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static bool is_three(const dt_patch_axis *a)
 {
     return a->taps == 3 && a->tap_step == 1 && a->move == 1 && a->step == 1 &&
@@ -79,19 +70,14 @@ static int64_t best_lines(const dt_winograd *w, int64_t most, int64_t columns)
     double share = 0;
     for (int64_t n = 1; n == 1 || (n <= w->lines && n * w->across <= most); n++) {
         const int64_t cells = n * w->across;
-        const double filled = (double)cells / (double)(up(cells, columns) * columns);
+        const double filled =
+            (double)cells / (double)(dt_divide_up(cells, columns) * columns);
         if (filled >= share) {
             share = filled;
             best = n;
         }
     }
     return best;
-}
-
-/* Cuts n into parts of equal size, of at most `most`: the size. */
-static int64_t even_part(int64_t n, int64_t most)
-{
-    return up(n, up(n, most));
 }
 
 int dt_winograd_run(const dt_patches *p)
@@ -101,14 +87,15 @@ int dt_winograd_run(const dt_patches *p)
     const int64_t cell = DT_WINOGRAD_PLANES * p->channels * (int64_t)sizeof(float);
     const int64_t threads = dt_pool_threads(), columns = kernels->tile_columns;
     int64_t most = SOURCE_BYTES / cell / columns * columns;
-    most = least(most, up(w.lines * w.across, threads));
+    most = dt_least(most, dt_divide_up(w.lines * w.across, threads));
     w.line_part = best_lines(&w, most < columns ? columns : most, columns);
     w.cells = w.line_part * w.across;
-    const int64_t items = up(w.lines, w.line_part);
-    w.tile_rows = even_part(p->rows, kernels->tile_rows);
-    w.tiles = up(p->rows, w.tile_rows);
-    w.tile_part = up(w.tiles, least(up(2 * threads, items), w.tiles));
-    w.tile_parts = up(w.tiles, w.tile_part);
+    const int64_t items = dt_divide_up(w.lines, w.line_part);
+    w.tile_rows = dt_even_part(p->rows, kernels->tile_rows);
+    w.tiles = dt_divide_up(p->rows, w.tile_rows);
+    w.tile_part =
+        dt_divide_up(w.tiles, dt_least(dt_divide_up(2 * threads, items), w.tiles));
+    w.tile_parts = dt_divide_up(w.tiles, w.tile_part);
     void *room;
     if (posix_memalign(&room, 64, (size_t)(w.tiles * w.tile_rows * cell)))
         return no_memory();
@@ -124,17 +111,17 @@ int dt_winograd_run_gradient(const dt_patches *p)
 {
     const dt_winograd_kernels *kernels = dt_cpu_kernels.winograd;
     dt_winograd w = start(p);
-    w.line_part = least(DT_WINOGRAD_CELLS / w.across, w.lines);
+    w.line_part = dt_least(DT_WINOGRAD_CELLS / w.across, w.lines);
     w.cells = w.line_part * w.across;
-    w.block = even_part(p->channels, BLOCK);
-    w.blocks = up(p->channels, w.block);
-    w.tile_rows = even_part(w.block, kernels->tile_rows);
-    w.filled = up(w.block, w.tile_rows) * w.tile_rows;
-    w.width = up(p->rows, kernels->tile_columns) * kernels->tile_columns;
-    const int64_t chunks = up(w.lines, w.line_part);
-    w.parts = least(up(GRADIENT_ITEMS, w.blocks), chunks);
-    w.line_range = up(chunks, w.parts) * w.line_part;
-    w.parts = up(w.lines, w.line_range);
+    w.block = dt_even_part(p->channels, BLOCK);
+    w.blocks = dt_divide_up(p->channels, w.block);
+    w.tile_rows = dt_even_part(w.block, kernels->tile_rows);
+    w.filled = dt_divide_up(w.block, w.tile_rows) * w.tile_rows;
+    w.width = dt_divide_up(p->rows, kernels->tile_columns) * kernels->tile_columns;
+    const int64_t chunks = dt_divide_up(w.lines, w.line_part);
+    w.parts = dt_least(dt_divide_up(GRADIENT_ITEMS, w.blocks), chunks);
+    w.line_range = dt_divide_up(chunks, w.parts) * w.line_part;
+    w.parts = dt_divide_up(w.lines, w.line_range);
     void *sums;
     const int64_t bytes = w.blocks * w.parts * DT_WINOGRAD_PLANES * w.filled * w.width *
                           (int64_t)sizeof(float);

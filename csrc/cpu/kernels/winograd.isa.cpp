@@ -17,10 +17,6 @@ constexpr int64_t columns = Product::columns, lanes = columns / TILE_VECTORS;
 typedef float Lanes
     __attribute__((vector_size(VECTOR), aligned(sizeof(float)), may_alias));
 
-DT_INLINE int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 DT_INLINE int64_t fill(int64_t n, int64_t tile)
 {
     return (n + tile - 1) / tile * tile;
@@ -100,10 +96,10 @@ void weights(void *context, int64_t begin, int64_t end)
     float kernels[WEIGHTS][9], g[9][WEIGHTS];
     for (int64_t tile = begin; tile < end; tile++)
         for (int64_t first = 0; first < channels; first += CHANNELS) {
-            const int64_t n = least(CHANNELS, channels - first);
+            const int64_t n = dt_least(CHANNELS, channels - first);
             for (int64_t i = 0; i < n * rows; i++) {
                 /* Rows that fill up the last tile are computed, and never looked at. */
-                const int64_t row = least(tile * rows + i % rows, p->rows - 1);
+                const int64_t row = dt_least(tile * rows + i % rows, p->rows - 1);
                 memcpy(kernels[i],
                        (const float *)p->weight + row * p->weight_row +
                            (first + i / rows) * p->weight_channel,
@@ -153,10 +149,10 @@ void split_row(const dt_winograd *w, const float *from, float *even, float *odd)
                   size = w->p->axis[2].size;
     /* Pairs begin to end-1 are in the source whole. */
     int64_t begin = first < 0 ? (1 - first) / 2 : 0;
-    int64_t end = first < size ? least((size - first) / 2, width) : 0;
+    int64_t end = first < size ? dt_least((size - first) / 2, width) : 0;
     if (!from)
         begin = end = width;
-    begin = least(begin, width);
+    begin = dt_least(begin, width);
     if (end < begin)
         end = begin;
     for (int64_t i = 0; i < begin; i++)
@@ -211,7 +207,7 @@ void transform_source(const dt_winograd *w, const Band &band, int64_t channel,
     const dt_patch_axis &y = p->axis[1], &x = p->axis[2];
     for (int64_t done = 0, some; done < n; done += some) {
         const int64_t image = (line + done) / w->down, top = (line + done) % w->down;
-        some = least(n - done, w->down - top);
+        some = dt_least(n - done, w->down - top);
         const float *plane = (const float *)p->source +
                              (image * p->channels + channel) * y.size * x.size;
         for (int64_t r = 0; r < 2 * some + 2; r++) {
@@ -225,7 +221,8 @@ void transform_source(const dt_winograd *w, const Band &band, int64_t channel,
             const float *from = band.transformed + l * band.width;
             for (int64_t i = 0; i < w->across;) {
                 const int64_t cell = (done + l) * w->across + i;
-                const int64_t left = least(w->across - i, to.width - cell % to.width);
+                const int64_t left =
+                    dt_least(w->across - i, to.width - cell % to.width);
                 float *put = out + cell / to.width * to.panel + cell % to.width;
                 for (int64_t s = 0; s < left; s += lanes)
                     for (int q = 0; q < PLANES; q++)
@@ -280,10 +277,10 @@ void place_cells(const dt_winograd *w, int64_t row, int64_t line, int64_t first,
         const int64_t at = line + (first + i) / w->across,
                       left = (first + i) % w->across;
         const int64_t top = at % w->down * 2;
-        some = least(n - i, w->across - left);
+        some = dt_least(n - i, w->across - left);
         float *out = (float *)p->target +
                      ((at / w->down * p->rows + row) * height + top) * width + 2 * left;
-        const int64_t elements = least(2 * some, width - 2 * left);
+        const int64_t elements = dt_least(2 * some, width - 2 * left);
         join_row(y + i, y + columns + i, elements, out);
         if (top + 1 < height)
             join_row(y + 2 * columns + i, y + 3 * columns + i, elements, out + width);
@@ -310,11 +307,12 @@ void product(void *context, int64_t begin, int64_t end)
     auto *const multiply = Product::multiply_of<TILE_VECTORS, 0>(rows);
     for (int64_t item = begin; item < end; item++) {
         const int64_t line = item / w->tile_parts * w->line_part,
-                      n = least(w->line_part, w->lines - line), cells = n * w->across;
+                      n = dt_least(w->line_part, w->lines - line),
+                      cells = n * w->across;
         for (int64_t c = 0; c < channels; c++)
             transform_source(w, band, c, line, n, layout, source + c * columns);
         const int64_t first = item % w->tile_parts * w->tile_part,
-                      last = least(first + w->tile_part, w->tiles);
+                      last = dt_least(first + w->tile_part, w->tiles);
         for (int64_t tile = first; tile < last; tile++)
             for (int64_t cell = 0; cell < cells; cell += columns) {
                 for (int64_t q = 0; q < PLANES; q++)
@@ -326,7 +324,7 @@ void product(void *context, int64_t begin, int64_t end)
                     const int64_t row = tile * rows + r;
                     transform_target(sums + r * columns, rows * columns,
                                      p->bias ? ((const float *)p->bias)[row] : 0, y);
-                    place_cells(w, row, line, cell, least(columns, cells - cell), y);
+                    place_cells(w, row, line, cell, dt_least(columns, cells - cell), y);
                 }
             }
     }
@@ -341,7 +339,7 @@ void transform_gradient(const dt_winograd *w, int64_t first, int64_t line, int64
 {
     const dt_patches *p = w->p;
     const int64_t height = p->axis[1].count, width = p->axis[2].count;
-    const int64_t rows = least(columns, p->rows - first), plane = w->cells * columns;
+    const int64_t rows = dt_least(columns, p->rows - first), plane = w->cells * columns;
     for (int64_t l = line; l < line + n; l++) {
         const int64_t top = l % w->down * 2, both = top + 1 < height ? 2 : 1;
         const float *from = (const float *)p->target +
@@ -412,11 +410,11 @@ void gradient(void *context, int64_t begin, int64_t end)
         float *sums = w->sums + item * sums_numel;
         memset(sums, 0, (size_t)sums_numel * sizeof(float));
         const int64_t first = item / w->parts * w->block,
-                      block = least(w->block, p->channels - first);
+                      block = dt_least(w->block, p->channels - first);
         const int64_t from = item % w->parts * w->line_range,
-                      to = least(from + w->line_range, w->lines);
+                      to = dt_least(from + w->line_range, w->lines);
         for (int64_t line = from; line < to; line += w->line_part) {
-            const int64_t n = least(w->line_part, to - line);
+            const int64_t n = dt_least(w->line_part, to - line);
             for (int64_t c = 0; c < block; c++)
                 transform_source(w, band, first + c, line, n, layout,
                                  source + c * PITCH);
@@ -462,7 +460,7 @@ void gradient_sum(void *context, int64_t begin, int64_t end)
                                        0.5F * (half[r][1] - half[r][2]),
                                        sum + half[r][3]};
                 for (int c = 0; c < 3; c++)
-                    for (int64_t i = 0; i < least(lanes, p->rows - m); i++)
+                    for (int64_t i = 0; i < dt_least(lanes, p->rows - m); i++)
                         out[i * p->weight_row + r * p->weight_tap[1] +
                             c * p->weight_tap[2]] = taps[c][i];
             }
