@@ -268,6 +268,16 @@ int dt_fail_in_python(void)
     return dt_fail(DT_ERROR_RUNTIME, "an exception was raised in Python");
 }
 
+/* Raises the error of a hook that has returned something else than `wanted`: -1. */
+static int wrong_result(PyObject *error, const char *function, const char *wanted,
+                        PyObject *result)
+{
+    char text[DT_DESCRIBE_TEXT];
+    PyErr_Format(error, "%s(): a hook has to return %s, and this one returned %s",
+                 function, wanted, dt_describe(result, text, sizeof text));
+    return -1;
+}
+
 static int call_hook(void *context, dt_tensor *gradient)
 {
     bool yielded = dt_gil_yield(false);
@@ -279,12 +289,8 @@ static int call_hook(void *context, dt_tensor *gradient)
             dt_tensor_clear(gradient);
             dt_variable_alias(gradient, dt_tensor_of(result));
         } else {
-            char text[DT_DESCRIBE_TEXT];
-            PyErr_Format(PyExc_TypeError,
-                         "register_hook(): a hook has to return a Tensor or None, and "
-                         "this one returned %s",
-                         dt_describe(result, text, sizeof text));
-            status = -1;
+            status = wrong_result(PyExc_TypeError, "register_hook", "a Tensor or None",
+                                  result);
         }
     }
     Py_XDECREF(result);
@@ -305,14 +311,9 @@ static int call_after(void *context, dt_tensor *gradient)
                        : leaf          ? PyObject_CallOneArg(hook, leaf)
                                        : NULL;
     int status = result ? 0 : -1;
-    if (result && result != Py_None) {
-        char text[DT_DESCRIBE_TEXT];
-        PyErr_Format(PyExc_RuntimeError,
-                     "register_post_accumulate_grad_hook(): a hook has to return None, "
-                     "and this one returned %s",
-                     dt_describe(result, text, sizeof text));
-        status = -1;
-    }
+    if (result && result != Py_None)
+        status = wrong_result(PyExc_RuntimeError, "register_post_accumulate_grad_hook",
+                              "None", result);
     Py_XDECREF(result);
     Py_XDECREF(leaf);
     dt_gil_yield(yielded);
