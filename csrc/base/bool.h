@@ -2,7 +2,7 @@
  *
  * Memory of another library may hold any byte: 0 is false, all others are true. A struct,
  * so that an element which is read without this test does not compile. Kernels compute
- * with bool, and what they store is 0 or 1. C reads `byte`, C++ converts by casts. */
+ * with bool and store 0 or 1. C code tests `byte`, C++ code casts. */
 #ifndef DT_BASE_BOOL_H
 #define DT_BASE_BOOL_H
 

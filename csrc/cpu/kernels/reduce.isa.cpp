@@ -19,7 +19,7 @@ namespace {
 template <typename T>
 constexpr int lanes = 128 / (int)sizeof(T);
 
-/* T: elements as they lie in memory, R: what they are reduced to. */
+/* T is the type of the elements in memory, R that of the result. */
 template <class Row, typename T, typename R>
 struct Kernel {
     /* A partial result. gcc makes vectors of these, but not of bool. */

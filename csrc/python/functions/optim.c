@@ -126,7 +126,7 @@ static int step(const char *function, dt_optim_update *u, const dt_tensor **item
     return status;
 }
 
-/* Counts the step, and keeps what it changed. */
+/* Counts the step and stores the numbers that it changed. */
 static int count_all(const dt_optim_update *u, PyObject *steps, PyObject *kept)
 {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(steps); i++)
