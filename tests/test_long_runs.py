@@ -83,10 +83,13 @@ def test_deep_graph(backward):
         del y
         return value, x.grad.item() if backward else 1.0
 
+    expected = min(NODES + 1, 1 << 24), 1.0
+    # The first run leaves the allocators' arenas as large as they get.
+    assert with_a_small_stack(run) == expected
     before = levels()
-    assert with_a_small_stack(run) == (min(NODES + 1, 1 << 24), 1.0)
+    assert with_a_small_stack(run) == expected
     after = levels()
-    assert after[1:] == before[1:] and after[0] < before[0] + 32
+    assert after[1:] == before[1:] and after[0] < before[0] + 8
     say(nodes=NODES, MB_before=before[0], MB_after=after[0])
 
 
@@ -157,8 +160,13 @@ def test_nested_views(grad):
 
 def test_many_tensors():
     n = length(1_000_000, 50_000)
+
+    def make():
+        return [torch.full((3,), float(i)) for i in range(n)]
+
+    make()  # the allocators' arenas become as large as they get
     before = levels()
-    alive = [torch.full((3,), float(i)) for i in range(n)]
+    alive = make()
     most = levels()
     assert most[1] == before[1] + n
     assert alive[-1].tolist() == [n - 1.0] * 3
@@ -167,7 +175,7 @@ def test_many_tensors():
     assert levels()[1] == before[1] + n and views[7].item() == 7
     del views
     after = levels()
-    assert after[1:] == before[1:] and after[0] < before[0] + 32
+    assert after[1:] == before[1:] and after[0] < before[0] + 8
     say(tensors=n, bytes_each=round((most[0] - before[0]) * (1 << 20) / n))
 
 
