@@ -1,9 +1,8 @@
 /* Transforms and products of Winograd's convolution: winograd.h. */
 #include "cpu/kernels/winograd.h"
 
-#include <stdlib.h>
-
 #include "cpu/kernels/gemm_tile.h"
+#include "cpu/kernels/room.h"
 
 #define PLANES DT_WINOGRAD_PLANES
 /* Elements between the transformed channels of a chunk of the gradient: more than its
@@ -29,28 +28,6 @@ DT_INLINE void store(float *at, Lanes x)
 {
     *(Lanes *)at = x;
 }
-
-/* Memory of a task, in parts that lie on cache lines; or none, and the work has failed. */
-struct Room {
-    float *data = nullptr;
-    int64_t taken = 0;
-    Room(dt_winograd *w, int64_t numel, int64_t parts)
-    {
-        void *room;
-        if (posix_memalign(&room, 64, (size_t)(numel + 16 * parts) * sizeof(float)))
-            __atomic_store_n(&w->failed, 1, __ATOMIC_RELAXED);
-        else
-            data = (float *)room;
-    }
-    Room(const Room &) = delete;
-    ~Room() { free(data); }
-    float *take(int64_t numel)
-    {
-        float *part = data + taken;
-        taken += fill(numel, 16);
-        return part;
-    }
-};
 
 /* --- weights --- */
 
@@ -137,8 +114,8 @@ struct Band {
     {
         width = w->across + 1;
         pitch = elements_pitch(w);
-        elements = room.take(4 * pitch);
-        transformed = room.take(PLANES * pitch);
+        elements = room.take<float>(4 * pitch);
+        transformed = room.take<float>(PLANES * pitch);
     }
 };
 
@@ -296,14 +273,16 @@ void product(void *context, int64_t begin, int64_t end)
     const int64_t panel = channels * columns + lanes;
     const Layout layout = {panels * panel, columns, panel};
     const int64_t source_numel = PLANES * layout.plane + lanes;
-    Room room(w, Band::numel(w) + source_numel + PLANES * rows * columns + 4 * columns,
+    Room room(&w->failed,
+              (Band::numel(w) + source_numel + PLANES * rows * columns + 4 * columns) *
+                  (int64_t)sizeof(float),
               5);
     if (!room.data)
         return;
     const Band band(w, room);
-    float *const source = room.take(source_numel),
-                 *const sums = room.take(PLANES * rows * columns),
-                 *const y = room.take(4 * columns);
+    float *const source = room.take<float>(source_numel),
+                 *const sums = room.take<float>(PLANES * rows * columns),
+                 *const y = room.take<float>(4 * columns);
     auto *const multiply = Product::multiply_of<TILE_VECTORS, 0>(rows);
     for (int64_t item = begin; item < end; item++) {
         const int64_t line = item / w->tile_parts * w->line_part,
@@ -398,13 +377,16 @@ void gradient(void *context, int64_t begin, int64_t end)
                   gradient_numel = PLANES * w->cells * columns,
                   turned_numel = 2 * p->axis[2].count * columns;
     const int64_t sums_numel = PLANES * w->filled * w->width;
-    Room room(w, Band::numel(w) + source_numel + gradient_numel + turned_numel, 5);
+    Room room(&w->failed,
+              (Band::numel(w) + source_numel + gradient_numel + turned_numel) *
+                  (int64_t)sizeof(float),
+              5);
     if (!room.data)
         return;
     const Band band(w, room);
-    float *const source = room.take(source_numel),
-                 *const transformed = room.take(gradient_numel),
-                 *const turned = room.take(turned_numel);
+    float *const source = room.take<float>(source_numel),
+                 *const transformed = room.take<float>(gradient_numel),
+                 *const turned = room.take<float>(turned_numel);
     memset(source, 0, (size_t)source_numel * sizeof(float));
     for (int64_t item = begin; item < end; item++) {
         float *sums = w->sums + item * sums_numel;
