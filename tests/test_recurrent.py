@@ -72,6 +72,23 @@ def test_both_derivatives(kind, device):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("inputs, rows", [(1, 3), (4, 1), (1, 1)])
+def test_a_single_unit(kind, inputs, rows, device):
+    """Weights of one column are row-major and column-major at once."""
+    layer = network(kind, inputs, 1, device="cpu")
+    there = copy.deepcopy(layer).to(device)
+    results = []
+    for each in (layer, there):
+        x = numbers(5, rows, inputs, device=each.weight_hh_l0.device).requires_grad_()
+        output, *state = flat(each(x))
+        (output.sum() + sum(s.square().sum() for s in state)).backward()
+        grads = [p.grad.cpu() for p in (x, *each.parameters())]
+        results.append([output.detach().cpu(), *grads])
+    for a, b in zip(*results, strict=True):
+        assert torch.allclose(a, b)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_one_derivative_is_that_of_the_composed_steps(kind, device):
     """backward() and grad(create_graph=True) take different ways."""
     layer = network(kind, 3, 4, 2, bidirectional=True, device=device)

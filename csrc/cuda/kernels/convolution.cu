@@ -159,8 +159,7 @@ struct Convolution {
         gemm.n = chunk.windows;
         gemm.k = call->out;
         gemm.a = w + chunk.channel * chunk.taps;
-        /* A single row or column may have any stride; BLAS wants a long one. */
-        gemm.a_row = depth > 1 ? 1 : call->out;
+        gemm.a_row = 1;
         gemm.a_col = depth;
         gemm.b_batch = call->groups * call->out * chunk.windows;
         gemm.b = y + chunk.image * gemm.b_batch;
@@ -194,7 +193,7 @@ struct Convolution {
         gemm.a_row = positions;
         gemm.a_col = 1;
         gemm.b = patches;
-        gemm.b_row = positions > 1 ? 1 : gemm.n;
+        gemm.b_row = 1;
         gemm.b_col = positions;
         gemm.c = w + chunk.channel * chunk.taps;
         gemm.c_row = depth;

@@ -11,10 +11,12 @@ static int op_of(int64_t column_stride)
     return column_stride == 1 ? DT_CUBLAS_OP_N : DT_CUBLAS_OP_T;
 }
 
-static int leading(int64_t row, int64_t column)
+/* Of a single row or column any stride is right; cuBLAS wants one of at least a line. */
+static int leading(int64_t rows, int64_t columns, int64_t row, int64_t column)
 {
+    int64_t least = column == 1 ? columns : rows;
     int64_t ld = column == 1 ? row : column;
-    return (int)(ld > 0 ? ld : 1);
+    return (int)(ld > least ? ld : least > 1 ? least : 1);
 }
 
 /* Sums of 16-bit elements are in float32. */
@@ -32,10 +34,11 @@ static int multiply(const dt_cublas *cublas, dt_cublas_handle handle, const dt_g
     const void *one = wide ? (const void *)&g->alpha : &alpha;
     const void *other = wide ? (const void *)&g->beta : &beta;
     return cublas->gemm(handle, op_of(g->b_col), op_of(g->a_col), (int)g->n, (int)g->m,
-                        (int)g->k, one, g->b, type, leading(g->b_row, g->b_col),
-                        g->b_batch, g->a, type, leading(g->a_row, g->a_col), g->a_batch,
-                        other, g->c, type, (int)(g->c_row > 0 ? g->c_row : 1),
-                        g->c_batch, (int)g->batch, compute, DT_CUBLAS_GEMM_DEFAULT);
+                        (int)g->k, one, g->b, type,
+                        leading(g->k, g->n, g->b_row, g->b_col), g->b_batch, g->a, type,
+                        leading(g->m, g->k, g->a_row, g->a_col), g->a_batch, other,
+                        g->c, type, leading(g->m, g->n, g->c_row, 1), g->c_batch,
+                        (int)g->batch, compute, DT_CUBLAS_GEMM_DEFAULT);
 }
 
 static bool fits(const dt_gemm *g)
