@@ -412,8 +412,26 @@ static dt_arg boundless(dt_dtype dtype, bool low)
     int64_t top = is_signed ? (int64_t)(((uint64_t)1 << (bits - 1)) - 1)
                             : (int64_t)(((uint64_t)1 << bits) - 1);
     if (dtype == DT_BOOL)
-        top = 1;
+        return dt_arg_scalar(dt_scalar_bool(!low));
     return dt_arg_scalar(dt_scalar_int(low ? (is_signed ? -top - 1 : 0) : top));
+}
+
+/* Bools are bounded by tensors alone, as in PyTorch. */
+static bool bounds_bools(const dt_arg *args)
+{
+    return args[1].tensor && dt_result_type(args, 2) == DT_BOOL;
+}
+
+int dt_clamp_min_forward(dt_call *c)
+{
+    dt_arg args[] = {dt_value_operand(&c->args[0]), dt_value_operand(&c->args[1])};
+    return finish(c, bounds_bools(args) ? DT_OP_maximum : DT_OP_clamp_min, args);
+}
+
+int dt_clamp_max_forward(dt_call *c)
+{
+    dt_arg args[] = {dt_value_operand(&c->args[0]), dt_value_operand(&c->args[1])};
+    return finish(c, bounds_bools(args) ? DT_OP_minimum : DT_OP_clamp_max, args);
 }
 
 int dt_clamp_forward(dt_call *c)
@@ -427,6 +445,8 @@ int dt_clamp_forward(dt_call *c)
         return dt_fail(DT_ERROR_RUNTIME, "%s(): neither min nor max is given; give one",
                        c->name);
     dt_dtype dtype = dt_result_type(given, count);
+    if (count == 2 && bounds_bools(given))
+        return finish(c, c->args[1].given ? DT_OP_maximum : DT_OP_minimum, given);
     dt_arg low = c->args[1].given ? given[1] : boundless(dtype, true);
     dt_arg high = c->args[2].given ? given[count - 1] : boundless(dtype, false);
     return finish(c, DT_OP_clamp, DT_ARGS(given[0], low, high));

@@ -57,10 +57,6 @@ void run(int64_t n, char *const *data, const int64_t *strides)
     const int64_t as = strides[1], bs = strides[second], cs = strides[third];
     const int64_t size = (int64_t)sizeof(E);
     const T d = load<E>(data[Row::arity]);
-    /* The square is by far the commonest power. */
-    if constexpr (std::is_same_v<Row, row_pow> && is_float<T>)
-        if (!bs && *(const T *)data[second] == 2)
-            return run<row_square, T>(n, data, strides);
     if (strides[0] == (int64_t)sizeof(R) && as == (int64_t)sizeof(First) &&
         (bs == size || bs == 0) && (cs == size || cs == 0)) {
         R *out = (R *)data[0];

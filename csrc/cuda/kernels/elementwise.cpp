@@ -14,12 +14,13 @@ int dt_cuda_elementwise(dt_stream stream, dt_elementwise_op op, const dt_plan *p
     const dt_elementwise_row &row = dt_elementwise_rows[op];
     const dt_class &columns = row.class_;
     dt_dtype dtype = dt_plan_type(plan, columns.choice);
-    if (!columns.takes[dt_dtype_kind(dtype)])
+    const elementwise_kernels *k = kernels[dtype];
+    elementwise_fn run =
+        columns.choice ? k->choice : k->fn[columns.truth][row.arity - 1];
+    if (!columns.takes[dt_dtype_kind(dtype)] || !run)
         return dt_fail(
             DT_ERROR_RUNTIME,
             "%s: not defined for tensors of type %s on a GPU; convert them first",
             row.name, dt_dtype_name(dtype));
-    const elementwise_kernels *k = kernels[dtype];
-    return (columns.choice ? k->choice : k->fn[columns.truth][row.arity - 1])(stream,
-                                                                              op, plan);
+    return run(stream, op, plan);
 }

@@ -397,8 +397,27 @@ fail:
     return -1;
 }
 
+/* The operation that computes a power whose exponent is a number. PyTorch has some by
+ * other means as well, so that (-inf) ** 0.5 is NaN, and pow() takes many times as
+ * long. */
+static dt_elementwise_op power_of(const dt_arg *args)
+{
+    if (args[1].tensor || !args[0].tensor ||
+        !dt_dtype_is_float((dt_dtype)args[0].tensor->dtype))
+        return DT_OP_pow;
+    double exponent = dt_scalar_as_double(args[1].scalar);
+    return exponent == 2      ? DT_OP_square
+           : exponent == 3    ? DT_OP_cube
+           : exponent == 0.5  ? DT_OP_sqrt
+           : exponent == -0.5 ? DT_OP_rsqrt
+           : exponent == -1   ? DT_OP_reciprocal
+                              : DT_OP_pow;
+}
+
 int dt_elementwise(dt_elementwise_op op, dt_tensor *out, const dt_arg *args)
 {
+    if (op == DT_OP_pow)
+        op = power_of(args);
     const int arity = dt_elementwise_rows[op].arity;
     /* Loops over two inputs are unrolled. */
     out->storage = NULL;
@@ -410,6 +429,8 @@ int dt_elementwise(dt_elementwise_op op, dt_tensor *out, const dt_arg *args)
 int dt_elementwise_into(dt_elementwise_op op, dt_tensor *target, const dt_arg *args)
 {
     assert(target);
+    if (op == DT_OP_pow)
+        op = power_of(args);
     int status = run_plain(op, target, true, args, dt_elementwise_rows[op].arity);
     return status > 0 ? run(op, target, target, args) : status;
 }
