@@ -328,9 +328,10 @@ class Case:
         return count
 
     def growth(self, kind, first, last, quick, wrong):
-        """Repeat a fault that left more memory, which may be lost each time."""
+        """Repeat a fault that left more memory, which may be lost each time. The caches
+        of the interpreter fill, too, but not for ever."""
         before = levels()
-        for _ in range(16):
+        for _ in range(64):
             for _ in range(8):
                 self.fault(kind, first, last)
             now = levels()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
@@ -321,7 +322,8 @@ class Module:
 
     # --- registering
 
-    def _check_name(self, kind: str, name: Any, registry: dict[Any, Any]) -> None:
+    def _new_name(self, kind: str, name: Any, registry: dict[Any, Any]) -> str:
+        """The name under which a parameter, buffer or module is registered."""
         if not isinstance(name, str):
             raise TypeError(
                 f"{kind} name should be a string. Got {type(name).__name__}"
@@ -330,15 +332,18 @@ class Module:
             raise KeyError(f'{kind} name can\'t contain ".", and {name!r} does')
         if name == "":
             raise KeyError(f'{kind} name can\'t be empty string ""')
+        # As names in a source are: one text for all, found faster.
+        name = sys.intern(str(name))
         if hasattr(self, name) and name not in registry:
             raise KeyError(f"attribute '{name}' already exists; choose another name")
+        return name
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Add a parameter; None reserves the name.
 
         param  a Parameter, or None
         """
-        self._check_name("parameter", name, self._parameters)
+        name = self._new_name("parameter", name, self._parameters)
         _checked(param, Parameter, f"parameter '{name}'")
         if param is not None and param.grad_fn is not None:
             raise ValueError(
@@ -357,7 +362,7 @@ class Module:
         name        the attribute that it becomes
         persistent  whether it is part of state_dict()
         """
-        self._check_name("buffer", name, self._buffers)
+        name = self._new_name("buffer", name, self._buffers)
         _checked(tensor, Tensor, f"buffer '{name}'")
         self._buffers[name] = registered("buffer", self, name, tensor)
         if persistent:
@@ -372,7 +377,7 @@ class Module:
         """
         if module is not None and not isinstance(module, Module):
             raise TypeError(_no_module(module))
-        self._check_name("module", name, self._modules)
+        name = self._new_name("module", name, self._modules)
         self._modules[name] = registered("module", self, name, module)
 
     register_module = add_module

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import warnings
 from typing import Any
 
@@ -134,8 +133,7 @@ class RNNBase(Module):
                     shapes["weight_hr"] = (proj_size, hidden_size)
                 names = []
                 for name, shape in shapes.items():
-                    # As names in a source are: one text for all, found faster.
-                    names.append(sys.intern(f"{name}_l{layer}{suffix}"))
+                    names.append(f"{name}_l{layer}{suffix}")
                     value = _C.empty(shape, device=device, dtype=dtype)
                     self.register_parameter(names[-1], Parameter(value))
                 self._all_weights.append(names)
