@@ -300,7 +300,7 @@ class _Loader:
         view = memoryview(data)
         self.reader.read_into(record, view)
         if dtype == "bool" and size and _C.max(data).item() > 1:
-            raise ValueError("bools with bytes other than 0 and 1")
+            data.clamp_(max=1)  # memory of another library may hold other bytes
         if self.swap and dtype is None:
             raise ValueError("untyped bytes in another byte order")
         if self.swap and itemsize > 1:

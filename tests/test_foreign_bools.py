@@ -216,6 +216,20 @@ def test_writing_over_itself(device):
     assert int(foreign.view(torch.uint8).max()) == 1
 
 
+@pytest.mark.parametrize("way", ["save", "safetensors"])
+def test_files(way, tmp_path):
+    """They are written as they are, by other libraries too, and read as 0 and 1."""
+    x, path = by_view(BYTES), tmp_path / "file"
+    if way == "save":
+        torch.save({"x": x}, path)
+        found = torch.load(path)["x"]
+    else:
+        torch.safetensors.save_file({"x": x}, path)
+        found = torch.safetensors.load_file(path)["x"]
+    assert BYTES.tobytes() in path.read_bytes()
+    assert found.view(torch.uint8).tolist() == FLAT.to(torch.uint8).tolist()
+
+
 @pytest.mark.parametrize("byte", [0, 1, 2, 128, 255])
 def test_a_single_element(device, byte):
     x = by_view(np.array([byte], np.uint8)).to(device)[0]

@@ -518,11 +518,13 @@ def test_hostile_archives():
         archive(("a/data.pkl", GOOD), ("a/constants.pkl", b"")),
         with_records({"data/0": None}),
         with_records({"data/0": b"123"}),
-        with_records({"data/0": b"\2"}, torch.tensor([True])),
         io.BytesIO(b"PK\3\4"),
     ):
         with pytest.raises((RuntimeError, pickle.UnpicklingError), match=r"load\(\): "):
             torch.load(file)
+    # Any byte but 0 is true, and reads as 1.
+    odd = torch.load(with_records({"data/0": b"\2"}, torch.tensor([True])))
+    assert odd.view(torch.uint8).tolist() == [1]
     with pytest.raises(EOFError):
         torch.load(io.BytesIO())
     with pytest.raises(pickle.UnpicklingError, match="no checkpoint"):
