@@ -189,9 +189,9 @@ def difference(found, expected, inputs, strict=True):
         if not defined(values):
             return None
         return "value", f"{a.tolist()} for {b.tolist()}"[:400]
-    # The coarsest type that took part rounds.
+    # The coarsest type that took part rounds; a function of integers computes in float32.
     types = [v.dtype.removeprefix("torch.") for v in values if isinstance(v, Value)]
-    eps = max(EPS.get(name, 0) for name in [dtype, *types])
+    eps = max(EPS.get(name, EPS["float32"]) for name in [dtype, *types])
     scale = magnitude([*values, expected])
     scale = min(scale**2, 1e30)
     with np.errstate(all="ignore"):

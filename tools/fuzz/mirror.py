@@ -262,7 +262,11 @@ def moved(function):
 
 def joined(function):
     def call(tensors, *values, out=None, **words):
-        if out is not None:
+        # PyTorch leaves out what is empty and has one dimension; NumPy refuses it.
+        dims = {t.data.ndim for t in tensors}
+        if out is not None or (
+            len(dims) > 1 and any(t.data.shape == (0,) for t in tensors)
+        ):
             raise Missing
         dtype = promoted([Array(t.data[None], t.dtype) for t in tensors])
         found = function([rounded(t.data, dtype) for t in tensors], *values, **words)
