@@ -189,7 +189,7 @@ def difference(found, expected, inputs, strict=True):
         if not defined(values):
             return None
         return "value", f"{a.tolist()} for {b.tolist()}"[:400]
-    # The coarsest type that took part rounds; a function of integers computes in float32.
+    # The coarsest type that took part rounds; integers compute in float32.
     types = [v.dtype.removeprefix("torch.") for v in values if isinstance(v, Value)]
     eps = max(EPS.get(name, EPS["float32"]) for name in [dtype, *types])
     scale = magnitude([*values, expected])
