@@ -144,6 +144,26 @@ def test_derivatives(f, device):
     assert torch.autograd.gradgradcheck(f, x)
 
 
+@pytest.mark.parametrize("ndim", [1, 2, 3])
+def test_power_pooling_with_infinite_powers(ndim, device):
+    """The limits of the norms: the largest and the least absolute value."""
+    x = torch.randn(2, *[5] * ndim, device=device)
+    pool = getattr(F, f"lp_pool{ndim}d")
+    most = getattr(F, f"max_pool{ndim}d")
+    for options in ({}, {"stride": 1}, {"ceil_mode": True}):
+        high = pool(x, math.inf, 2, **options)
+        assert torch.equal(high, most(x.abs(), 2, **options))
+        low = pool(x, -math.inf, 2, **options)
+        assert torch.equal(low, -most(-x.abs(), 2, **options))
+    layer = getattr(torch.nn, f"LPPool{ndim}d")(math.inf, 2)
+    assert torch.equal(layer(x), most(x.abs(), 2))
+
+
+def test_power_pooling_without_a_power():
+    with pytest.raises(ZeroDivisionError):
+        F.lp_pool1d(torch.ones(1, 4), 0, 2)
+
+
 def test_no_indices_without_need():
     x = torch.randn(1, 2, 4, 4)
     assert isinstance(torch._C._max_pool(x, 2, 2), torch.Tensor)

@@ -330,6 +330,7 @@ def lp_pool1d(
 ) -> Tensor:
     """The p-th root of the sum of x^p over each window of (..., length).
 
+    norm_type    p, the degree of the norm; inf: the largest |x|, -inf: the least; not 0
     kernel_size  size of the window, a number or one for each dimension
     stride       step of the window (kernel_size)
     ceil_mode    let a last window reach over the end
@@ -349,6 +350,7 @@ def lp_pool2d(
 ) -> Tensor:
     """The p-th root of the sum of x^p over each window of (..., height, width).
 
+    norm_type    p, the degree of the norm; inf: the largest |x|, -inf: the least; not 0
     kernel_size  size of the window, a number or one for each dimension
     stride       step of the window (kernel_size)
     ceil_mode    let a last window reach over the end
@@ -368,6 +370,7 @@ def lp_pool3d(
 ) -> Tensor:
     """The p-th root of the sum of x^p over each window of (..., depth, height, width).
 
+    norm_type    p, the degree of the norm; inf: the largest |x|, -inf: the least; not 0
     kernel_size  size of the window, a number or one for each dimension
     stride       step of the window (kernel_size)
     ceil_mode    let a last window reach over the end
@@ -381,6 +384,12 @@ def lp_pool3d(
 def _power_mean(
     ndim: int, input: Any, p: float, kernel_size: Any, stride: Any, ceil_mode: bool
 ) -> Any:
+    if p in (math.inf, -math.inf):  # the limits: the largest and the least
+        sign = math.copysign(1, p)
+        taken = _maximum(
+            ndim, input.abs() * sign, kernel_size, stride, 0, 1, ceil_mode, False
+        )
+        return taken * sign
     out = _C._avg_pool(input.pow(p), ndim, kernel_size, stride, 0, ceil_mode)
     size = math.prod(numbers("kernel_size", kernel_size, ndim))
     return (out.sign() * out.abs().relu() * size).pow(1.0 / p)

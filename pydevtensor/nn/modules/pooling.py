@@ -87,6 +87,14 @@ class _MaxUnpoolNd(Module):
             setattr(self, name, tuple(numbers(name, value, self._ndim)))
 
     def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:
+        """The maxima at their places, in zeros.
+
+        input        maxima, as a max pooling layer gave them
+        indices      their places, int64 of input's shape, which that layer gives with
+                     return_indices=True; RuntimeError for others
+        output_size  sizes of the result, where more than one would have given as many
+                     maxima; ValueError for one that would not have
+        """
         return self._pool(
             input, indices, self.kernel_size, self.stride, self.padding, output_size
         )
@@ -451,8 +459,7 @@ class FractionalMaxPool3d(_FractionalMaxPoolNd):
 class LPPool1d(_LPPoolNd):
     """The p-th root of the sum of x^p over each window of (..., length).
 
-    norm_type: p.
-
+    norm_type    p; inf: the largest |x|, -inf: the least; ZeroDivisionError for 0
     kernel_size  size of the window, a number or one for each dimension
     stride       step of the window (kernel_size)
     ceil_mode    let a last window reach over the end
@@ -467,8 +474,7 @@ class LPPool1d(_LPPoolNd):
 class LPPool2d(_LPPoolNd):
     """The p-th root of the sum of x^p over each window of (..., height, width).
 
-    norm_type: p.
-
+    norm_type    p; inf: the largest |x|, -inf: the least; ZeroDivisionError for 0
     kernel_size  size of the window, a number or one for each dimension
     stride       step of the window (kernel_size)
     ceil_mode    let a last window reach over the end
@@ -483,8 +489,7 @@ class LPPool2d(_LPPoolNd):
 class LPPool3d(_LPPoolNd):
     """The p-th root of the sum of x^p over each window of (..., depth, height, width).
 
-    norm_type: p.
-
+    norm_type    p; inf: the largest |x|, -inf: the least; ZeroDivisionError for 0
     kernel_size  size of the window, a number or one for each dimension
     stride       step of the window (kernel_size)
     ceil_mode    let a last window reach over the end
