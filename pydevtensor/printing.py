@@ -97,7 +97,8 @@ def tensor_repr(tensor: Tensor) -> str:
     'tensor([1, 2])'
     """
     kind = type(tensor).__name__
-    opening = "tensor(" if kind in ("Tensor", "Parameter") else kind + "("
+    plain = kind in ("Tensor", "Parameter", "Buffer")
+    opening = "tensor(" if plain else kind + "("
     notes = []
     device = tensor.device
     if device.type != "cpu":

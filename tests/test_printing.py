@@ -187,3 +187,10 @@ def test_nested_in_containers():
     assert f"{[tensor]}" == "[tensor([1, 2])]"
     assert f"{tensor}" == "tensor([1, 2])"
     assert f"{tensor!r:>20}" == "      tensor([1, 2])"
+
+
+def test_a_buffer_is_shown_as_a_tensor():
+    assert repr(torch.nn.Buffer(torch.ones(2))) == "tensor([1., 1.])"
+    norm = torch.nn.BatchNorm1d(1)
+    norm.running_mean = torch.nn.Buffer(torch.ones(1))
+    assert repr(norm.state_dict()["running_mean"]) == "tensor([1.])"
