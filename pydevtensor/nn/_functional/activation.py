@@ -86,6 +86,8 @@ def leaky_relu(
 def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """leaky_relu, in place.
 
+    negative_slope  what negative elements are multiplied by
+
     >>> nn.functional.leaky_relu_(torch.tensor([-1.0, 2.0]), 0.1)
     tensor([-0.1000,  2.0000])
     """
@@ -194,6 +196,8 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """elu, in place.
 
+    alpha  what e^x - 1 is multiplied by where x is negative
+
     >>> nn.functional.elu_(torch.tensor([-1.0, 2.0]))
     tensor([-0.6321,  2.0000])
     """
@@ -237,6 +241,8 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """celu, in place.
+
+    alpha  as for celu, not 0
 
     >>> nn.functional.celu_(torch.tensor([-1.0, 2.0]), 0.5)
     tensor([-0.4323,  2.0000])
@@ -305,6 +311,8 @@ def hardtanh(
 def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """hardtanh, in place.
 
+    min_val, max_val  the bounds that elements are clamped to
+
     >>> nn.functional.hardtanh_(torch.tensor([-3.0, 0.5, 2.0]))
     tensor([-1.0000,  0.5000,  1.0000])
     """
@@ -360,6 +368,9 @@ def threshold(
 
 def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
     """threshold, in place.
+
+    threshold  elements up to this one are replaced
+    value      what replaces them
 
     >>> nn.functional.threshold_(torch.tensor([-1.0, 2.0]), 0.5, 9)
     tensor([9., 2.])

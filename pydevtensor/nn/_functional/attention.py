@@ -255,10 +255,35 @@ def multi_head_attention_forward(
 ) -> tuple[Any, Any]:
     """Attention of several heads between projections: see nn.MultiheadAttention.
 
-    query (L, N, E), key (S, N, E) and value (S, N, E), or all without N. Returns the
-    result, (L, N, E), and with need_weights the shares, (N, L, S), else None.
+    Returns the result, (L, N, E), and with need_weights the shares, (N, L, S), else
+    None. AssertionError or RuntimeError for other shapes.
 
-    training  whether there is dropout
+    query                         (L, N, E) or (L, E)
+    key, value                    (S, N, E) or (S, E)
+    embed_dim_to_check            E, the size that query has to have
+    num_heads                     heads of attention, which divide E
+    in_proj_weight                the three projections one below the other, (3 E, E)
+    in_proj_bias                  their biases, (3 E), or None
+    bias_k, bias_v                a key and a value to add, (1, 1, E), or None
+    add_zero_attn                 add a key and a value of zeros
+    dropout_p                     probability of dropout of the shares, in training
+    out_proj_weight               the projection of the result, (E, E)
+    out_proj_bias                 its bias, (E), or None
+    training                      whether there is dropout
+    key_padding_mask              (N, S): True leaves a key out, or numbers are added to
+                                  its scores
+    need_weights                  also give the shares, which takes more memory
+    attn_mask                     (L, S) or (N * num_heads, L, S): True leaves a key out
+                                  for a query, or numbers are added
+    use_separate_proj_weight      project with the next three in place of in_proj_weight
+    q_proj_weight                 (E, E)
+    k_proj_weight, v_proj_weight  (E, last size of key), (E, last size of value)
+    static_k, static_v            projected keys and values to use, (N * num_heads, S, E
+                                  / num_heads)
+    average_attn_weights          shares are means over the heads, else (N, num_heads,
+                                  L, S)
+    is_causal                     say that attn_mask is causal; RuntimeError without
+                                  attn_mask
 
     >>> x, w = torch.ones(3, 1, 4), torch.ones(12, 4)
     >>> call = nn.functional.multi_head_attention_forward

@@ -105,7 +105,13 @@ def unfold(
 ) -> Tensor:
     """The elements of each window as a column: (N, C * kH * kW, windows).
 
-    input is (N, C, H, W) or (C, H, W). Raises RuntimeError where no window fits.
+    input is (N, C, H, W) or (C, H, W). Raises RuntimeError where no window fits. See
+    also fold, which goes back.
+
+    kernel_size  size of the window, a number or two
+    dilation     distance between a window's elements, a number or two
+    padding      zeros added at both ends of each dimension, a number or two
+    stride       step of the window, a number or two
 
     >>> nn.functional.unfold(torch.arange(6.0).reshape(1, 2, 3), (2, 2))
     tensor([[0., 1.],
@@ -146,6 +152,12 @@ def fold(
 
     input is (N, C * kH * kW, windows) or lacks N; the result (N, C, *output_size).
     Raises RuntimeError where the numbers do not fit each other.
+
+    output_size  height and width of the result, a number or two
+    kernel_size  size of the window, a number or two
+    dilation     distance between a window's elements, a number or two
+    padding      zeros that unfold added at both ends of each dimension
+    stride       step of the window, a number or two
 
     >>> nn.functional.fold(torch.ones(4, 2), (2, 3), (2, 2))
     tensor([[[1., 2., 1.],

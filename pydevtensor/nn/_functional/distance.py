@@ -15,8 +15,11 @@ def cosine_similarity(
 ) -> Tensor:
     """The cosine of the angle between vectors along dim; the shapes broadcast.
 
-    A norm counts as at least eps. Raises RuntimeError for integers, IndexError for a
-    dimension that does not exist.
+    Raises RuntimeError for integers, IndexError for a dimension that does not exist.
+
+    x1, x2  the vectors, floating
+    dim     the dimension along which they lie, which the result lacks
+    eps     a norm counts as at least this, against division by 0
 
     >>> x, y = torch.tensor([[3.0, 4.0]]), torch.tensor([[1.0, 0.0]])
     >>> nn.functional.cosine_similarity(x, y)
@@ -37,6 +40,13 @@ def pairwise_distance(
     x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Tensor:
     """The p-norm of x1 - x2 + eps along the last dimension; the shapes broadcast.
+
+    See also torch.cdist(), for all pairs of rows.
+
+    x1, x2   the vectors
+    p        degree of the norm
+    eps      added to each difference, against division by 0 in the gradient
+    keepdim  keep the last dimension, with size 1
 
     >>> x, y = torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]])
     >>> nn.functional.pairwise_distance(x, y)

@@ -47,6 +47,12 @@ def bilinear(
 ) -> Tensor:
     """x1 @ A @ x2 for each matrix A of weight (out, in1, in2), plus bias.
 
+    RuntimeError for other shapes. See also nn.Bilinear.
+
+    input1  (..., in1)
+    input2  (..., in2), of the same other sizes
+    bias    (out)
+
     >>> x, y = torch.ones(2, 3), torch.ones(2, 4)
     >>> nn.functional.bilinear(x, y, torch.ones(5, 3, 4)).shape
     torch.Size([2, 5])

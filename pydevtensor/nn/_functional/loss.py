@@ -270,10 +270,14 @@ def binary_cross_entropy_with_logits(
 ) -> Tensor:
     """binary_cross_entropy of sigmoid(input), computed stably.
 
+    target                the wanted values, of the same shape, from 0 to 1; ValueError
+                          for another shape
     weight                what each element counts
-    reduction             'mean', 'sum', or 'none' for one loss each
     size_average, reduce  deprecated; use reduction
-    target                the wanted values, of the same shape
+    reduction             'mean', 'sum', or 'none' for one loss each
+    pos_weight            what the positive part of each target counts, a tensor that
+                          broadcasts with target, such as (C); more than 1 for rare
+                          classes
 
     >>> x = torch.tensor([2.0, -1.0])
     >>> nn.functional.binary_cross_entropy_with_logits(x, torch.tensor([1.0, 0.0]))
@@ -299,8 +303,13 @@ def kl_div(
 ) -> Tensor:
     """target * (log target - input); input holds log-probabilities.
 
-    reduction             'mean', 'sum', or 'none' for one loss each
+    target                the wanted probabilities, of a shape that broadcasts with
+                          input's
     size_average, reduce  deprecated; use reduction
+    reduction             'batchmean' (the sum divided by the batch size), 'mean' (by
+                          the number of elements), 'sum', or 'none' for one each
+    log_target            whether target holds logarithms of probabilities, as input
+                          does
 
     >>> p, q = torch.tensor([0.5, 0.5]), torch.tensor([0.9, 0.1])
     >>> nn.functional.kl_div(q.log(), p, reduction='sum')
@@ -393,12 +402,13 @@ def poisson_nll_loss(
 ) -> Tensor:
     """The negative log-likelihood of counts t: e^x - t x, x being a rate's logarithm.
 
-    log_input=False: x is the rate, and the loss x - t log(x + eps). full adds
-    Stirling's approximation of log(t!) where t is above 1.
-
-    reduction             'mean', 'sum', or 'none' for one loss each
+    target                the counts, of a shape that broadcasts with input's
+    log_input             whether x is a logarithm; if False, x is the rate, and the
+                          loss x - t log(x + eps)
+    full                  add Stirling's approximation of log(t!) where t is above 1
     size_average, reduce  deprecated; use reduction
-    target                the wanted values
+    eps                   added to a rate before its logarithm, with log_input=False
+    reduction             'mean', 'sum', or 'none' for one loss each
 
     >>> nn.functional.poisson_nll_loss(torch.tensor([0.0]), torch.tensor([2.0]))
     tensor(1.)
@@ -735,13 +745,21 @@ def triplet_margin_loss(
 ) -> Tensor:
     """max(0, d(anchor, positive) - d(anchor, negative) + margin), d pairwise_distance.
 
-    swap: takes d(positive, negative) where that is less than d(anchor, negative).
-    Raises ValueError for a margin of 0 or less, RuntimeError where the numbers of
-    dimensions differ.
+    See also triplet_margin_with_distance_loss(), for another distance.
 
-    reduction             'mean', 'sum', or 'none' for one loss each
-    size_average, reduce  deprecated; use reduction
+    anchor                vectors, (N, D) or (D)
+    positive              vectors that are to be near anchor's
+    negative              vectors that are to be far from anchor's; RuntimeError where
+                          the numbers of dimensions differ
+    margin                how much nearer positive is to be than negative; ValueError
+                          for 0 or less
     p                     degree of the norm of differences
+    eps                   added to each difference, against division by 0 in the
+                          gradient
+    swap                  take d(positive, negative) where that is less than d(anchor,
+                          negative)
+    size_average, reduce  deprecated; use reduction
+    reduction             'mean', 'sum', or 'none' for one loss each
 
     >>> a, b = torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]])
     >>> nn.functional.triplet_margin_loss(a, b, a)
@@ -774,7 +792,17 @@ def triplet_margin_with_distance_loss(
 ) -> Tensor:
     """triplet_margin_loss with another distance, a function of two tensors.
 
-    reduction  'mean', 'sum', or 'none' for one loss each
+    anchor             tensors that the others are compared with
+    positive           what is to be near anchor
+    negative           what is to be far from anchor; RuntimeError where the numbers of
+                       dimensions differ
+    distance_function  takes two tensors and gives their distances; None:
+                       pairwise_distance
+    margin             how much nearer positive is to be than negative; ValueError for 0
+                       or less
+    swap               take the distance of positive and negative where that is less
+                       than anchor's and negative's
+    reduction          'mean', 'sum', or 'none' for one loss each
 
     >>> a, b = torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]])
     >>> def largest(x, y):
@@ -817,13 +845,22 @@ def ctc_loss(
 ) -> Tensor:
     """The negative log-likelihood of sequences over all alignments with the input.
 
-    log_probs: logarithms of probabilities, (T, N, C) or (T, C); targets: classes other
-    than blank, (N, S), or all sequences one after the other in one dimension; the
-    lengths: how much of each input and target counts, tensors or tuples of N integers.
-    reduction='mean' divides each loss by its target's length first. zero_infinity: an
-    infinite loss, of a target too long for its input, is 0, and so is its gradient.
     Connectionist temporal classification: Graves et al., 2006. Raises RuntimeError for
     lengths and classes out of range.
+
+    log_probs       logarithms of probabilities, such as log_softmax gives, (T, N, C) or
+                    (T, C)
+    targets         integers, classes other than blank, (N, S), or all sequences one
+                    after the other in one dimension
+    input_lengths   how many of the T steps of each input count, a tensor or tuple of N
+                    integers
+    target_lengths  how many of the labels of each target count, a tensor or tuple of N
+                    integers
+    blank           the class that stands for no label, 0 to C - 1
+    reduction       'mean' (of losses divided by their target's length), 'sum', or
+                    'none' for one loss each
+    zero_infinity   make an infinite loss, of a target too long for its input, 0, and
+                    its gradient too
 
     >>> x = torch.full((2, 1, 2), 0.5).log()
     >>> nn.functional.ctc_loss(x, torch.tensor([[1]]), (2,), (1,))

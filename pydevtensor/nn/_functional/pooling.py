@@ -633,11 +633,15 @@ def fractional_max_pool2d(
 ) -> Any:
     """The maximum of windows of (..., height, width) at random distances.
 
-    output_size: the number of windows; or output_ratio, that number for each element.
-    _random_samples: numbers from 0 to 1, of shape (N, C, 2), instead of random ones.
+    By Graham, 2014. ValueError unless the number of windows is given, RuntimeError
+    where they do not fit.
 
-    kernel_size     size of the window, a number or one for each dimension
-    return_indices  also give where the maxima are
+    kernel_size      size of the window, a number or one for each dimension
+    output_size      the number of windows, one for all or one for each dimension
+    output_ratio     in its place, windows for each element, a number from 0 to 1 for
+                     each dimension
+    return_indices   also give where the maxima are
+    _random_samples  numbers from 0 to 1, of shape (N, C, 2), instead of random ones
 
     >>> nn.functional.fractional_max_pool2d(torch.ones(1, 5, 5), 2, (3, 3)).shape
     torch.Size([1, 3, 3])
@@ -663,9 +667,12 @@ def fractional_max_pool3d(
 ) -> Any:
     """The maximum of windows of the last three dimensions at random distances.
 
-    output_size     size of the result, a number or one for each dimension
-    kernel_size     size of the window, a number or one for each dimension
-    return_indices  also give where the maxima are
+    kernel_size      size of the window, a number or one for each dimension
+    output_size      the number of windows, one for all or one for each dimension
+    output_ratio     in its place, windows for each element, a number from 0 to 1 for
+                     each dimension
+    return_indices   also give where the maxima are
+    _random_samples  numbers from 0 to 1, of shape (N, C, 3), instead of random ones
 
     >>> nn.functional.fractional_max_pool3d(torch.ones(1, 5, 5, 5), 2, 3).shape
     torch.Size([1, 3, 3, 3])
@@ -691,8 +698,10 @@ def fractional_max_pool2d_with_indices(
 ) -> Any:
     """fractional_max_pool2d with return_indices=True.
 
-    output_size  size of the result, a number or one for each dimension
-    kernel_size  size of the window, a number or one for each dimension
+    kernel_size     size of the window, a number or one for each dimension
+    output_size     the number of windows, one for all or one for each dimension
+    output_ratio    in its place, windows for each element, a number for each dimension
+    return_indices  of no effect: the indices are given always
 
     >>> x = torch.arange(4.0).reshape(1, 2, 2)
     >>> nn.functional.fractional_max_pool2d_with_indices(x, 2, 1)
@@ -713,8 +722,10 @@ def fractional_max_pool3d_with_indices(
 ) -> Any:
     """fractional_max_pool3d with return_indices=True.
 
-    output_size  size of the result, a number or one for each dimension
-    kernel_size  size of the window, a number or one for each dimension
+    kernel_size     size of the window, a number or one for each dimension
+    output_size     the number of windows, one for all or one for each dimension
+    output_ratio    in its place, windows for each element, a number for each dimension
+    return_indices  of no effect: the indices are given always
 
     >>> x = torch.arange(27.0).reshape(1, 3, 3, 3)
     >>> nn.functional.fractional_max_pool3d_with_indices(x, 2, 1)
@@ -795,13 +806,16 @@ def max_unpool1d(
 ) -> Tensor:
     """Maxima put back to where max_pool1d found them, in zeros.
 
-    output_size: which of the sizes that give this many maxima. Raises RuntimeError for
-    an index outside of the output; on a GPU, AcceleratorError at the next
-    synchronization.
+    Raises RuntimeError for an index outside of the output; on a GPU, AcceleratorError
+    at the next synchronization.
 
+    indices      places of the maxima, int64 of input's shape, which max_pool1d gives
+                 with return_indices=True; RuntimeError for others
     kernel_size  size of the window, a number or one for each dimension
     stride       step of the window (kernel_size)
     padding      elements added at both ends of each dimension
+    output_size  which of the sizes that give this many maxima; ValueError for one that
+                 does not
 
     >>> nn.functional.max_unpool1d(torch.tensor([[3.0]]), torch.tensor([[1]]), 2)
     tensor([[0., 3.]])
@@ -819,10 +833,12 @@ def max_unpool2d(
 ) -> Tensor:
     """Maxima put back to where max_pool2d found them, in zeros: see max_unpool1d.
 
-    output_size  size of the result, a number or one for each dimension
+    indices      places of the maxima in a plane, int64 of input's shape, which
+                 max_pool2d gives with return_indices=True
     kernel_size  size of the window, a number or one for each dimension
     stride       step of the window (kernel_size)
     padding      elements added at both ends of each dimension
+    output_size  which of the sizes that give this many maxima, one for each dimension
 
     >>> nn.functional.max_unpool2d(torch.tensor([[[3.0]]]), torch.tensor([[[1]]]), 2)
     tensor([[[0., 3.],
@@ -841,10 +857,12 @@ def max_unpool3d(
 ) -> Tensor:
     """Maxima put back to where max_pool3d found them, in zeros: see max_unpool1d.
 
-    output_size  size of the result, a number or one for each dimension
+    indices      places of the maxima in a volume, int64 of input's shape, which
+                 max_pool3d gives with return_indices=True
     kernel_size  size of the window, a number or one for each dimension
     stride       step of the window (kernel_size)
     padding      elements added at both ends of each dimension
+    output_size  which of the sizes that give this many maxima, one for each dimension
 
     >>> index = torch.tensor([[[[1]]]])
     >>> nn.functional.max_unpool3d(torch.tensor([[[[3.0]]]]), index, (1, 1, 2))

@@ -91,18 +91,24 @@ def embedding_bag(
 ) -> Tensor:
     """The mean, sum or maximum of the rows of weight in each bag of indices.
 
-    input: a bag in each row, int64 or int32 of shape (B, L); or bags one after the
-    other, (N), where offsets, (B), says where each begins. weight: (n, size); result:
-    (B, size), 0 for an empty bag.
+    Raises ValueError for shapes that do not fit, RuntimeError for offsets that do not,
+    and IndexError for an index that is not from 0 to n - 1; on a GPU, AcceleratorError
+    at the next synchronization. Result: (B, size), 0 for an empty bag.
 
+    input                a bag in each row, int64 or int32 of shape (B, L); or bags one
+                         after the other, (N), with offsets
+    weight               the table of rows, (n, size)
+    offsets              where each bag of an input (N) begins, integers (B) that start
+                         with 0 and do not decrease
+    max_norm, norm_type  first scale the selected rows of weight down to that norm, in
+                         place
+    scale_grad_by_freq   a row's gradient is divided by how often its index occurs; not
+                         with mode='max'
     mode                 'mean', 'sum' or 'max' of each column
+    sparse               has no effect: gradients are dense
     per_sample_weights   factors of the rows, of input's shape, for mode='sum' only
     include_last_offset  offsets ends with one more, the end of the last bag
     padding_idx          indices of this row do not count
-
-    The others are as for embedding. Raises ValueError for shapes that do not fit,
-    RuntimeError for offsets that do not, and IndexError for an index that is not from 0
-    to n - 1; on a GPU, AcceleratorError at the next synchronization.
 
     >>> weight = torch.tensor([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
     >>> index, offsets = torch.tensor([0, 1, 2]), torch.tensor([0, 2])

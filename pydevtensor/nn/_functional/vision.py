@@ -68,12 +68,20 @@ def interpolate(
 ) -> Tensor:
     """input (N, C, and 1 to 3 dimensions) with those dimensions in another size.
 
-    size or scale_factor: one number, or one for each dimension. mode: 'nearest',
-    'nearest-exact', 'area', 'linear' (of 1 dimension), 'bilinear', 'bicubic' and
-    'lanczos' (of 2) or 'trilinear' (of 3). align_corners: the first and the last
-    elements stay where they are, else the borders. antialias: smaller results are
-    averages ('bilinear' and 'bicubic', and always 'lanczos', which needs it).
-    recompute_scale_factor: the ratio of the sizes counts, not scale_factor.
+    ValueError unless one of size and scale_factor is given, NotImplementedError for a
+    mode that does not go with the number of dimensions.
+
+    size                    sizes of the result, an int or one for each dimension
+    scale_factor            what the sizes are multiplied by, a number or one for each
+                            dimension
+    mode                    'nearest', 'nearest-exact', 'area', 'linear' (of 1
+                            dimension), 'bilinear', 'bicubic' and 'lanczos' (of 2) or
+                            'trilinear' (of 3)
+    align_corners           the first and the last elements stay where they are, else
+                            the borders; not for 'nearest', 'nearest-exact' and 'area'
+    recompute_scale_factor  the ratio of the sizes counts, not scale_factor
+    antialias               smaller results are averages ('bilinear' and 'bicubic', and
+                            always 'lanczos', which needs it)
 
     >>> x = torch.tensor([[[1.0, 3.0]]])
     >>> nn.functional.interpolate(x, scale_factor=2, mode="linear")
@@ -164,6 +172,9 @@ def upsample(
 ) -> Tensor:
     """interpolate by its older name.
 
+    size, scale_factor   what the sizes become or are multiplied by, one of the two
+    mode, align_corners  as for interpolate
+
     >>> nn.functional.upsample(torch.tensor([[[1.0, 3.0]]]), 4)
     tensor([[[1., 1., 3., 3.]]])
     """
@@ -175,6 +186,8 @@ def upsample_nearest(
 ) -> Tensor:
     """interpolate with mode='nearest'.
 
+    size, scale_factor  what the sizes become or are multiplied by, one of the two
+
     >>> nn.functional.upsample_nearest(torch.tensor([[[1.0, 3.0]]]), 4)
     tensor([[[1., 1., 3., 3.]]])
     """
@@ -185,6 +198,9 @@ def upsample_bilinear(
     input: Tensor, size: Any = None, scale_factor: Any = None
 ) -> Tensor:
     """interpolate with mode='bilinear' and align_corners=True.
+
+    size, scale_factor  what height and width become or are multiplied by, one of the
+                        two
 
     >>> nn.functional.upsample_bilinear(torch.tensor([[[[1.0, 3.0]]]]), (1, 3))
     tensor([[[[1., 2., 3.]]]])
@@ -216,6 +232,10 @@ def _divides(name: str, what: str, size: int, by: int) -> None:
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """Channels as pixels: (..., C * r * r, H, W) to (..., C, H * r, W * r).
 
+    RuntimeError for channels that r * r does not divide. See also pixel_unshuffle.
+
+    upscale_factor  r, what height and width are multiplied by, 1 or more
+
     >>> nn.functional.pixel_shuffle(torch.arange(4.0).reshape(4, 1, 1), 2)
     tensor([[[0., 1.],
              [2., 3.]]])
@@ -236,6 +256,10 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """Pixels as channels: (..., C, H * r, W * r) to (..., C * r * r, H, W).
+
+    RuntimeError for a height or width that r does not divide. See also pixel_shuffle.
+
+    downscale_factor  r, what height and width are divided by, 1 or more
 
     >>> nn.functional.pixel_unshuffle(torch.arange(4.0).reshape(1, 2, 2), 2).flatten()
     tensor([0., 1., 2., 3.])
@@ -258,6 +282,8 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """The channels of (N, C, ...), one of each of the groups in turn.
 
+    groups  how many groups there are; RuntimeError unless it divides the channels
+
     >>> nn.functional.channel_shuffle(torch.arange(4.0).reshape(1, 4, 1), 2).flatten()
     tensor([0., 2., 1., 3.])
     """
@@ -272,6 +298,8 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
 
 def native_channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """channel_shuffle by another name.
+
+    groups  how many groups the channels are in; RuntimeError unless it divides them
 
     >>> x = torch.arange(4.0).reshape(1, 4, 1)
     >>> nn.functional.native_channel_shuffle(x, 2).flatten()
