@@ -40,6 +40,13 @@ def _initializer(function: Callable[..., Any]) -> Callable[..., Any]:
 def calculate_gain(nonlinearity: str, param: Any = None) -> float:
     """The recommended gain of an activation.
 
+    By it the standard deviation of the weights before the activation is multiplied.
+    ValueError for another name. See also kaiming_uniform_(), which uses it.
+
+    nonlinearity  'linear', 'sigmoid', 'conv1d' and others with conv, 'tanh', 'relu',
+                  'leaky_relu' or 'selu'
+    param         the slope of 'leaky_relu' where x is negative, 0.01 by default
+
     >>> nn.init.calculate_gain('tanh')
     1.6666666666666667
     """
@@ -66,6 +73,10 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
 def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Any:
     """Uniform samples between a and b.
 
+    tensor     what is filled
+    a, b       least and greatest value
+    generator  of the random numbers, a torch.Generator; None: the device's own
+
     >>> (nn.init.uniform_(torch.empty(100), 2, 3) >= 2).all()
     tensor(True)
     """
@@ -77,6 +88,10 @@ def normal_(
     tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = None
 ) -> Any:
     """Normal samples.
+
+    tensor     what is filled
+    mean, std  mean and standard deviation
+    generator  of the random numbers, a torch.Generator; None: the device's own
 
     >>> w = nn.init.normal_(torch.empty(10000), std=2)
     >>> f'{w.std():.0f}'
@@ -104,6 +119,11 @@ def trunc_normal_(
 
     PyTorch's numbers for the same seed. If less than 30% of the samples would be in the
     range, uniform samples are accepted by the density. Synchronizes with a GPU.
+
+    tensor     what is filled
+    mean, std  mean and standard deviation of the samples before any are left out
+    a, b       least and greatest value
+    generator  of the random numbers, a torch.Generator; None: the device's own
 
     >>> (nn.init.trunc_normal_(torch.empty(100), a=-1, b=1).abs() <= 1).all()
     tensor(True)
@@ -143,6 +163,9 @@ def trunc_normal_(
 @_initializer
 def constant_(tensor: Any, val: float) -> Any:
     """Fill with one value.
+
+    tensor  what is filled
+    val     the value, a number
 
     >>> nn.init.constant_(torch.empty(2), 7)
     tensor([7., 7.])
@@ -196,6 +219,12 @@ def _calculate_fan_in_and_fan_out(tensor: Any) -> tuple[int, int]:
 def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
     """Uniform, of variance 2 gain^2 / (fan in + fan out) (Glorot and Bengio, 2010).
 
+    ValueError for less than 2 dimensions. See also calculate_gain().
+
+    tensor     what is filled, a weight (out, in, ...)
+    gain       a factor of the deviation, for the activation that follows
+    generator  of the random numbers, a torch.Generator; None: the device's own
+
     >>> w = nn.init.xavier_uniform_(torch.empty(4, 2))
     >>> (w.abs() <= 1).all()
     tensor(True)
@@ -210,6 +239,12 @@ def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> An
 
 def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
     """Normal, of variance 2 gain^2 / (fan in + fan out) (Glorot and Bengio, 2010).
+
+    ValueError for less than 2 dimensions. See also calculate_gain().
+
+    tensor     what is filled, a weight (out, in, ...)
+    gain       a factor of the deviation, for the activation that follows
+    generator  of the random numbers, a torch.Generator; None: the device's own
 
     >>> w = nn.init.xavier_normal_(torch.empty(100, 100))
     >>> f'{w.std():.1f}'
@@ -246,6 +281,16 @@ def kaiming_uniform_(
 ) -> Any:
     """Uniform, of variance gain^2 / fan (He and others, 2015).
 
+    The gain is that of calculate_gain(). ValueError for another mode or nonlinearity,
+    and for less than 2 dimensions.
+
+    tensor        what is filled, a weight (out, in, ...)
+    a             slope of the 'leaky_relu' that follows, where x is negative
+    mode          the fan: 'fan_in' keeps the variance of results, 'fan_out' that of
+                  gradients
+    nonlinearity  the activation that follows, as for calculate_gain()
+    generator     of the random numbers, a torch.Generator; None: the device's own
+
     >>> w = nn.init.kaiming_uniform_(torch.empty(4, 6), nonlinearity='relu')
     >>> (w.abs() <= 1).all()
     tensor(True)
@@ -265,6 +310,16 @@ def kaiming_normal_(
 ) -> Any:
     """Normal, of variance gain^2 / fan (He and others, 2015).
 
+    The gain is that of calculate_gain(). ValueError for another mode or nonlinearity,
+    and for less than 2 dimensions.
+
+    tensor        what is filled, a weight (out, in, ...)
+    a             slope of the 'leaky_relu' that follows, where x is negative
+    mode          the fan: 'fan_in' keeps the variance of results, 'fan_out' that of
+                  gradients
+    nonlinearity  the activation that follows, as for calculate_gain()
+    generator     of the random numbers, a torch.Generator; None: the device's own
+
     >>> w = nn.init.kaiming_normal_(torch.empty(1000, 50), nonlinearity='relu')
     >>> f'{w.std():.1f}'
     '0.2'
@@ -281,7 +336,12 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
 
     Dimensions after the first are merged. It is Q of the QR factorization of a normal
     matrix with a positive diagonal of R: PyTorch's numbers for the same seed, up to
-    rounding.
+    rounding. ValueError for less than 2 dimensions. See also
+    nn.utils.parametrizations.orthogonal(), which keeps it so.
+
+    tensor     what is filled
+    gain       what the matrix is multiplied by
+    generator  of the random numbers, a torch.Generator; None: the device's own
 
     >>> w = nn.init.orthogonal_(torch.empty(2, 3))
     >>> torch.allclose(w @ w.T, torch.eye(2), atol=1e-6)
@@ -344,6 +404,12 @@ def sparse_(
     """Normal samples, of which the part sparsity of each column is 0 (Martens, 2010).
 
     Raises ValueError for a tensor that is no matrix.
+
+    tensor     what is filled, a matrix
+    sparsity   the part of each column that is 0, from 0 to 1, rounded up
+    std        standard deviation of the others
+    generator  of the samples, a torch.Generator; the zeros' places are drawn with the
+               device's own
 
     >>> w = nn.init.sparse_(torch.empty(10, 2), 0.3)
     >>> (w == 0).sum(0)
