@@ -95,7 +95,11 @@ class DataParallel(Module):
             self.module.to(_C.device("cuda", self.device_ids[0]))
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        """The module's outputs for the whole batch."""
+        """The module's outputs for the whole batch.
+
+        inputs  arguments of the module; Tensors are split along dim, the rest repeated
+        kwargs  arguments by name, split likewise
+        """
         if not self.device_ids:
             return self.module(*inputs, **kwargs)
         return _run(
@@ -112,6 +116,16 @@ def data_parallel(
     module_kwargs: dict[Any, Any] | None = None,
 ) -> Any:
     """The outputs of a module for inputs that are split over GPUs; see DataParallel.
+
+    RuntimeError if the module is not on the first GPU, or there is none.
+
+    module         is on the first of device_ids
+    inputs         the argument of the call, or a tuple of them; Tensors are split along
+                   dim
+    device_ids     GPUs, numbers or devices, by default all
+    output_device  where the outputs are joined, by default the first of device_ids
+    dim            the dimension of the inputs, and of the outputs, that is split
+    module_kwargs  arguments by name, a dict, split likewise
 
     >>> net = nn.Linear(3, 2).cuda()
     >>> nn.parallel.data_parallel(net, torch.ones(4, 3), [0, 1]).shape

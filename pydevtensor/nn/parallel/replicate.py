@@ -45,6 +45,10 @@ def replicate(
     pass adds their gradients to the module's; with detach they are cut off. On the
     module's own GPU they are the parameters themselves, and so are its buffers.
 
+    network  the module
+    devices  a GPU for each copy, numbers or devices
+    detach   cut the copies' parameters off, so that the module gets no gradients
+
     >>> net = nn.Linear(2, 1).cuda()
     >>> [copy.weight.device.index for copy in nn.parallel.replicate(net, [0, 1])]
     [0, 1]

@@ -28,6 +28,10 @@ def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:
     Tensors inside of tuples, lists and dicts are split too. Gives a tuple or list of as
     many parts as there are (fewer than GPUs for a small batch).
 
+    inputs       a Tensor, or a tuple, list or dict with Tensors
+    target_gpus  a GPU for each part, numbers or devices
+    dim          the dimension that is split
+
     >>> nn.parallel.scatter(torch.arange(4), [0, 1])
     (tensor([0, 1], device='cuda:0'), tensor([2, 3], device='cuda:1'))
     """
@@ -52,6 +56,11 @@ def scatter_kwargs(
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """scatter() of a call's positional and keyword arguments, as many of each.
 
+    inputs       the arguments by position, a tuple
+    kwargs       the arguments by name, a dict or None
+    target_gpus  a GPU for each part, numbers or devices
+    dim          the dimension that is split
+
     >>> nn.parallel.scatter_kwargs((torch.ones(2),), {'scale': 3}, [0, 1])[1]
     ({'scale': 3}, {'scale': 3})
     """
@@ -68,6 +77,10 @@ def gather(outputs: Any, target_device: Any, dim: int = 0) -> Any:
 
     Tensors inside of tuples, lists and dicts are joined; numbers of zero dimensions
     become a vector, with a warning. ValueError for dicts of different sizes.
+
+    outputs        the results, one for each GPU, Tensors or alike containers of them
+    target_device  where they are joined, a device or a GPU's number
+    dim            the dimension along which they are joined
 
     >>> parts = nn.parallel.scatter(torch.arange(4), [0, 1])
     >>> nn.parallel.gather(parts, 'cpu')

@@ -58,7 +58,13 @@ def get_total_norm(
 ) -> Any:
     """The norm of all tensors as one vector: a Tensor on the first one's device.
 
-    foreach has no effect.
+    See also clip_grad_norm_().
+
+    tensors             Tensors, such as gradients; of none the norm is 0
+    norm_type           degree of the norm, also inf
+    error_if_nonfinite  raise RuntimeError for a norm that is NaN or infinite, which
+                        waits for a GPU
+    foreach             has no effect: it is always one kernel
 
     >>> nn.utils.get_total_norm([torch.tensor([3.0]), torch.tensor([4.0])])
     tensor(5.)
@@ -78,6 +84,11 @@ def clip_grads_with_norm_(
     parameters: Any, max_norm: float, total_norm: Any, foreach: Any = None
 ) -> None:
     """Scale all gradients by max_norm / total_norm, if that is below 1.
+
+    parameters  a Tensor or an iterable of them; those without a gradient are left out
+    max_norm    the norm that gradients are scaled to
+    total_norm  their norm now, which get_total_norm() gives
+    foreach     has no effect: it is always one kernel
 
     >>> w = nn.Parameter(torch.zeros(2))
     >>> w.grad = torch.tensor([3.0, 4.0])
@@ -101,7 +112,16 @@ def clip_grad_norm_(
 ) -> Any:
     """Scale all gradients so that their total norm is at most max_norm.
 
-    Returns the total norm before.
+    Returns the total norm before. See also clip_grad_value_(), which clamps each
+    element.
+
+    parameters          a Tensor or an iterable of them, such as a module's
+                        parameters(); those without a gradient are left out
+    max_norm            the greatest norm that is left as it is
+    norm_type           degree of the norm, also inf
+    error_if_nonfinite  raise RuntimeError for a norm that is NaN or infinite, which
+                        waits for a GPU; else all gradients become NaN or 0
+    foreach             has no effect: it is always one kernel
 
     >>> w = nn.Parameter(torch.zeros(2))
     >>> w.grad = torch.tensor([3.0, 4.0])
@@ -124,6 +144,10 @@ def clip_grad_norm(
 ) -> Any:
     """clip_grad_norm_(), with a FutureWarning: use that.
 
+    parameters, max_norm         as for clip_grad_norm_()
+    norm_type                    as for clip_grad_norm_()
+    error_if_nonfinite, foreach  as for clip_grad_norm_()
+
     >>> import warnings
     >>> w = nn.Parameter(torch.zeros(2))
     >>> w.grad = torch.tensor([3.0, 4.0])
@@ -142,6 +166,12 @@ def clip_grad_norm(
 @no_grad()
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: Any = None) -> None:
     """Clamp the gradients to -clip_value ... clip_value.
+
+    See also clip_grad_norm_(), which keeps their direction.
+
+    parameters  a Tensor or an iterable of them; those without a gradient are left out
+    clip_value  the greatest absolute value
+    foreach     has no effect: it is always one kernel
 
     >>> w = nn.Parameter(torch.zeros(2))
     >>> w.grad = torch.tensor([3.0, -4.0])

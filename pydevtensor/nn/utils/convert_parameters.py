@@ -26,6 +26,12 @@ def parameters_to_vector(parameters: Iterable[Any]) -> Any:
 def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
     """Set the parameters' data to the parts of a vector, whose memory they share.
 
+    TypeError where the parameters are on several devices. See also
+    parameters_to_vector().
+
+    vec         the vector, a Tensor of as many elements as all parameters
+    parameters  Tensors, such as a module's parameters()
+
     >>> w = nn.Parameter(torch.zeros(2))
     >>> nn.utils.vector_to_parameters(torch.tensor([1.0, 2.0]), [w])
     >>> w.data

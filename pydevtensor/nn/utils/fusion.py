@@ -60,7 +60,13 @@ def fuse_conv_bn_weights(
     bn_b: Any,
     transpose: bool = False,
 ) -> tuple[Parameter, Parameter]:
-    """Weight and bias of fuse_conv_bn_eval(); biases and bn_w may be None.
+    """Weight and bias of fuse_conv_bn_eval().
+
+    conv_w, conv_b  weight and bias (or None) of the convolution
+    bn_rm, bn_rv    running means and variances of the normalization, (channels)
+    bn_eps          what it adds to variances
+    bn_w, bn_b      its weight and bias; each may be None
+    transpose       whether the convolution is a transposed one
 
     >>> one = torch.ones(1)
     >>> w, b = nn.utils.fuse_conv_bn_weights(
@@ -111,7 +117,12 @@ def fuse_linear_bn_weights(
     bn_w: Any,
     bn_b: Any,
 ) -> tuple[Parameter, Parameter]:
-    """Weight and bias of fuse_linear_bn_eval(); linear_b may be None.
+    """Weight and bias of fuse_linear_bn_eval().
+
+    linear_w, linear_b  weight and bias (or None) of the linear layer
+    bn_rm, bn_rv        running means and variances of the normalization, (features)
+    bn_eps              what it adds to variances
+    bn_w, bn_b          its weight and bias (or None)
 
     >>> one = torch.ones(1)
     >>> w, b = nn.utils.fuse_linear_bn_weights(

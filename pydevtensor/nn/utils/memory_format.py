@@ -28,6 +28,9 @@ def convert_conv2d_weight_memory_format(module: Module, memory_format: Any) -> M
 
     Transposed convolutions too. Returns the module.
 
+    module         the module, or a convolution itself
+    memory_format  the order, such as torch.channels_last
+
     >>> net = nn.Sequential(nn.Conv2d(2, 2, 3))
     >>> net = nn.utils.convert_conv2d_weight_memory_format(net, torch.channels_last)
     >>> net[0].weight.stride()
@@ -40,6 +43,9 @@ def convert_conv3d_weight_memory_format(module: Module, memory_format: Any) -> M
     """Store the weights of the 3D convolutions in a module in that order.
 
     Transposed convolutions too. Returns the module.
+
+    module         the module, or a convolution itself
+    memory_format  the order, such as torch.channels_last_3d
 
     >>> net = nn.Conv3d(2, 1, 2)
     >>> net = nn.utils.convert_conv3d_weight_memory_format(net, torch.channels_last_3d)

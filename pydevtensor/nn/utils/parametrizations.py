@@ -52,6 +52,10 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     the direction is original1. Loads states of nn.utils.weight_norm() too. Returns the
     module.
 
+    module  the layer
+    name    the parameter's name
+    dim     the dimension of the slices; None: one norm of all
+
     >>> layer = nn.utils.parametrizations.weight_norm(nn.Linear(3, 2))
     >>> [*layer.state_dict()]
     ['bias', 'parametrizations.weight.original0', 'parametrizations.weight.original1']
@@ -135,7 +139,14 @@ def spectral_norm(
     Miyato and others, Spectral normalization for generative adversarial networks
     (2018). The value is estimated by steps of a power iteration, each time that the
     weight is read in training. A weight of more dimensions is taken as a matrix whose
-    rows go along dim, the one that counts the outputs. Returns the module.
+    rows go along dim. Returns the module.
+
+    module              the layer
+    name                the parameter's name; ValueError for one that it does not have
+    n_power_iterations  steps of each reading, 1 or more, else ValueError
+    eps                 least norm of a singular vector, against division by 0
+    dim                 the one that counts the outputs: 1 of a transposed convolution,
+                        else 0
 
     >>> _ = torch.manual_seed(0)
     >>> layer = nn.utils.parametrizations.spectral_norm(nn.Linear(3, 2))
@@ -269,12 +280,18 @@ def orthogonal(
     """Keep a matrix, or a batch of them, orthogonal.
 
     Its columns are orthonormal, or its rows where there are fewer of them. The
-    unconstrained parameter is mapped to it by orthogonal_map: "matrix_exp" or "cayley"
-    of a skew-symmetric matrix, or "householder", a product of reflections, which is the
-    default for matrices that are not square; "matrix_exp" is for those that are.
-    use_trivialization stores an orthogonal matrix beside, from which the map starts
-    (Lezcano-Casado, 2019). A value that is not orthogonal is made so by a QR
-    factorization. ValueError for a vector and for another map. Returns the module.
+    unconstrained parameter is mapped to it. A value that is not orthogonal is made so
+    by a QR factorization. ValueError for a vector and for another map. Returns the
+    module.
+
+    module              the layer
+    name                the parameter's name; ValueError for one that it does not have
+    orthogonal_map      "matrix_exp" or "cayley" of a skew-symmetric matrix, or
+                        "householder", a product of reflections, which is the default
+                        for matrices that are not square; "matrix_exp" is for those that
+                        are
+    use_trivialization  store an orthogonal matrix beside, from which the map starts
+                        (Lezcano-Casado, 2019)
 
     >>> layer = nn.utils.parametrizations.orthogonal(nn.Linear(3, 2))
     >>> torch.allclose(layer.weight @ layer.weight.T, torch.eye(2), atol=1e-5)

@@ -94,6 +94,10 @@ class ParametrizationList(ModuleList):
     right_inverse() of the first parametrization returned a sequence. Calling the list
     gives the parametrized Tensor.
 
+    modules   the parametrizations, one or more, else ValueError
+    original  the Tensor that is parametrized
+    unsafe    leave out the check that dtype and shape stay, else ValueError
+
     >>> layer = nn.utils.parametrizations.weight_norm(nn.Linear(3, 2))
     >>> [name for name, _ in layer.parametrizations.weight.named_parameters()]
     ['original0', 'original1']
@@ -271,6 +275,11 @@ def register_parametrization(
     check out. ValueError where the module has no such parameter or buffer. Returns the
     module.
 
+    module           the module that has the Tensor
+    tensor_name      the name of a parameter or buffer
+    parametrization  a module that takes the original and gives what is read
+    unsafe           leave out the check of dtype and shape
+
     >>> class Symmetric(nn.Module):
     ...     def forward(self, x):
     ...         return x.triu() + x.triu(1).T
@@ -330,6 +339,9 @@ def _check_another(parametrization: Any, value: Any) -> None:
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     """Whether a module has a parametrization, of the Tensor of that name or of any.
 
+    module       any module
+    tensor_name  the name of the Tensor; None: any
+
     >>> layer = nn.utils.parametrizations.weight_norm(nn.Linear(3, 2))
     >>> nn.utils.parametrize.is_parametrized(layer, 'bias')
     False
@@ -345,9 +357,12 @@ def remove_parametrizations(
 ) -> Module:
     """Make a parametrized Tensor an ordinary parameter or buffer again.
 
-    Its value is the parametrized one, or the original with leave_parametrized=False.
-    ValueError if it is not parametrized, and for the original where there are several.
     Returns the module.
+
+    module              the module that has the Tensor
+    tensor_name         its name; ValueError if it is not parametrized
+    leave_parametrized  its value is the parametrized one, else the original; ValueError
+                        for the original where there are several
 
     >>> layer = nn.utils.parametrizations.weight_norm(nn.Linear(3, 2))
     >>> nn.utils.parametrize.remove_parametrizations(layer, 'weight')
@@ -396,8 +411,11 @@ def transfer_parametrizations_and_params(
 ) -> Module:
     """Let to_module share the parametrizations and originals of from_module.
 
-    All of them, or those of the Tensor of that name; a Tensor that to_module does not
-    have is added. Returns to_module.
+    Returns to_module.
+
+    from_module  the module that is parametrized
+    to_module    the module that becomes so; a Tensor that it does not have is added
+    tensor_name  the name of the Tensor; None: all that are parametrized
 
     >>> first = nn.utils.parametrizations.weight_norm(nn.Linear(3, 2))
     >>> transfer = nn.utils.parametrize.transfer_parametrizations_and_params

@@ -180,11 +180,15 @@ def _packed(elements: Any, lengths: list[Any]) -> Any:
 def pack_padded_sequence(
     input: Any, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
-    """Pack a padded batch (T, B, ...), or (B, T, ...) with batch_first.
+    """Pack a padded batch.
 
-    lengths, a list or a Tensor on the CPU, has the length of each sequence.
-    RuntimeError where one is below 1 or above T, or where they grow and
-    enforce_sorted is true.
+    RuntimeError for lengths that do not fit. See also pad_packed_sequence(), which
+    undoes it.
+
+    input           the batch, (T, B, ...)
+    lengths         the length of each sequence, 1 to T, a list or a Tensor on the CPU
+    batch_first     take (B, T, ...)
+    enforce_sorted  raise RuntimeError for lengths that grow; False takes any order
 
     >>> x = torch.tensor([[1, 4], [2, 0], [3, 0]])
     >>> nn.utils.rnn.pack_padded_sequence(x, [3, 1]).data
@@ -236,7 +240,12 @@ def pad_packed_sequence(
     """Undo pack_padded_sequence(): the padded batch, and the lengths.
 
     The batch has the order that it had before, and total_length steps where that is
-    given.
+    given. See also unpack_sequence(), which gives a list.
+
+    sequence       a PackedSequence
+    batch_first    give (B, T, ...) in place of (T, B, ...)
+    padding_value  what fills the shorter sequences
+    total_length   T, at least the longest length, else ValueError; that by default
 
     >>> batch = [torch.tensor([1, 2, 3]), torch.tensor([4])]
     >>> packed = nn.utils.rnn.pack_sequence(batch)
@@ -280,8 +289,13 @@ def pad_sequence(
 ) -> Any:
     """Stack sequences (L, ...) as (T, B, ...), padded to the longest.
 
-    (B, T, ...) with batch_first. RuntimeError for no sequences, and for other shapes
-    behind the length that differ.
+    RuntimeError for no sequences, and for other shapes behind the length that differ.
+    See also pack_sequence(), which leaves the padding out.
+
+    sequences      a list of Tensors, which may differ in their first size
+    batch_first    give (B, T, ...) in place of (T, B, ...)
+    padding_value  what fills the shorter sequences
+    padding_side   where it goes, 'right' or 'left'; RuntimeError for another
 
     >>> nn.utils.rnn.pad_sequence([torch.tensor([1, 2]), torch.tensor([3])], True, 9)
     tensor([[1, 2],
@@ -330,6 +344,10 @@ def unpad_sequence(
 ) -> list[Any]:
     """The list of sequences of a padded batch, without the padding.
 
+    padded_sequences  the batch, (T, B, ...), padded at the end
+    lengths           the length of each sequence, a Tensor of B integers
+    batch_first       take (B, T, ...)
+
     >>> padded = torch.tensor([[1, 3], [2, 0]])
     >>> nn.utils.rnn.unpad_sequence(padded, torch.tensor([2, 1]))
     [tensor([1, 2]), tensor([3])]
@@ -345,7 +363,11 @@ def unpad_sequence(
 def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> PackedSequence:
     """Pack a list of sequences (L, ...).
 
-    The longest comes first; enforce_sorted=False takes them in any order.
+    The longest comes first; enforce_sorted=False takes them in any order. See also
+    unpack_sequence(), which undoes it.
+
+    sequences       a list of Tensors, which may differ in their first size
+    enforce_sorted  raise RuntimeError for lengths that grow; False takes any order
 
     >>> nn.utils.rnn.pack_sequence([torch.tensor([1, 2]), torch.tensor([3])]).data
     tensor([1, 3, 2])
@@ -358,6 +380,8 @@ def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> PackedSequence
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Any]:
     """The list of sequences that pack_sequence() packed.
+
+    packed_sequences  a PackedSequence
 
     >>> batch = [torch.tensor([1, 2]), torch.tensor([3])]
     >>> packed = nn.utils.rnn.pack_sequence(batch)

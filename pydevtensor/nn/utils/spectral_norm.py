@@ -209,11 +209,17 @@ def spectral_norm(
 ) -> Module:
     """Divide a weight by its greatest singular value before each call.
 
-    It is estimated by steps of a power iteration, in training alone (Miyato and
-    others, 2018). dim is the one that counts the outputs. The parameter becomes
-    <name>_orig, the singular vectors the buffers <name>_u and <name>_v. RuntimeError
-    where the weight has it already. Returns the module.
-    nn.utils.parametrizations.spectral_norm() does the same without a hook.
+    It is estimated by steps of a power iteration, in training alone (Miyato and others,
+    2018). The parameter becomes <name>_orig, the singular vectors the buffers <name>_u
+    and <name>_v. RuntimeError where the weight has it already. Returns the module. See
+    also nn.utils.parametrizations.spectral_norm(), which does the same without a hook.
+
+    module              the layer
+    name                the weight's name; KeyError for one that is no parameter
+    n_power_iterations  steps before each call, 1 or more, else ValueError
+    eps                 least norm of a singular vector, against division by 0
+    dim                 the one that counts the outputs: 1 of a transposed convolution,
+                        else 0
 
     >>> layer = nn.utils.spectral_norm(nn.Linear(3, 2))
     >>> [*layer.state_dict()]
@@ -226,6 +232,9 @@ def spectral_norm(
 
 def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
     """Undo spectral_norm(); the weight keeps its value. ValueError where it has none.
+
+    module  the layer
+    name    the weight's name
 
     >>> layer = nn.utils.spectral_norm(nn.Linear(3, 2))
     >>> [*nn.utils.remove_spectral_norm(layer).state_dict()]

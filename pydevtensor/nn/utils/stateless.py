@@ -21,6 +21,14 @@ def functional_call(
 ) -> Any:
     """torch.func.functional_call(), with a FutureWarning: use that.
 
+    module                  the module to call
+    parameters_and_buffers  Tensors by path, which it has during the call
+    args                    an argument, or a tuple of them
+    kwargs                  arguments by name, a dict
+    tie_weights             give a Tensor that has several paths the same value in all
+                            of them
+    strict                  raise RuntimeError for paths that are missing or unexpected
+
     >>> import warnings
     >>> call = nn.utils.stateless.functional_call
     >>> with warnings.catch_warnings(action='ignore'):

@@ -87,6 +87,10 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     nn.utils.parametrizations.weight_norm(). RuntimeError where the weight has it
     already. Returns the module.
 
+    module  the layer
+    name    the weight's name
+    dim     the dimension of the slices; None: one norm of all
+
     >>> import warnings
     >>> with warnings.catch_warnings(action='ignore'):
     ...     layer = nn.utils.weight_norm(nn.Linear(3, 2))
@@ -99,6 +103,9 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
 def remove_weight_norm(module: Module, name: str = "weight") -> Module:
     """Undo weight_norm(); the weight keeps its value. ValueError where it has none.
+
+    module  the layer
+    name    the weight's name
 
     >>> import warnings
     >>> with warnings.catch_warnings(action='ignore'):
