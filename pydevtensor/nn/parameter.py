@@ -10,7 +10,9 @@ from pydevtensor import _C
 class Parameter(_C.Tensor):
     """A Tensor that a Module registers as a parameter when it is assigned to it.
 
-    It shares the memory of data, detached.
+    data           the Tensor, whose memory it shares, detached; an empty one by
+                   default; AttributeError for what is no Tensor
+    requires_grad  whether gradients are computed for it
 
     >>> nn.Parameter(torch.ones(2))
     Parameter containing:
@@ -46,7 +48,8 @@ def _rebuild(cls: type[Any], data: Any, requires_grad: bool) -> Any:
 class Buffer(_C.Tensor):
     """A Tensor that a Module registers as a buffer when it is assigned to it.
 
-    persistent: whether it is part of the state_dict.
+    data        the Tensor, whose memory it shares; an empty one by default
+    persistent  whether it is part of the state_dict
 
     >>> net = nn.Module()
     >>> net.mean = nn.Buffer(torch.zeros(2))
@@ -88,7 +91,11 @@ class _Uninitialized(_C.Tensor):
     def materialize(
         self, shape: tuple[int, ...], device: Any = None, dtype: Any = None
     ) -> None:
-        """Become a Parameter, or a Tensor, of that shape with undefined values."""
+        """Become a Parameter, or a Tensor, of that shape with undefined values.
+
+        shape          sizes, a tuple of ints
+        device, dtype  of the values; those given before by default
+        """
         self.data = _C.empty(
             shape, device=device or self.device, dtype=dtype or self.dtype
         )
@@ -97,6 +104,11 @@ class _Uninitialized(_C.Tensor):
 
 class UninitializedParameter(_Uninitialized, Parameter):
     """A parameter whose shape depends on the first input.
+
+    See also materialize(), which gives it a shape.
+
+    requires_grad  whether gradients will be computed for it
+    device, dtype  of the values that it will have
 
     >>> nn.LazyLinear(2).weight
     <UninitializedParameter>
@@ -113,6 +125,11 @@ class UninitializedParameter(_Uninitialized, Parameter):
 
 class UninitializedBuffer(_Uninitialized):
     """A buffer whose shape depends on the first input.
+
+    See also materialize(), which gives it a shape.
+
+    requires_grad  whether gradients will be computed for it
+    device, dtype  of the values that it will have
 
     >>> nn.LazyBatchNorm1d().running_mean
     <UninitializedBuffer>

@@ -35,6 +35,13 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     negative. RuntimeError for other shapes and for a target outside 0 to n_classes - 1;
     finding these waits for a GPU.
 
+    in_features    features of the input
+    n_classes      how many classes there are
+    cutoffs        the first class of each cluster, a list of one int or more that grow
+    div_value      what the features are divided by from one cluster to the next
+    head_bias      whether the layer `head` has a bias; those of `tail` have none
+    device, dtype  of the parameters
+
     >>> net = nn.AdaptiveLogSoftmaxWithLoss(8, 1000, cutoffs=[10, 100])
     >>> output, loss = net(torch.ones(3, 8), torch.tensor([5, 50, 500]))
     >>> output.shape
@@ -108,6 +115,12 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             )
 
     def forward(self, input: Any, target: Any) -> _ASMoutput:
+        """The log-probability of each target, and the loss, their mean's negative.
+
+        input   (N, in_features) or (in_features,)
+        target  classes, int64 from 0 to n_classes - 1, (N,) or (); RuntimeError for
+                others
+        """
         self._check(input, target)
         inputs, targets = _C.atleast_2d(input), target.reshape(-1)
         place, output = targets, inputs.new_zeros(len(targets))

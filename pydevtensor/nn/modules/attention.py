@@ -23,18 +23,19 @@ class MultiheadAttention(Module):
     """Attention of num_heads heads, each on embed_dim / num_heads of the sizes.
 
     query, key and value are projected, each head computes softmax(q k^T / sqrt(size))
-    v, and the results, side by side, are projected again. Inputs are (L, N,
-    embed_dim), (S, N, kdim) and (S, N, vdim), with N first if batch_first, or without
-    N. Returns the result and, with need_weights, the shares (N, L, S), averaged over
-    heads or (N, num_heads, L, S); else None, which is faster.
+    v, and the results, side by side, are projected again. Inputs are (L, N, embed_dim),
+    (S, N, kdim) and (S, N, vdim), with N first if batch_first, or without N. Raises
+    AssertionError or RuntimeError for inputs and masks of other shapes. See also
+    nn.functional.scaled_dot_product_attention(), without projections.
 
-    key_padding_mask (N, S) and attn_mask (L, S) or (N * num_heads, L, S): True leaves
-    a key out, or numbers are added. is_causal says that attn_mask is causal.
-    add_bias_kv and add_zero_attn add a key: learned, or zeros. Raises AssertionError
-    or RuntimeError for inputs and masks of other shapes.
-
+    embed_dim      last size of query and of the result
+    num_heads      how many heads there are; AssertionError unless it divides embed_dim
     dropout        probability of dropout of the weights
     bias           whether the projections have biases
+    add_bias_kv    add a key and a value that are learned to those of each sequence
+    add_zero_attn  add a key and a value of zeros
+    kdim, vdim     last sizes of key and value, embed_dim by default
+    batch_first    take (N, length, size) in place of (length, N, size)
     device, dtype  of the parameters
 
     >>> attention = nn.MultiheadAttention(8, 2, batch_first=True)
@@ -122,6 +123,20 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Any, Any]:
+        """The result, of query's shape, and with need_weights the shares of the keys.
+
+        query, key, value     (L, N, embed_dim), (S, N, kdim) and (S, N, vdim), or N
+                              first if batch_first, or without N
+        key_padding_mask      (N, S): True leaves a key out, or numbers are added to its
+                              scores
+        need_weights          also give the shares, else None, which is faster
+        attn_mask             (L, S) or (N * num_heads, L, S): True leaves a key out for
+                              a query, or numbers are added
+        average_attn_weights  shares (N, L, S), the means over the heads, else (N,
+                              num_heads, L, S)
+        is_causal             say that attn_mask is causal, which saves time;
+                              RuntimeError without attn_mask
+        """
         turned = self.batch_first and getattr(query, "ndim", 0) == 3
         try:
             if turned:

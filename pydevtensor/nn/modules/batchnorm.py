@@ -322,5 +322,9 @@ class SyncBatchNorm(_BatchNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Any, process_group: Any = None) -> Any:
-        """Raises RuntimeError, as the class does."""
+        """Raises RuntimeError, as the class does.
+
+        module         what would be converted; it stays as it is
+        process_group  of no effect
+        """
         return cls()

@@ -86,7 +86,10 @@ class _ListOfModules(Module):
         return self
 
     def pop(self, key: Any) -> Module:
-        """Remove a module and return it."""
+        """Remove a module and return it.
+
+        key  its number, from the end if negative; IndexError for one that is not there
+        """
         module = self[key]
         del self[key]
         return module
@@ -227,7 +230,11 @@ class _Dict(Module):
             del self[key]
 
     def pop(self, key: str) -> Any:
-        """Remove a value and return it."""
+        """Remove a value and return it.
+
+        key  its name; KeyError, in a ParameterDict AttributeError, for one that is not
+             there
+        """
         value = self[key]
         del self[key]
         return value
@@ -463,7 +470,12 @@ class ParameterDict(_HolderOfParameters, _Dict):
         return self[key] if key in self._keys else default
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
-        """A new ParameterDict with default for each key."""
+        """A new ParameterDict with default for each key.
+
+        keys     names, strings
+        default  the value of all; of a Tensor each becomes a Parameter, and they share
+                 its memory
+        """
         return type(self)((key, default) for key in keys)
 
     def items(self) -> Any:
@@ -475,7 +487,11 @@ class ParameterDict(_HolderOfParameters, _Dict):
         return (self[key] for key in self._keys)
 
     def update(self, parameters: Any) -> None:
-        """Adds values from a mapping, or from pairs of key and value."""
+        """Adds values from a mapping, or from pairs of key and value.
+
+        parameters  a dict (its keys are sorted), an OrderedDict, a ParameterDict, or
+                    pairs; TypeError or ValueError for others
+        """
         for key, value in _update_pairs("ParameterDict", parameters):
             self[key] = value
 

@@ -307,6 +307,12 @@ class _ConvTransposeNd(_ConvNd):
         return [b - a for a, b in zip(least, wanted, strict=False)]
 
     def forward(self, input: Any, output_size: Any = None) -> Any:
+        """The transposed convolution of input.
+
+        input        (N, in_channels, ...) or (in_channels, ...)
+        output_size  sizes of the result, in place of those that output_padding gives;
+                     ValueError for those that stride does not allow
+        """
         try:
             return self._function(
                 input,

@@ -13,7 +13,8 @@ __all__ = ["CosineSimilarity", "PairwiseDistance"]
 class CosineSimilarity(Module):
     """The cosine of the angle between vectors along dim; the shapes broadcast.
 
-    eps  least product of the two lengths
+    dim  the dimension along which the vectors lie
+    eps  least length of a vector, against division by 0
 
     >>> x, y = torch.tensor([[3.0, 4.0]]), torch.tensor([[1.0, 0.0]])
     >>> nn.CosineSimilarity()(x, y)
@@ -26,12 +27,18 @@ class CosineSimilarity(Module):
         self.eps = eps
 
     def forward(self, x1: Any, x2: Any) -> Any:
+        """The cosines, of the inputs' broadcast shape without dim.
+
+        x1, x2  vectors of shapes that broadcast; RuntimeError for integers
+        """
         return F.cosine_similarity(x1, x2, self.dim, self.eps)
 
 
 class PairwiseDistance(Module):
     """The p-norm of x1 - x2 + eps along the last dimension; the shapes broadcast.
 
+    p        degree of the norm
+    eps      added to each difference, against division by 0 in the gradient
     keepdim  keep the last dimension, with size 1
 
     >>> x, y = torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]])
@@ -48,4 +55,8 @@ class PairwiseDistance(Module):
         self.keepdim = keepdim
 
     def forward(self, x1: Any, x2: Any) -> Any:
+        """The distances, of the inputs' broadcast shape without the last dimension.
+
+        x1, x2  vectors along the last dimension, of shapes that broadcast
+        """
         return F.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)

@@ -13,6 +13,13 @@ __all__ = ["Fold", "Unfold"]
 class Unfold(Module):
     """The elements of each window as a column: nn.functional.unfold.
 
+    From (N, C, H, W) or (C, H, W). See also Fold, which goes back.
+
+    kernel_size  size of the window, a number or two
+    dilation     distance between a window's elements, a number or two
+    padding      zeros added at both ends of each dimension, a number or two
+    stride       step of the window, a number or two
+
     >>> nn.Unfold((2, 2))(torch.ones(1, 3, 4, 4)).shape
     torch.Size([1, 12, 9])
     """
@@ -40,6 +47,16 @@ class Unfold(Module):
 
 class Fold(Unfold):
     """Sums of windows in a plane: nn.functional.fold.
+
+    From (N, C * kernel elements, windows) or without N; elements where windows overlap
+    are added. RuntimeError where the numbers do not fit. See also Unfold, which it
+    reverses.
+
+    output_size  height and width of the result, a number or two
+    kernel_size  size of the window, a number or two
+    dilation     distance between a window's elements, a number or two
+    padding      zeros that Unfold added at both ends of each dimension
+    stride       step of the window, a number or two
 
     >>> nn.Fold((4, 4), (2, 2))(torch.ones(1, 12, 9)).shape
     torch.Size([1, 3, 4, 4])

@@ -136,7 +136,11 @@ class Bilinear(Layer):
     From (..., in1_features) and (..., in2_features) to (..., out_features); weight has
     shape (out_features, in1_features, in2_features).
 
-    device, dtype  of the parameters
+    in1_features, in2_features  last sizes of the two inputs; ValueError for an
+                                in1_features below 1
+    out_features                last size of the result
+    bias                        whether there is a bias
+    device, dtype               of the parameters
 
     >>> nn.Bilinear(3, 4, 2)(torch.ones(5, 3), torch.ones(5, 4)).shape
     torch.Size([5, 2])
@@ -168,6 +172,12 @@ class Bilinear(Layer):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input1: Any, input2: Any) -> Any:
+        """x1 @ A @ x2 + bias for each pair of rows.
+
+        input1  (..., in1_features)
+        input2  (..., in2_features), of the same other sizes; RuntimeError for other
+                shapes
+        """
         try:
             return F.bilinear(input1, input2, self.weight, self.bias)
         except Exception as error:

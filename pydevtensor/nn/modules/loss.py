@@ -43,6 +43,14 @@ class _Loss(Module):
         super().__init__()
         self.reduction = resolve_reduction(size_average, reduce, reduction)
 
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The loss of input against target: a number, or with reduction='none' many.
+
+        input   what was computed
+        target  what it should have been, of the shape and values that the class names
+        """
+        return super().forward(*args, **kwargs)
+
 
 class _WeightedLoss(_Loss):
     def __init__(
@@ -290,10 +298,19 @@ class KLDivLoss(_Loss):
 
 
 class PoissonNLLLoss(_Loss):
-    """The negative log-likelihood of counts; see nn.functional.poisson_nll_loss.
+    """The negative log-likelihood of counts under Poisson distributions.
 
-    reduction             'mean', 'sum', or 'none' for one loss each
+    Called with input, the rates or their logarithms, and target, the counts, of shapes
+    that broadcast. See also nn.functional.poisson_nll_loss(), which has the formula.
+
+    log_input             whether input holds logarithms of rates; if False, the rates
+                          themselves
+    full                  add an approximation of log(target!), which moves no gradient
+                          of input
     size_average, reduce  deprecated; use reduction
+    eps                   added to a rate before its logarithm, with log_input=False
+    reduction             'mean', 'sum', or 'none' for one loss each; ValueError for
+                          another
 
     >>> nn.PoissonNLLLoss()(torch.tensor([0.0]), torch.tensor([2.0]))
     tensor(1.)
@@ -327,8 +344,12 @@ class PoissonNLLLoss(_Loss):
 class GaussianNLLLoss(_Loss):
     """The negative log-likelihood of target under normal distributions.
 
-    See nn.functional.gaussian_nll_loss.
+    Called with input, the means, target of its shape, and var, the variances.
+    ValueError for another shape of var, and for negative variances. See also
+    nn.functional.gaussian_nll_loss().
 
+    full       add the constant log(2 pi) / 2, which moves no gradient
+    eps        least variance: smaller ones count as this, so that no loss is infinite
     reduction  'mean', 'sum', or 'none' for one loss each
 
     >>> x, t, var = torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([4.0])
@@ -348,6 +369,12 @@ class GaussianNLLLoss(_Loss):
         self.eps = eps
 
     def forward(self, input: Any, target: Any, var: Any) -> Any:
+        """The loss of target under means input and variances var.
+
+        target  the values seen, of input's shape
+        var     variances, 0 or more: a number, or a tensor of input's shape, without
+                its last dimension or with size 1 there
+        """
         return F.gaussian_nll_loss(
             input, target, var, full=self.full, eps=self.eps, reduction=self.reduction
         )
@@ -356,8 +383,9 @@ class GaussianNLLLoss(_Loss):
 class HingeEmbeddingLoss(_Loss):
     """input, a distance, where target is 1; max(0, margin - input) where it is -1.
 
-    reduction             'mean', 'sum', or 'none' for one loss each
+    margin                a distance of target -1 costs nothing from here on
     size_average, reduce  deprecated; use reduction
+    reduction             'mean', 'sum', or 'none' for one loss each
 
     >>> x, t = torch.tensor([0.25, 0.25]), torch.tensor([1.0, -1.0])
     >>> nn.HingeEmbeddingLoss()(x, t)
@@ -385,8 +413,9 @@ class CosineEmbeddingLoss(_Loss):
 
     cos: the cosine of the angle between the vectors input1 and input2.
 
-    reduction             'mean', 'sum', or 'none' for one loss each
+    margin                a pair of target -1 costs nothing up to this cosine, -1 to 1
     size_average, reduce  deprecated; use reduction
+    reduction             'mean', 'sum', or 'none' for one loss each
 
     >>> x, y = torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]])
     >>> nn.CosineEmbeddingLoss()(x, y, torch.tensor([1.0]))
@@ -404,6 +433,12 @@ class CosineEmbeddingLoss(_Loss):
         self.margin = margin
 
     def forward(self, input1: Any, input2: Any, target: Any) -> Any:
+        """The loss of pairs of vectors, which are to be alike or not.
+
+        input1, input2  vectors, (N, D) or (D)
+        target          1 for a pair that is to be alike, -1 for one that is not, (N) or
+                        (); RuntimeError for other numbers of dimensions
+        """
         return F.cosine_embedding_loss(
             input1, input2, target, margin=self.margin, reduction=self.reduction
         )
@@ -412,8 +447,9 @@ class CosineEmbeddingLoss(_Loss):
 class MarginRankingLoss(_Loss):
     """max(0, margin - target * (input1 - input2)), target being 1 or -1.
 
-    reduction             'mean', 'sum', or 'none' for one loss each
+    margin                how much larger the number has to be to cost nothing
     size_average, reduce  deprecated; use reduction
+    reduction             'mean', 'sum', or 'none' for one loss each
 
     >>> x, y, t = torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1.0])
     >>> nn.MarginRankingLoss()(x, y, t)
@@ -431,6 +467,12 @@ class MarginRankingLoss(_Loss):
         self.margin = margin
 
     def forward(self, input1: Any, input2: Any, target: Any) -> Any:
+        """The loss of pairs of numbers, of which one is to be larger.
+
+        input1, input2  the numbers, of one shape
+        target          1 where input1 is to be larger, -1 where input2 is; RuntimeError
+                        for another number of dimensions
+        """
         return F.margin_ranking_loss(
             input1, input2, target, margin=self.margin, reduction=self.reduction
         )
@@ -488,10 +530,17 @@ class SoftMarginLoss(_Loss):
 class TripletMarginLoss(_Loss):
     """max(0, d(anchor, positive) - d(anchor, negative) + margin), d PairwiseDistance.
 
-    swap: takes d(positive, negative) where that is less than d(anchor, negative).
+    See also TripletMarginWithDistanceLoss, for another distance.
 
-    reduction             'mean', 'sum', or 'none' for one loss each
+    margin                how much nearer positive is to be than negative; ValueError
+                          for 0 or less
+    p                     degree of the distance's norm; 2 is the Euclidean one
+    eps                   added to each difference, against division by 0 in the
+                          gradient
+    swap                  take d(positive, negative) where that is less than d(anchor,
+                          negative)
     size_average, reduce  deprecated; use reduction
+    reduction             'mean', 'sum', or 'none' for one loss each
 
     >>> a, b = torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]])
     >>> nn.TripletMarginLoss()(a, b, a)
@@ -517,6 +566,13 @@ class TripletMarginLoss(_Loss):
         self.swap = swap
 
     def forward(self, anchor: Any, positive: Any, negative: Any) -> Any:
+        """The loss of triplets of vectors.
+
+        anchor    vectors, (N, D) or (D)
+        positive  vectors that are to be near anchor's
+        negative  vectors that are to be far from anchor's; RuntimeError where the
+                  numbers of dimensions differ
+        """
         return F.triplet_margin_loss(
             anchor,
             positive,
@@ -577,7 +633,13 @@ class MultiMarginLoss(_WeightedLoss):
 class TripletMarginWithDistanceLoss(_Loss):
     """TripletMarginLoss with another distance, a function of two tensors.
 
-    reduction  'mean', 'sum', or 'none' for one loss each
+    distance_function  takes two tensors and gives their distances; None:
+                       PairwiseDistance()
+    margin             how much nearer positive is to be than negative; ValueError for 0
+                       or less
+    swap               take the distance of positive and negative where that is less
+                       than anchor's and negative's
+    reduction          'mean', 'sum', or 'none' for one loss each
 
     >>> a, b = torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]])
     >>> nn.TripletMarginWithDistanceLoss()(a, b, a)
@@ -604,6 +666,12 @@ class TripletMarginWithDistanceLoss(_Loss):
         self.swap = swap
 
     def forward(self, anchor: Any, positive: Any, negative: Any) -> Any:
+        """The loss of triplets of whatever distance_function compares.
+
+        anchor    what the others are compared with
+        positive  what is to be near anchor
+        negative  what is to be far from anchor
+        """
         return F.triplet_margin_with_distance_loss(
             anchor,
             positive,
@@ -618,9 +686,13 @@ class TripletMarginWithDistanceLoss(_Loss):
 class CTCLoss(_Loss):
     """The negative log-likelihood of sequences over all alignments with the input.
 
-    See nn.functional.ctc_loss.
+    See also nn.functional.ctc_loss(), which has the shapes and errors.
 
-    reduction  'mean', 'sum', or 'none' for one loss each
+    blank          the class that stands for no label, 0 to C - 1
+    reduction      'mean' (of losses divided by their target's length), 'sum', or 'none'
+                   for one loss each
+    zero_infinity  make an infinite loss, of a target too long for its input, 0, and its
+                   gradient too
 
     >>> x = torch.full((2, 1, 2), 0.5).log()
     >>> nn.CTCLoss()(x, torch.tensor([[1]]), (2,), (1,))
@@ -637,6 +709,17 @@ class CTCLoss(_Loss):
     def forward(
         self, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any
     ) -> Any:
+        """The loss of targets, of which none is longer than its input.
+
+        log_probs       logarithms of probabilities, such as log_softmax gives, (T, N,
+                        C) or (T, C)
+        targets         integers, classes other than blank, (N, S), or all sequences one
+                        after the other in one dimension
+        input_lengths   how many of the T steps of each input count, a tensor or tuple
+                        of N integers
+        target_lengths  how many of the labels of each target count, a tensor or tuple
+                        of N integers; RuntimeError for lengths and classes out of range
+        """
         return F.ctc_loss(
             log_probs,
             targets,

@@ -489,6 +489,10 @@ class Module:
         With strict there has to be one. AttributeError where the path leads nowhere;
         ValueError for an empty path and for what is no Module.
 
+        target  the path of the module that is replaced or added
+        module  what is put there
+        strict  raise AttributeError where nothing is there yet
+
         >>> net = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
         >>> net.set_submodule('1', nn.Tanh())
         >>> net[1]
@@ -658,7 +662,10 @@ class Module:
         return self._apply(lambda t: t.cpu())
 
     def type(self, dst_type: Any) -> Self:
-        """Convert all parameters and buffers."""
+        """Convert all parameters and buffers; returns the module.
+
+        dst_type  a dtype, or a type of Tensors such as torch.HalfTensor
+        """
         return self._apply(lambda t: t.type(dst_type))
 
     def _float_to(self, name: str) -> Self:
@@ -666,7 +673,11 @@ class Module:
         return self._apply(lambda t: t.to(dtype) if t.is_floating_point() else t)
 
     def to_empty(self, *, device: Device, recurse: bool = True) -> Self:
-        """Give parameters and buffers new, uninitialized memory on a device."""
+        """Give parameters and buffers new, uninitialized memory on a device.
+
+        device   the device, as in torch.empty()
+        recurse  also those of the modules below
+        """
         return self._apply(lambda t: _C.empty_like(t, device=device), recurse)
 
     def half(self) -> Self:
@@ -697,7 +708,10 @@ class Module:
         )
 
     def set_extra_state(self, state: Any) -> None:
-        """Restore what get_extra_state() returned."""
+        """Restore what get_extra_state() returned; to be defined by subclasses.
+
+        state  what get_extra_state() returned when the state_dict was made
+        """
         raise RuntimeError(
             f"the state_dict has extra state for {self._get_name()}; define "
             "set_extra_state() in the class"

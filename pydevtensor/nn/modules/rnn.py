@@ -58,7 +58,20 @@ def _check_tensor(module: Any, what: str, t: Any) -> None:
 
 
 class RNNBase(Module):
-    """Base of RNN, LSTM and GRU.
+    """Base of RNN, LSTM and GRU, which a program uses in its place.
+
+    TypeError for sizes that are no ints, ValueError for those out of range.
+
+    mode           'RNN_TANH', 'RNN_RELU', 'LSTM' or 'GRU'
+    input_size     features of the input
+    hidden_size    features of a state
+    num_layers     layers, each with the rows of the one before
+    bias           whether there are biases
+    batch_first    take (N, L, features) in place of (L, N, features)
+    dropout        probability of dropout between layers, in training
+    bidirectional  also run backwards; the features are joined
+    proj_size      features that an LSTM's state is projected to; 0: none
+    device, dtype  of the parameters
 
     >>> isinstance(nn.GRU(2, 3), nn.RNNBase)
     True
@@ -264,6 +277,14 @@ class RNNBase(Module):
         )
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, ...]:
+        """The last layer's results, and the states after the last step.
+
+        input  (L, N, input_size), (N, L, input_size) with batch_first, (L, input_size),
+               or a PackedSequence
+        hx     states before the first step, (num_layers * directions, N, hidden_size),
+               for an LSTM a tuple (h, c), where h has proj_size features if that is
+               given; None: zeros
+        """
         packed = isinstance(input, PackedSequence)
         order = None
         batched = True
@@ -460,7 +481,14 @@ class GRU(RNNBase):
 
 
 class RNNCellBase(Module):
-    """Base of RNNCell, LSTMCell and GRUCell.
+    """Base of RNNCell, LSTMCell and GRUCell, which a program uses in its place.
+
+    input_size     features of the input
+    hidden_size    features of a state
+    bias           whether there are biases
+    num_chunks     matrices that lie in one weight: 1 of an RNN, 3 of a GRU, 4 of an
+                   LSTM
+    device, dtype  of the parameters
 
     >>> isinstance(nn.GRUCell(2, 3), nn.RNNCellBase)
     True
@@ -577,6 +605,11 @@ class RNNCell(RNNCellBase):
         self.nonlinearity = nonlinearity
 
     def forward(self, input: Any, hx: Any = None) -> Any:
+        """The state after one step.
+
+        input  (N, input_size) or (input_size,)
+        hx     the state before it, (N, hidden_size) or (hidden_size,); None: zeros
+        """
         kind = {"tanh": recurrent.TANH, "relu": recurrent.RELU}.get(self.nonlinearity)
         if kind is None:
             raise RuntimeError(
@@ -611,6 +644,12 @@ class LSTMCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, ...]:
+        """The states (h, c) after one step.
+
+        input  (N, input_size) or (input_size,)
+        hx     a tuple (h, c) of the states before it, each (N, hidden_size) or
+               (hidden_size,); None: zeros
+        """
         if hx is not None and (not isinstance(hx, (tuple, list)) or len(hx) != 2):
             raise TypeError(
                 f"{self}: the states have to be a tuple of two Tensors, h and c, not "
@@ -645,4 +684,9 @@ class GRUCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
     def forward(self, input: Any, hx: Any = None) -> Any:
+        """The state after one step.
+
+        input  (N, input_size) or (input_size,)
+        hx     the state before it, (N, hidden_size) or (hidden_size,); None: zeros
+        """
         return self._step(recurrent.GRU, input, [hx])[0]

@@ -65,17 +65,18 @@ class Embedding(_Table):
     """A table of num_embeddings rows, which are selected by index.
 
     From input, int64 or int32 of any shape, to (*input.shape, embedding_dim). weight,
-    the table, starts with samples of the standard normal distribution.
+    the table, starts with samples of the standard normal distribution. Raises
+    IndexError for an index out of range; on a GPU, AcceleratorError at the next
+    synchronization. See also EmbeddingBag.
 
-    padding_idx          this row starts with zeros and gets no gradient
+    num_embeddings       how many rows there are
+    embedding_dim        size of a row
+    padding_idx          this row starts with zeros and gets no gradient; AssertionError
+                         if it is no row
     max_norm, norm_type  rows are scaled down to that norm when they are selected
     scale_grad_by_freq   a row's gradient is divided by how often it was selected
     sparse               has no effect: gradients are dense
-
-    Raises IndexError for an index out of range; on a GPU, AcceleratorError at the next
-    synchronization.
-
-    device, dtype  of the parameters
+    device, dtype        of the parameters
 
     >>> words = nn.Embedding(100, 16, padding_idx=0)
     >>> words(torch.tensor([[1, 7], [5, 0]])).shape
@@ -146,7 +147,13 @@ class Embedding(_Table):
     ) -> Embedding:
         """A module over the given table (n, size), which is shared, not copied.
 
-        freeze: the table does not require gradients.
+        embeddings           the table, a matrix; AssertionError for another number of
+                             dimensions
+        freeze               the table does not require gradients
+        padding_idx          this row gets no gradient; it keeps its values
+        max_norm, norm_type  as for Embedding
+        scale_grad_by_freq   as for Embedding
+        sparse               has no effect: gradients are dense
         """
         _need_matrix(embeddings)
         rows, size = embeddings.shape
@@ -167,8 +174,19 @@ class EmbeddingBag(_Table):
     """A table of rows, of which bags of indices choose some and average them.
 
     From input, bags as rows (B, L), or one after the other (N) with offsets that say
-    where each begins, to (B, embedding_dim). mode: 'mean', 'sum' or 'max'. The other
-    options are those of nn.functional.embedding_bag and Embedding.
+    where each begins, to (B, embedding_dim). See also nn.functional.embedding_bag(),
+    which has the errors.
+
+    num_embeddings       how many rows there are
+    embedding_dim        size of a row
+    max_norm, norm_type  rows are scaled down to that norm when they are selected
+    scale_grad_by_freq   a row's gradient is divided by how often it was selected; not
+                         with mode='max'
+    mode                 'mean', 'sum' or 'max' of each column
+    sparse               has no effect: gradients are dense
+    include_last_offset  offsets ends with one more, the end of the last bag
+    padding_idx          this row starts with zeros, gets no gradient and does not count
+    device, dtype        of the parameters
 
     >>> words = nn.EmbeddingBag(100, 16, mode='sum')
     >>> words(torch.tensor([1, 7, 5]), torch.tensor([0, 2])).shape
@@ -207,6 +225,13 @@ class EmbeddingBag(_Table):
     def forward(
         self, input: Any, offsets: Any = None, per_sample_weights: Any = None
     ) -> Any:
+        """One row for each bag, 0 for an empty one.
+
+        input               indices, int64 or int32 of shape (B, L), or (N) with offsets
+        offsets             where each bag begins in an input (N), integers (B) that
+                            start with 0 and do not decrease
+        per_sample_weights  factors of the rows, of input's shape, for mode='sum' only
+        """
         try:
             return F.embedding_bag(
                 input,
@@ -249,7 +274,15 @@ class EmbeddingBag(_Table):
     ) -> EmbeddingBag:
         """A module over the given table (n, size), which is shared, not copied.
 
-        freeze: the table does not require gradients.
+        embeddings           the table, a matrix; AssertionError for another number of
+                             dimensions
+        freeze               the table does not require gradients
+        max_norm, norm_type  as for EmbeddingBag
+        scale_grad_by_freq   as for EmbeddingBag
+        mode                 'mean', 'sum' or 'max' of each column
+        sparse               has no effect: gradients are dense
+        include_last_offset  as for EmbeddingBag
+        padding_idx          this row gets no gradient and does not count
         """
         _need_matrix(embeddings)
         rows, size = embeddings.shape

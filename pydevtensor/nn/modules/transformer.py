@@ -125,12 +125,21 @@ class _Layer(Module):
 class TransformerEncoderLayer(_Layer):
     """Self-attention and two linear layers, each with a residual and a LayerNorm.
 
-    d_model: size of an element; nhead: heads of attention, which divide d_model;
-    dim_feedforward: size between the linear layers; activation: 'relu', 'gelu' or a
-    function; norm_first: normalize the input of each part instead of its sum. Inputs
-    are (S, N, d_model), or (N, S, d_model) with batch_first. For masks see
-    nn.MultiheadAttention. Raises RuntimeError for another activation, AssertionError
-    for sizes that do not fit.
+    Inputs are (S, N, d_model), or (N, S, d_model) with batch_first. Raises
+    AssertionError for sizes that do not fit. See also TransformerEncoder, a stack of
+    these.
+
+    d_model          size of an element
+    nhead            heads of attention, which divide d_model
+    dim_feedforward  size between the linear layers
+    dropout          probability of dropout, in attention and after each part
+    activation       between the linear layers: 'relu', 'gelu' or a function;
+                     RuntimeError for another string
+    layer_norm_eps   eps of the LayerNorms, added to variances
+    batch_first      take (N, S, d_model) in place of (S, N, d_model)
+    norm_first       normalize the input of each part instead of its sum
+    bias             whether the linear layers, projections and LayerNorms have biases
+    device, dtype    of the parameters
 
     >>> layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
     >>> layer(torch.ones(5, 3, 8)).shape
@@ -146,6 +155,16 @@ class TransformerEncoderLayer(_Layer):
         src_key_padding_mask: Any = None,
         is_causal: bool = False,
     ) -> Any:
+        """The elements after attention to each other, of src's shape.
+
+        src                   (S, N, d_model), (N, S, d_model) with batch_first, or (S,
+                              d_model)
+        src_mask              (S, S) or (N * nhead, S, S): True leaves an element out
+                              for another, or numbers are added to scores
+        src_key_padding_mask  (N, S): True leaves an element out for all
+        is_causal             say that src_mask is causal, which saves time;
+                              RuntimeError without src_mask
+        """
         x = self._add(
             src,
             self.norm1,
@@ -165,8 +184,20 @@ class TransformerEncoderLayer(_Layer):
 class TransformerDecoderLayer(_Layer):
     """Self-attention, attention to an encoder's result, and two linear layers.
 
-    Arguments are those of nn.TransformerEncoderLayer. The target is (T, N, d_model) and
-    the memory, the encoder's result, (S, N, d_model), or with N first if batch_first.
+    The target is (T, N, d_model) and the memory, the encoder's result, (S, N, d_model),
+    or with N first if batch_first. Errors are those of nn.TransformerEncoderLayer. See
+    also TransformerDecoder, a stack of these.
+
+    d_model          size of an element
+    nhead            heads of attention, which divide d_model
+    dim_feedforward  size between the linear layers
+    dropout          probability of dropout, in attention and after each part
+    activation       between the linear layers: 'relu', 'gelu' or a function
+    layer_norm_eps   eps of the LayerNorms, added to variances
+    batch_first      take N as the first dimension, not as the second
+    norm_first       normalize the input of each part instead of its sum
+    bias             whether the linear layers, projections and LayerNorms have biases
+    device, dtype    of the parameters
 
     >>> layer = nn.TransformerDecoderLayer(8, 2, 16)
     >>> layer(torch.ones(4, 5, 8), torch.ones(3, 5, 8)).shape
@@ -186,6 +217,21 @@ class TransformerDecoderLayer(_Layer):
         tgt_is_causal: bool = False,
         memory_is_causal: bool = False,
     ) -> Any:
+        """The target's elements after attention to each other and to memory.
+
+        tgt                      the target, (T, N, d_model), N first if batch_first, or
+                                 without N
+        memory                   an encoder's result, (S, N, d_model) likewise
+        tgt_mask                 (T, T) or (N * nhead, T, T): True leaves an element of
+                                 tgt out for another, or numbers are added to scores
+        memory_mask              (T, S) or (N * nhead, T, S): the same of memory's
+                                 elements
+        tgt_key_padding_mask     (N, T): True leaves an element of tgt out for all
+        memory_key_padding_mask  (N, S): True leaves an element of memory out for all
+        tgt_is_causal            say that tgt_mask is causal, which saves time;
+                                 RuntimeError without tgt_mask
+        memory_is_causal         the same of memory_mask
+        """
         x = self._add(
             tgt,
             self.norm1,
@@ -221,6 +267,12 @@ class TransformerEncoder(Module):
     The copies start with equal parameters. Where no gradient is computed, in evaluation
     with src_key_padding_mask, batch_first and no mask, elements of the padding are
     zeros before norm, as in PyTorch, unless enable_nested_tensor=False.
+
+    encoder_layer         the layer that is copied; it is not used itself
+    num_layers            how many copies
+    norm                  a module for the last result, such as LayerNorm; None: none
+    enable_nested_tensor  set padding to zeros as said above
+    mask_check            of no effect: where the padding is, is always looked at
 
     >>> layer = nn.TransformerEncoderLayer(8, 2, 16)
     >>> nn.TransformerEncoder(layer, 3)(torch.ones(5, 3, 8)).shape
@@ -272,6 +324,15 @@ class TransformerEncoder(Module):
         src_key_padding_mask: Any = None,
         is_causal: bool | None = None,
     ) -> Any:
+        """The last layer's result, of src's shape.
+
+        src                   (S, N, d_model), (N, S, d_model) with batch_first, or (S,
+                              d_model)
+        mask                  (S, S) or (N * nhead, S, S), each layer's src_mask
+        src_key_padding_mask  (N, S): True leaves an element out for all
+        is_causal             whether mask is causal; None: compare it, which waits for
+                              a GPU
+        """
         out = src
         causal = False
         if len(self.layers):
@@ -292,6 +353,10 @@ class TransformerEncoder(Module):
 
 class TransformerDecoder(Module):
     """num_layers copies of decoder_layer, one after the other, then norm.
+
+    decoder_layer  the layer that is copied; it is not used itself
+    num_layers     how many copies
+    norm           a module for the last result, such as LayerNorm; None: none
 
     >>> layer = nn.TransformerDecoderLayer(8, 2, 16)
     >>> nn.TransformerDecoder(layer, 2)(torch.ones(4, 5, 8), torch.ones(3, 5, 8)).shape
@@ -315,6 +380,20 @@ class TransformerDecoder(Module):
         tgt_is_causal: bool | None = None,
         memory_is_causal: bool = False,
     ) -> Any:
+        """The last layer's result, of tgt's shape.
+
+        tgt                      the target, (T, N, d_model), N first if batch_first, or
+                                 without N
+        memory                   an encoder's result, (S, N, d_model) likewise
+        tgt_mask                 which elements of tgt each one takes, as for
+                                 nn.TransformerDecoderLayer
+        memory_mask              which elements of memory each one takes
+        tgt_key_padding_mask     (N, T): True leaves an element of tgt out for all
+        memory_key_padding_mask  (N, S): True leaves an element of memory out for all
+        tgt_is_causal            whether tgt_mask is causal; None: compare it, which
+                                 waits for a GPU
+        memory_is_causal         say that memory_mask is causal, which saves time
+        """
         out = tgt
         causal = False
         if len(self.layers):
@@ -338,9 +417,25 @@ class TransformerDecoder(Module):
 class Transformer(Module):
     """An encoder of the source and a decoder of the target that attends to it.
 
-    The arguments of the layers are those of nn.TransformerEncoderLayer. src is (S, N,
-    d_model) and tgt (T, N, d_model), or with N first if batch_first; the result has
-    tgt's shape. Raises RuntimeError for other sizes.
+    src is (S, N, d_model) and tgt (T, N, d_model), or with N first if batch_first; the
+    result has tgt's shape. Raises RuntimeError for other sizes. See also
+    generate_square_subsequent_mask(), for tgt_mask.
+
+    d_model             size of an element
+    nhead               heads of attention, which divide d_model
+    num_encoder_layers  how many layers the encoder has
+    num_decoder_layers  how many layers the decoder has
+    dim_feedforward     size between the linear layers
+    dropout             probability of dropout, in attention and after each part
+    activation          between the linear layers: 'relu', 'gelu' or a function
+    custom_encoder      a module in place of the TransformerEncoder that would be made
+    custom_decoder      a module in place of the TransformerDecoder that would be made
+    layer_norm_eps      eps of the LayerNorms, added to variances
+    batch_first         take N as the first dimension, not as the second
+    norm_first          normalize the input of each part instead of its sum
+    bias                whether the linear layers, projections and LayerNorms have
+                        biases
+    device, dtype       of the parameters
 
     >>> model = nn.Transformer(8, 2, 1, 1, 16)
     >>> model(torch.ones(3, 5, 8), torch.ones(4, 5, 8)).shape
@@ -409,6 +504,9 @@ class Transformer(Module):
     ) -> Any:
         """A mask that leaves out the elements after each one: -inf above the diagonal.
 
+        sz             rows and columns
+        device, dtype  of the mask, the default ones if left out
+
         >>> nn.Transformer.generate_square_subsequent_mask(2)
         tensor([[0., -inf],
                 [0., 0.]])
@@ -429,6 +527,26 @@ class Transformer(Module):
         tgt_is_causal: bool | None = None,
         memory_is_causal: bool = False,
     ) -> Any:
+        """The decoder's result, of tgt's shape.
+
+        src                      the source, (S, N, d_model), N first if batch_first, or
+                                 without N
+        tgt                      the target, (T, N, d_model) likewise
+        src_mask                 (S, S) or (N * nhead, S, S): True leaves an element of
+                                 src out for another, or numbers are added to scores
+        tgt_mask                 (T, T) or (N * nhead, T, T): the same of tgt's elements
+        memory_mask              (T, S) or (N * nhead, T, S): which of the encoder's
+                                 elements each of tgt's takes
+        src_key_padding_mask     (N, S): True leaves an element of src out for the
+                                 encoder
+        tgt_key_padding_mask     (N, T): True leaves an element of tgt out for all
+        memory_key_padding_mask  (N, S): True leaves one out for the decoder
+        src_is_causal            whether src_mask is causal; None: compare it, which
+                                 waits for a GPU
+        tgt_is_causal            whether tgt_mask is causal; None: compare it, which
+                                 waits for a GPU
+        memory_is_causal         say that memory_mask is causal, which saves time
+        """
         batch = 0 if self.batch_first else 1
         if src.ndim == 3 == tgt.ndim and src.shape[batch] != tgt.shape[batch]:
             raise RuntimeError(

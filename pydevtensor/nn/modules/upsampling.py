@@ -13,6 +13,20 @@ __all__ = ["Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"]
 class Upsample(Module):
     """functional.interpolate to a size, or by a scale_factor.
 
+    Takes (N, C, and 1 to 3 dimensions). ValueError unless one of size and scale_factor
+    is given, NotImplementedError for a mode that does not go with the number of
+    dimensions.
+
+    size                    sizes of the result, an int or one for each dimension
+    scale_factor            what the sizes are multiplied by, a number or one for each
+    mode                    'nearest', 'linear', 'bilinear', 'bicubic', 'trilinear' or
+                            others of nn.functional.interpolate()
+    align_corners           the first and the last elements stay where they are, else
+                            the borders; ValueError for 'nearest' and 'area' unless it
+                            is left out
+    recompute_scale_factor  let the ratio of the sizes, which are rounded down, count in
+                            place of scale_factor
+
     >>> nn.Upsample(scale_factor=2)(torch.tensor([[[1.0, 3.0]]]))
     tensor([[[1., 1., 3., 3.]]])
     """
@@ -55,6 +69,9 @@ class Upsample(Module):
 class UpsamplingNearest2d(Upsample):
     """Upsample with mode 'nearest'.
 
+    size          height and width of the result, an int or two
+    scale_factor  what they are multiplied by, a number or two; give one of the two
+
     >>> nn.UpsamplingNearest2d(scale_factor=2)(torch.ones(1, 1, 2, 2)).shape
     torch.Size([1, 1, 4, 4])
     """
@@ -65,6 +82,9 @@ class UpsamplingNearest2d(Upsample):
 
 class UpsamplingBilinear2d(Upsample):
     """Upsample with mode 'bilinear' and align_corners=True.
+
+    size          height and width of the result, an int or two
+    scale_factor  what they are multiplied by, a number or two; give one of the two
 
     >>> nn.UpsamplingBilinear2d(size=(1, 3))(torch.tensor([[[[1.0, 3.0]]]]))
     tensor([[[[1., 2., 3.]]]])
