@@ -10,6 +10,8 @@ __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
 class DLDeviceType(enum.IntEnum):
     """The device types in `Tensor.__dlpack_device__()`.
 
+    value  a type's number; ValueError for one that is not listed
+
     >>> torch.ones(2).__dlpack_device__()[0] == torch.utils.dlpack.DLDeviceType.kDLCPU
     True
     """
