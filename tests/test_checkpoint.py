@@ -141,6 +141,13 @@ def test_errors():
         torch.autograd.grad(y.sum(), x, create_graph=True)
     with pytest.raises(ValueError, match="context_fn"):
         checkpoint(torch.sin, x, use_reentrant=True, context_fn=lambda: ())
+    with pytest.raises(ValueError, match="debug"):
+        checkpoint(torch.sin, x, use_reentrant=True, debug=True)
+    with pytest.raises(ValueError, match="leave one out"):
+        options = {"debug": True, "context_fn": lambda: ()}
+        checkpoint(torch.sin, x, use_reentrant=False, **options)
+    with torch.no_grad(), pytest.raises(ValueError, match="'never'"):
+        checkpoint(torch.sin, x, use_reentrant=False, determinism_check="never")
     with pytest.raises(ValueError, match="nothing"):
         torch.utils.checkpoint.checkpoint_sequential([torch.sin], 1, x, nothing=1)
     with pytest.warns(UserWarning, match="use_reentrant"):
@@ -151,6 +158,22 @@ def test_errors():
     y = checkpoint(lambda u: u.detach(), x, use_reentrant=True)
     with pytest.raises(RuntimeError, match="no result"):
         y.sum().backward()
+
+
+def test_a_second_run_that_differs_may_be_accepted(device):
+    def wider(u):
+        return (u * u).to(next(dtypes))
+
+    for check, accepted in (("default", False), ("none", True)):
+        dtypes = iter([torch.float32, torch.float64])
+        x = torch.tensor([1.0, 3.0], device=device, requires_grad=True)
+        y = checkpoint(wider, x, use_reentrant=False, determinism_check=check)
+        if not accepted:
+            with pytest.raises(torch.utils.checkpoint.CheckpointError, match="float64"):
+                y.sum().backward()
+            continue
+        y.sum().backward()
+        assert x.grad.tolist() == [2.0, 6.0]
 
 
 def test_contexts_and_states_of_gpus(two_gpus):

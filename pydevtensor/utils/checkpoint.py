@@ -191,9 +191,11 @@ def _checkpoint(
     function: Callable[..., Any],
     preserves: bool,
     contexts: Any,
+    checks: bool,
     args: tuple[Any, ...],
     kwargs: dict[Any, Any],
 ) -> Any:
+    """checks: the second run has to give the shapes and types of the first."""
     leaves, unflatten = _tree.flatten((args, kwargs))
     first, second = contexts()
     state = _State(leaves, preserves)
@@ -227,7 +229,8 @@ def _checkpoint(
         with enable_grad(), state.again(), second:
             parts, _ = _tree.flatten(function(*given, **named))
         made = [p for p in parts if isinstance(p, _C.Tensor)]
-        if [(m.shape, m.dtype) for m in made] != shapes:
+        alike = [(m.shape, m.dtype) for m in made] == shapes
+        if (checks and not alike) or len(made) != len(shapes):
             raise CheckpointError(
                 "checkpoint(): the function gave results of "
                 f"{[(str(d), [*s]) for s, d in shapes]} first, and of "
@@ -265,7 +268,8 @@ def checkpoint(
     """function(*args, **kwargs), whose intermediate results are not kept.
 
     The backward pass runs the function again, with the random numbers (unless
-    preserve_rng_state=False) and the autocast of the first time.
+    preserve_rng_state=False) and the autocast of the first time. CheckpointError where
+    its results then have other shapes or types.
 
     use_reentrant=False, which is recommended, works with autograd.grad(), keyword
     arguments and results of any structure. It finds the parameters in the modules that
@@ -273,6 +277,16 @@ def checkpoint(
     memory is saved. Higher derivatives through it are a RuntimeError.
     use_reentrant=True (also the default, with a warning) needs an argument that
     requires a gradient, and serves backward() alone.
+
+    function           a module or any function, which computes the same each time
+    args, kwargs       its arguments; kwargs with use_reentrant=False alone
+    use_reentrant      which of the two ways, as said above
+    context_fn         gives two contexts, for the first and for the second run;
+                       ValueError with use_reentrant=True
+    determinism_check  'default', or 'none' to accept results of other shapes and types
+                       in the second run; ValueError for another
+    debug              has no effect; ValueError with use_reentrant=True or context_fn
+    early_stop         has no effect: the second run goes to the end
 
     >>> net = nn.Sequential(nn.Linear(3, 3), nn.Tanh())
     >>> x = torch.ones(2, 3, requires_grad=True)
@@ -294,8 +308,9 @@ def checkpoint(
                 f"checkpoint(): {', '.join(kwargs)} is given by name, which "
                 "use_reentrant=True cannot pass on; give use_reentrant=False"
             )
-        if context_fn is not noop_context_fn:
-            raise ValueError("checkpoint(): context_fn needs use_reentrant=False")
+        if context_fn is not noop_context_fn or debug:
+            given = "debug=True" if debug else "context_fn"
+            raise ValueError(f"checkpoint(): {given} needs use_reentrant=False")
         if not any(_is_wanted(a) for a in args):
             warnings.warn(
                 "checkpoint(): no argument requires a gradient, so nothing gets one; "
@@ -303,9 +318,19 @@ def checkpoint(
                 stacklevel=2,
             )
         return CheckpointFunction.apply(function, preserves, *args)
+    if debug and context_fn is not noop_context_fn:
+        raise ValueError(
+            "checkpoint(): debug=True does not go with context_fn; leave one out"
+        )
+    if determinism_check not in ("default", "none"):
+        raise ValueError(
+            f"checkpoint(): determinism_check is {determinism_check!r}; give 'default' "
+            "or 'none'"
+        )
     if not _C.is_grad_enabled():
         return function(*args, **kwargs)
-    return _checkpoint(function, preserves, context_fn, args, kwargs)
+    checks = determinism_check == "default"
+    return _checkpoint(function, preserves, context_fn, checks, args, kwargs)
 
 
 def checkpoint_sequential(
@@ -316,6 +341,14 @@ def checkpoint_sequential(
     **kwargs: Any,
 ) -> Any:
     """A Sequential, or a list of functions, in segments; all but the last checkpointed.
+
+    See also checkpoint(). ValueError for other arguments by name than
+    preserve_rng_state.
+
+    functions      a Sequential, or a list of modules or functions of one argument
+    segments       how many parts they are cut into
+    input          the argument of the first
+    use_reentrant  as for checkpoint(); give False
 
     >>> net = nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 1))
     >>> x = torch.ones(2, 3, requires_grad=True)
