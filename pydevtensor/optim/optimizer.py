@@ -88,9 +88,12 @@ def _passed_on(
 class Optimizer:
     """Base of optimizers.
 
-    params is an iterable of Tensors, or of dicts with "params" and options of their
-    own. A subclass defines step(). Raises ValueError for no parameters or a non-leaf
-    one, TypeError for one that is not a Tensor.
+    A subclass defines step(). Raises ValueError for no parameters or a non-leaf one,
+    TypeError for one that is not a Tensor.
+
+    params    an iterable of Tensors, of pairs of a name and one, or of dicts with
+              'params' and options of their own
+    defaults  the options of groups that do not give them, a dict
 
     >>> net = nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 1))
     >>> slow = {'params': net[1].parameters(), 'lr': 0.01}
@@ -217,7 +220,11 @@ class Optimizer:
         self.param_groups.append(group)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Set the gradients of all parameters to None, or to zeros."""
+        """Set the gradients of all parameters to None, or to zeros.
+
+        set_to_none  None takes less memory and time than zeros; step() then leaves a
+                     parameter as it is until it has a gradient again
+        """
         for group in self.param_groups:
             for parameter in group["params"]:
                 if set_to_none:
@@ -395,7 +402,11 @@ class Optimizer:
         return {"state": state, "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore what state_dict() returned, on the devices of the parameters."""
+        """Restore what state_dict() returned, on the devices of the parameters.
+
+        state_dict  what state_dict() of an optimizer of as many groups and parameters
+                    returned, else ValueError
+        """
         hooks = self._state_dict_hooks
         self._unpack(_passed_on(hooks.before_load, self, state_dict.copy()))
         for hook in [*hooks.after_load.values()]:

@@ -11,9 +11,11 @@ from pydevtensor.optim.optimizer import Optimizer
 class CosineAnnealingLR(LRScheduler):
     """Half a cosine from the rate to eta_min in T_max epochs.
 
-    Loshchilov and Hutter, 2017.
+    Loshchilov and Hutter, 2017. See also CosineAnnealingWarmRestarts.
 
     optimizer   whose rates are set
+    T_max       epochs from the greatest rate to the least
+    eta_min     the least rate
     last_epoch  number of the last epoch, to resume; -1: begin
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
@@ -58,10 +60,13 @@ class CosineAnnealingLR(LRScheduler):
 class CosineAnnealingWarmRestarts(LRScheduler):
     """Half a cosine that restarts, each period T_mult times as long as the last.
 
-    T_0 is the length of the first period. step(epoch) accepts fractions (Loshchilov and
-    Hutter, 2017).
+    step(epoch) accepts fractions (Loshchilov and Hutter, 2017). ValueError for periods
+    that are no ints of 1 or more.
 
     optimizer   whose rates are set
+    T_0         epochs of the first period
+    T_mult      what each period is multiplied by for the next
+    eta_min     the rate at the end of a period
     last_epoch  number of the last epoch, to resume; -1: begin
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)

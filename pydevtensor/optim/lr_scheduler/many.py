@@ -47,7 +47,13 @@ class _ManyLR(LRScheduler):
 class SequentialLR(_ManyLR):
     """One schedule after another; a milestone is epoch 0 of the next one.
 
+    ValueError for schedules of another optimizer or a ReduceLROnPlateau. See also
+    ChainedScheduler, which runs all at once.
+
     optimizer   whose rates are set
+    schedulers  the schedules, made for that optimizer, in their order
+    milestones  epochs at which the next one begins, ints that grow, one less than
+                schedules, else ValueError
     last_epoch  number of the last epoch, to resume; -1: begin
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
@@ -99,7 +105,11 @@ class SequentialLR(_ManyLR):
 class ChainedScheduler(_ManyLR):
     """Several schedules that all change the rates at every step.
 
-    optimizer  whose rates are set
+    ValueError for schedules of several optimizers or a ReduceLROnPlateau. See also
+    SequentialLR, which runs one after another.
+
+    schedulers  the schedules, called in this order; one or more, else ValueError
+    optimizer   whose rates are set; by default that of the schedules
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> halve = torch.optim.lr_scheduler.StepLR(sgd, 1, gamma=0.5)

@@ -16,7 +16,13 @@ from pydevtensor.optim.optimizer import Optimizer
 class ReduceLROnPlateau(LRScheduler):
     """Multiplies the rates by factor when a metric stagnates for patience epochs.
 
+    step() takes the metric. ValueError for a factor of 1 or more, another mode, and
+    rates that are not one for each group.
+
+    optimizer       whose rates are set
     mode            'min' or 'max': which metrics are better
+    factor          what a rate is multiplied by, below 1
+    patience        epochs without a better metric that change nothing yet
     threshold       how much better a metric has to be
     threshold_mode  'rel': as a part of the best one; 'abs': as a difference
     cooldown        epochs to wait after a reduction
