@@ -11,6 +11,8 @@ from typing import Any
 class Weights(Enum):
     """Names of the weights of a model, of which only the file matters here.
 
+    value  a member's name, such as 'IMAGENET1K_V1'; ValueError for another
+
     >>> torch.vision.models.ResNet18_Weights.DEFAULT.name
     'IMAGENET1K_V1'
     """
@@ -21,6 +23,8 @@ class Weights(Enum):
 
 class NewerWeights(Enum):
     """Names of the weights of a model that was trained twice.
+
+    value  a member's name, such as 'IMAGENET1K_V2'; ValueError for another
 
     >>> torch.vision.models.ResNet50_Weights.DEFAULT.name
     'IMAGENET1K_V2'

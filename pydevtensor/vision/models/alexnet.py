@@ -18,6 +18,9 @@ AlexNet_Weights = Weights
 class AlexNet(nn.Module):
     """Five convolutions and three layers that classify.
 
+    num_classes  how many scores come out
+    dropout      probability of dropout before the first two of the three layers
+
     >>> net = torch.vision.models.AlexNet(num_classes=10)
     >>> net.features[0].weight.shape
     torch.Size([64, 3, 11, 11])
@@ -52,16 +55,32 @@ class AlexNet(nn.Module):
         )
 
     def forward(self, x: Any) -> Any:
+        """The scores of the classes, (N, num_classes).
+
+        x  images, float of shape (N, 3, height, width), at least 63 by 63 pixels
+        """
         x = self.avgpool(self.features(x))
         return self.classifier(_C.flatten(x, 1))
 
 
 def alexnet(
-    *, weights: Any = None, pretrained: bool = False, progress: bool = True, **o: Any
+    *,
+    weights: Any = None,
+    pretrained: bool = False,
+    progress: bool = True,
+    **options: Any,
 ) -> AlexNet:
-    """AlexNet; weights come from a local file.
+    """An AlexNet.
+
+    Weights come from a local file: RuntimeError, which names it, where it is missing.
+
+    weights     load the weights of ImageNet, whatever of AlexNet_Weights is given;
+                None: draw them
+    pretrained  the older way to ask for weights, True or False
+    progress    has no effect: nothing is downloaded
+    options     arguments of AlexNet by name, such as num_classes
 
     >>> type(torch.vision.models.alexnet).__name__
     'function'
     """
-    return filled(AlexNet(**o), "alexnet", weights, pretrained)
+    return filled(AlexNet(**options), "alexnet", weights, pretrained)

@@ -30,6 +30,12 @@ def _conv(inputs: int, outputs: int, size: int, stride: int = 1) -> nn.Module:
 class BasicBlock(nn.Module):
     """Two convolutions of 3 by 3 pixels, whose result is added to the input.
 
+    inplanes    channels of the input
+    planes      channels of the result
+    stride      step of the first convolution
+    downsample  what brings the input to the result's shape; None: it has it
+    norm_layer  makes a normalization of a number of channels
+
     >>> block = torch.vision.models.resnet.BasicBlock(4, 4)
     >>> block(torch.rand(2, 4, 5, 5)).shape
     torch.Size([2, 4, 5, 5])
@@ -55,6 +61,10 @@ class BasicBlock(nn.Module):
         self.stride = stride
 
     def forward(self, x: Any) -> Any:
+        """The result, (N, planes, height / stride, width / stride).
+
+        x  (N, inplanes, height, width)
+        """
         y = self.relu(self.bn1(self.conv1(x)))
         y = self.bn2(self.conv2(y))
         y += x if self.downsample is None else self.downsample(x)
@@ -63,6 +73,12 @@ class BasicBlock(nn.Module):
 
 class Bottleneck(nn.Module):
     """A convolution of 3 by 3 pixels between two of 1 by 1, added to the input.
+
+    inplanes    channels of the input
+    planes      channels inside; the result has 4 times as many
+    stride      step of the second convolution
+    downsample  what brings the input to the result's shape; None: it has it
+    norm_layer  makes a normalization of a number of channels
 
     >>> block = torch.vision.models.resnet.Bottleneck(16, 4)
     >>> block(torch.rand(2, 16, 5, 5)).shape
@@ -92,6 +108,10 @@ class Bottleneck(nn.Module):
         self.stride = stride
 
     def forward(self, x: Any) -> Any:
+        """The result, (N, 4 * planes, height / stride, width / stride).
+
+        x  (N, inplanes, height, width)
+        """
         y = self.relu(self.bn1(self.conv1(x)))
         y = self.relu(self.bn2(self.conv2(y)))
         y = self.bn3(self.conv3(y))
@@ -100,7 +120,16 @@ class Bottleneck(nn.Module):
 
 
 class ResNet(nn.Module):
-    """A residual network: block is BasicBlock or Bottleneck, layers their four counts.
+    """A residual network of four stages.
+
+    See also resnet18() and the others.
+
+    block               BasicBlock or Bottleneck, the class
+    layers              how many blocks each of the stages has, four ints
+    num_classes         how many scores come out
+    zero_init_residual  start the last normalization of each block with zeros, so that
+                        it passes its input on
+    norm_layer          makes a normalization of a number of channels
 
     >>> block = torch.vision.models.resnet.BasicBlock
     >>> net = torch.vision.models.ResNet(block, [1, 1, 1, 1], num_classes=3)
@@ -154,65 +183,97 @@ class ResNet(nn.Module):
         return nn.Sequential(*blocks)
 
     def forward(self, x: Any) -> Any:
+        """The scores of the classes, (N, num_classes).
+
+        x  images, float of shape (N, 3, height, width)
+        """
         x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
         x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
         return self.fc(_C.flatten(self.avgpool(x), 1))
 
 
 def resnet18(
-    *, weights: Any = None, pretrained: bool = False, progress: bool = True, **o: Any
+    *,
+    weights: Any = None,
+    pretrained: bool = False,
+    progress: bool = True,
+    **options: Any,
 ) -> ResNet:
-    """The network of 18 layers; weights come from a local file.
+    """The network of 18 layers, a ResNet.
+
+    Weights come from a local file: RuntimeError, which names it, where it is missing.
+
+    weights     load the weights of ImageNet, whatever of ResNet18_Weights is given;
+                None: draw them
+    pretrained  the older way to ask for weights, True or False
+    progress    has no effect: nothing is downloaded
+    options     arguments of ResNet by name, such as num_classes
 
     >>> net = torch.vision.models.resnet18(num_classes=10)
     >>> net.layer1[0].conv1.weight.shape
     torch.Size([64, 64, 3, 3])
     """
-    net = ResNet(BasicBlock, [2, 2, 2, 2], **o)
+    net = ResNet(BasicBlock, [2, 2, 2, 2], **options)
     return filled(net, "resnet18", weights, pretrained)
 
 
 def resnet34(
-    *, weights: Any = None, pretrained: bool = False, progress: bool = True, **o: Any
+    *,
+    weights: Any = None,
+    pretrained: bool = False,
+    progress: bool = True,
+    **options: Any,
 ) -> ResNet:
-    """The network of 34 layers, as resnet18().
+    """As resnet18(), with 34 layers.
 
     >>> net = torch.vision.models.resnet34()
     """
-    net = ResNet(BasicBlock, [3, 4, 6, 3], **o)
+    net = ResNet(BasicBlock, [3, 4, 6, 3], **options)
     return filled(net, "resnet34", weights, pretrained)
 
 
 def resnet50(
-    *, weights: Any = None, pretrained: bool = False, progress: bool = True, **o: Any
+    *,
+    weights: Any = None,
+    pretrained: bool = False,
+    progress: bool = True,
+    **options: Any,
 ) -> ResNet:
-    """The network of 50 layers, as resnet18().
+    """As resnet18(), with 50 layers in blocks of three.
 
     >>> net = torch.vision.models.resnet50()
     """
-    net = ResNet(Bottleneck, [3, 4, 6, 3], **o)
+    net = ResNet(Bottleneck, [3, 4, 6, 3], **options)
     return filled(net, "resnet50", weights, pretrained)
 
 
 def resnet101(
-    *, weights: Any = None, pretrained: bool = False, progress: bool = True, **o: Any
+    *,
+    weights: Any = None,
+    pretrained: bool = False,
+    progress: bool = True,
+    **options: Any,
 ) -> ResNet:
-    """The network of 101 layers, as resnet18().
+    """As resnet18(), with 101 layers in blocks of three.
 
     >>> type(torch.vision.models.resnet101).__name__
     'function'
     """
-    net = ResNet(Bottleneck, [3, 4, 23, 3], **o)
+    net = ResNet(Bottleneck, [3, 4, 23, 3], **options)
     return filled(net, "resnet101", weights, pretrained)
 
 
 def resnet152(
-    *, weights: Any = None, pretrained: bool = False, progress: bool = True, **o: Any
+    *,
+    weights: Any = None,
+    pretrained: bool = False,
+    progress: bool = True,
+    **options: Any,
 ) -> ResNet:
-    """The network of 152 layers, as resnet18().
+    """As resnet18(), with 152 layers in blocks of three.
 
     >>> type(torch.vision.models.resnet152).__name__
     'function'
     """
-    net = ResNet(Bottleneck, [3, 8, 36, 3], **o)
+    net = ResNet(Bottleneck, [3, 8, 36, 3], **options)
     return filled(net, "resnet152", weights, pretrained)

@@ -49,7 +49,11 @@ class _Fire(nn.Module):
 
 
 class SqueezeNet(nn.Module):
-    """Convolutions that squeeze the channels and expand them: version '1_0' or '1_1'.
+    """Convolutions that squeeze the channels and expand them.
+
+    version      '1_0' or '1_1', which is quicker; ValueError for another
+    num_classes  how many scores come out
+    dropout      probability of dropout before the last convolution
 
     >>> net = torch.vision.models.SqueezeNet('1_1', num_classes=10)
     >>> net(torch.rand(1, 3, 64, 64)).shape
@@ -90,26 +94,46 @@ class SqueezeNet(nn.Module):
                     nn.init.zeros_(m.bias)
 
     def forward(self, x: Any) -> Any:
+        """The scores of the classes, (N, num_classes).
+
+        x  images, float of shape (N, 3, height, width)
+        """
         return _C.flatten(self.classifier(self.features(x)), 1)
 
 
 def squeezenet1_0(
-    *, weights: Any = None, pretrained: bool = False, progress: bool = True, **o: Any
+    *,
+    weights: Any = None,
+    pretrained: bool = False,
+    progress: bool = True,
+    **options: Any,
 ) -> SqueezeNet:
-    """The first version; weights come from a local file.
+    """The first version of SqueezeNet.
+
+    Weights come from a local file: RuntimeError, which names it, where it is missing.
+
+    weights     load the weights of ImageNet, whatever of SqueezeNet1_0_Weights is
+                given; None: draw them
+    pretrained  the older way to ask for weights, True or False
+    progress    has no effect: nothing is downloaded
+    options     arguments of SqueezeNet by name, such as num_classes
 
     >>> type(torch.vision.models.squeezenet1_0).__name__
     'function'
     """
-    return filled(SqueezeNet("1_0", **o), "squeezenet1_0", weights, pretrained)
+    return filled(SqueezeNet("1_0", **options), "squeezenet1_0", weights, pretrained)
 
 
 def squeezenet1_1(
-    *, weights: Any = None, pretrained: bool = False, progress: bool = True, **o: Any
+    *,
+    weights: Any = None,
+    pretrained: bool = False,
+    progress: bool = True,
+    **options: Any,
 ) -> SqueezeNet:
-    """The second version, which is quicker, as squeezenet1_0().
+    """As squeezenet1_0(), of the second version, which is quicker.
 
     >>> type(torch.vision.models.squeezenet1_1).__name__
     'function'
     """
-    return filled(SqueezeNet("1_1", **o), "squeezenet1_1", weights, pretrained)
+    return filled(SqueezeNet("1_1", **options), "squeezenet1_1", weights, pretrained)

@@ -28,6 +28,14 @@ _COUNTS = {
 class VGG(nn.Module):
     """features, then a pooling to 7 by 7 pixels and a classifier of three layers.
 
+    See also vgg11() and the others, which make the features.
+
+    features      what makes 512 channels of an image, mostly convolutions and poolings
+    num_classes   how many scores come out
+    init_weights  draw weights to train from; False is quicker, for weights that are
+                  loaded
+    dropout       probability of dropout in the classifier
+
     >>> net = torch.vision.models.VGG(nn.Sequential(nn.Identity()), init_weights=False)
     >>> net.classifier[6]
     Linear(in_features=4096, out_features=1000, bias=True)
@@ -61,6 +69,10 @@ class VGG(nn.Module):
                 nn.init.zeros_(m.bias)
 
     def forward(self, x: Any) -> Any:
+        """The scores of the classes, (N, num_classes).
+
+        x  images, float of shape (N, 3, height, width), at least 32 by 32 pixels
+        """
         x = self.avgpool(self.features(x))
         return self.classifier(_C.flatten(x, 1))
 
@@ -86,89 +98,129 @@ def _made(
 
 
 def vgg11(
-    *, weights: Any = None, pretrained: bool = False, progress: bool = True, **o: Any
+    *,
+    weights: Any = None,
+    pretrained: bool = False,
+    progress: bool = True,
+    **options: Any,
 ) -> VGG:
-    """The network of 11 layers; weights come from a local file.
+    """The network of 11 layers, a VGG.
+
+    Weights come from a local file: RuntimeError, which names it, where it is missing.
+
+    weights     load the weights of ImageNet, whatever of VGG11_Weights is given; None:
+                draw them
+    pretrained  the older way to ask for weights, True or False
+    progress    has no effect: nothing is downloaded
+    options     arguments of VGG by name, such as num_classes
 
     >>> net = torch.vision.models.vgg11(init_weights=False)
     >>> net.features[0].weight.shape
     torch.Size([64, 3, 3, 3])
     """
-    return _made("vgg11", weights, pretrained, False, o)
+    return _made("vgg11", weights, pretrained, False, options)
 
 
 def vgg11_bn(
-    *, weights: Any = None, pretrained: bool = False, progress: bool = True, **o: Any
+    *,
+    weights: Any = None,
+    pretrained: bool = False,
+    progress: bool = True,
+    **options: Any,
 ) -> VGG:
-    """The network of 11 layers with batch normalization, as vgg11().
+    """As vgg11(), with batch normalization after each convolution.
 
     >>> type(torch.vision.models.vgg11_bn).__name__
     'function'
     """
-    return _made("vgg11", weights, pretrained, True, o)
+    return _made("vgg11", weights, pretrained, True, options)
 
 
 def vgg13(
-    *, weights: Any = None, pretrained: bool = False, progress: bool = True, **o: Any
+    *,
+    weights: Any = None,
+    pretrained: bool = False,
+    progress: bool = True,
+    **options: Any,
 ) -> VGG:
-    """The network of 13 layers, as vgg11().
+    """As vgg11(), with 13 layers.
 
     >>> type(torch.vision.models.vgg13).__name__
     'function'
     """
-    return _made("vgg13", weights, pretrained, False, o)
+    return _made("vgg13", weights, pretrained, False, options)
 
 
 def vgg13_bn(
-    *, weights: Any = None, pretrained: bool = False, progress: bool = True, **o: Any
+    *,
+    weights: Any = None,
+    pretrained: bool = False,
+    progress: bool = True,
+    **options: Any,
 ) -> VGG:
-    """The network of 13 layers with batch normalization, as vgg11().
+    """As vgg11(), with 13 layers, and batch normalization after each convolution.
 
     >>> type(torch.vision.models.vgg13_bn).__name__
     'function'
     """
-    return _made("vgg13", weights, pretrained, True, o)
+    return _made("vgg13", weights, pretrained, True, options)
 
 
 def vgg16(
-    *, weights: Any = None, pretrained: bool = False, progress: bool = True, **o: Any
+    *,
+    weights: Any = None,
+    pretrained: bool = False,
+    progress: bool = True,
+    **options: Any,
 ) -> VGG:
-    """The network of 16 layers, as vgg11().
+    """As vgg11(), with 16 layers.
 
     >>> type(torch.vision.models.vgg16).__name__
     'function'
     """
-    return _made("vgg16", weights, pretrained, False, o)
+    return _made("vgg16", weights, pretrained, False, options)
 
 
 def vgg16_bn(
-    *, weights: Any = None, pretrained: bool = False, progress: bool = True, **o: Any
+    *,
+    weights: Any = None,
+    pretrained: bool = False,
+    progress: bool = True,
+    **options: Any,
 ) -> VGG:
-    """The network of 16 layers with batch normalization, as vgg11().
+    """As vgg11(), with 16 layers, and batch normalization after each convolution.
 
     >>> type(torch.vision.models.vgg16_bn).__name__
     'function'
     """
-    return _made("vgg16", weights, pretrained, True, o)
+    return _made("vgg16", weights, pretrained, True, options)
 
 
 def vgg19(
-    *, weights: Any = None, pretrained: bool = False, progress: bool = True, **o: Any
+    *,
+    weights: Any = None,
+    pretrained: bool = False,
+    progress: bool = True,
+    **options: Any,
 ) -> VGG:
-    """The network of 19 layers, as vgg11().
+    """As vgg11(), with 19 layers.
 
     >>> type(torch.vision.models.vgg19).__name__
     'function'
     """
-    return _made("vgg19", weights, pretrained, False, o)
+    return _made("vgg19", weights, pretrained, False, options)
 
 
 def vgg19_bn(
-    *, weights: Any = None, pretrained: bool = False, progress: bool = True, **o: Any
+    *,
+    weights: Any = None,
+    pretrained: bool = False,
+    progress: bool = True,
+    **options: Any,
 ) -> VGG:
-    """The network of 19 layers with batch normalization, as vgg11().
+    """As vgg11(), with 19 layers, and batch normalization after each convolution.
 
     >>> type(torch.vision.models.vgg19_bn).__name__
     'function'
     """
-    return _made("vgg19", weights, pretrained, True, o)
+    return _made("vgg19", weights, pretrained, True, options)
