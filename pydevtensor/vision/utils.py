@@ -21,8 +21,18 @@ def make_grid(
 ) -> Any:
     """One image (C, H, W) of the images (B, C, H, W), or of a list of them.
 
-    nrow: the images in a row. normalize: bring the values, or value_range, to 0 to 1;
-    scale_each: of each image. One channel becomes three.
+    One channel becomes three. TypeError or ValueError for others. See also
+    save_image().
+
+    tensor       the images, a tensor (B, C, H, W), (C, H, W) or (H, W), or a list of
+                 tensors of one shape
+    nrow         the images in a row
+    padding      pixels between the images and around them
+    normalize    bring the values to 0 to 1
+    value_range  bring this to 0 to 1, a tuple (least, greatest); by default what there
+                 is
+    scale_each   take least and greatest of each image
+    pad_value    value of the pixels between
 
     >>> torch.vision.utils.make_grid(torch.rand(10, 3, 4, 4)).shape
     torch.Size([3, 14, 50])
@@ -65,6 +75,13 @@ def make_grid(
 
 def save_image(tensor: Any, fp: Any, format: str | None = None, **options: Any) -> None:
     """Write images as a grid (see make_grid) into a file, by Pillow.
+
+    See also make_grid().
+
+    tensor   the images, with values from 0 to 1, as for make_grid()
+    fp       a path, or a file that is open for writing bytes
+    format   the format's name, such as 'PNG'; by default the ending of the path says it
+    options  arguments of make_grid() by name, such as nrow
 
     >>> torch.vision.utils.save_image(torch.rand(4, 3, 8, 8), 'grid.png', nrow=2)
     """

@@ -20,8 +20,14 @@ class CIFAR10(VisionDataset):
     The files are data_batch_1 to data_batch_5 or, for train=False, test_batch, and
     batches.meta, in the folder cifar-10-batches-py below root. They are pickles, which
     are read without executing anything. data has them as an array (N, 32, 32, 3),
-    targets as a list. Raises RuntimeError with their names if one is missing, with
-    download=True too.
+    targets as a list. Raises RuntimeError with their names if one is missing,
+    ValueError if one is damaged.
+
+    root              the folder above cifar-10-batches-py, a path
+    train             the 50,000 photos to train with, else the 10,000 to test with
+    transform         a function of an image of Pillow, such as transforms.ToTensor()
+    target_transform  a function of a class, an int
+    download          has no effect: nothing comes from the network
 
     >>> try:
     ...     torch.vision.datasets.CIFAR10('no_such_folder', train=False)
@@ -95,7 +101,7 @@ class CIFAR10(VisionDataset):
 
 
 class CIFAR100(CIFAR10):
-    """60,000 photos of 32 by 32 pixels in 100 classes: (image, class).
+    """As CIFAR10, with 100 classes.
 
     The files are train or test, and meta, in the folder cifar-100-python below root.
 

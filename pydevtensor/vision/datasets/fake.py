@@ -14,6 +14,16 @@ __all__ = ["FakeData"]
 class FakeData(VisionDataset):
     """Images of random numbers, the same each time: (image, class).
 
+    IndexError for a number that is not from 0 to size - 1.
+
+    size              how many images there are
+    image_size        shape of an image, (channels, height, width)
+    num_classes       the classes are from 0 to this, without it
+    transform         a function of an image of Pillow, such as transforms.ToTensor()
+    target_transform  a function of a class, an int
+    random_offset     added to an image's number, which is the seed of its random
+                      numbers
+
     >>> datasets = torch.vision.datasets
     >>> to_tensor = torch.vision.transforms.ToTensor()
     >>> fake = datasets.FakeData(4, (3, 8, 8), transform=to_tensor)

@@ -31,9 +31,16 @@ def default_loader(path: str) -> Any:
 class DatasetFolder(VisionDataset):
     """The files of the subfolders of root, each of which is a class: (sample, class).
 
-    loader reads a file. extensions are the endings of the names to take, or
-    is_valid_file is a function of a path. Raises FileNotFoundError without classes, or
-    for a class without files unless allow_empty.
+    Raises FileNotFoundError without subfolders. See also ImageFolder.
+
+    root              the folder, a path
+    loader            reads a file: a function of its path that gives a sample
+    extensions        the endings of the names to take, a tuple of strings
+    transform         a function of a sample
+    target_transform  a function of a class, an int
+    is_valid_file     whether to take a path, a function, in place of extensions;
+                      ValueError for both or none
+    allow_empty       take a class without files, else FileNotFoundError
 
     >>> datasets = torch.vision.datasets
     >>> import os
@@ -93,7 +100,12 @@ class DatasetFolder(VisionDataset):
         self.targets: list[int] = [target for _, target in self.samples]
 
     def find_classes(self, directory: str) -> tuple[list[str], dict[str, int]]:
-        """The names of the subfolders, in order, and the number of each."""
+        """The names of the subfolders, in order, and the number of each.
+
+        A subclass may override it. FileNotFoundError for none.
+
+        directory  the folder, a path
+        """
         classes = sorted(e.name for e in os.scandir(directory) if e.is_dir())
         if not classes:
             raise FileNotFoundError(
@@ -111,6 +123,16 @@ class DatasetFolder(VisionDataset):
 
 class ImageFolder(DatasetFolder):
     """The images of the subfolders of root, each of which is a class: (image, class).
+
+    Raises FileNotFoundError without subfolders, and for one without images.
+
+    root              the folder, a path
+    transform         a function of an image, such as transforms.ToTensor()
+    target_transform  a function of a class, an int
+    loader            reads a file: a function of its path; by default Pillow, in red,
+                      green and blue
+    is_valid_file     whether to take a path, a function; by default its ending says it
+    allow_empty       take a class without images
 
     >>> import os
     >>> os.makedirs('pets/cat')

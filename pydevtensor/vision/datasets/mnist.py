@@ -52,7 +52,13 @@ class MNIST(VisionDataset):
     The files are train-images-idx3-ubyte, train-labels-idx1-ubyte and, for train=False,
     t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, with or without .gz, in the
     folder MNIST/raw below root. data and targets have them as tensors. Raises
-    RuntimeError with their names if one is missing, with download=True too.
+    RuntimeError with their names if one is missing, ValueError if one is damaged.
+
+    root              the folder above MNIST, a path
+    train             the 60,000 digits to train with, else the 10,000 to test with
+    transform         a function of an image of Pillow, such as transforms.ToTensor()
+    target_transform  a function of a digit, an int
+    download          has no effect: nothing comes from the network
 
     >>> try:
     ...     torch.vision.datasets.MNIST('no_such_folder')
@@ -128,9 +134,7 @@ class MNIST(VisionDataset):
 
 
 class FashionMNIST(MNIST):
-    """70,000 clothes of 28 by 28 pixels: (image, class).
-
-    As MNIST; the folder is FashionMNIST/raw.
+    """As MNIST, with 70,000 clothes: (image, class). The folder is FashionMNIST/raw.
 
     >>> torch.vision.datasets.FashionMNIST.classes[9]
     'Ankle boot'
@@ -152,9 +156,7 @@ class FashionMNIST(MNIST):
 
 
 class KMNIST(MNIST):
-    """70,000 Japanese characters of 28 by 28 pixels: (image, class).
-
-    As MNIST; the folder is KMNIST/raw.
+    """As MNIST, with 70,000 Japanese characters. The folder is KMNIST/raw.
 
     >>> len(torch.vision.datasets.KMNIST.classes)
     10

@@ -14,7 +14,13 @@ __all__ = ["VisionDataset"]
 class VisionDataset(Dataset[Any]):
     """A data set below a folder, with transforms of images and of targets.
 
-    transforms: a function of both, instead of the two others.
+    A subclass defines __getitem__() and __len__().
+
+    root              the folder, a path
+    transforms        a function of image and target that returns both, instead of the
+                      two others, else ValueError
+    transform         a function of an image, such as transforms.ToTensor()
+    target_transform  a function of a target
 
     >>> torch.vision.datasets.FakeData(size=3)
     Dataset FakeData

@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from pydevtensor import _C
-from pydevtensor.nn import Module
 from pydevtensor.vision.transforms import functional as F
+from pydevtensor.vision.transforms._transform import Transform
 from pydevtensor.vision.transforms.geometry import _uniform
 
 __all__ = ["ColorJitter", "Grayscale", "RandomGrayscale"]
 
 
-class Grayscale(Module):
+class Grayscale(Transform):
     """The brightness of colors, once or three times.
+
+    num_output_channels  1 or 3 equal ones; ValueError, when called, for another
 
     >>> torch.vision.transforms.Grayscale(3)(torch.ones(3, 2, 2)).shape
     torch.Size([3, 2, 2])
@@ -31,7 +33,7 @@ class Grayscale(Module):
         return f"{name}(num_output_channels={self.num_output_channels})"
 
 
-class RandomGrayscale(Module):
+class RandomGrayscale(Transform):
     """The brightness of colors, with probability p.
 
     >>> torch.vision.transforms.RandomGrayscale(p=1.0)(torch.ones(3, 2, 2)).shape
@@ -51,11 +53,17 @@ class RandomGrayscale(Module):
         return f"{type(self).__name__}(p={self.p})"
 
 
-class ColorJitter(Module):
+class ColorJitter(Transform):
     """Brightness, contrast, saturation and hue changed at random, in random order.
 
-    A number x stands for factors from max(0, 1 - x) to 1 + x, for hue from -x to x; two
-    numbers are the limits. Draws randperm(4), then one number for each that changes.
+    Draws randperm(4), then one number for each that changes. ValueError for negative
+    numbers, and limits out of order or range.
+
+    brightness  x for factors from max(0, 1 - x) to 1 + x, or the two limits
+    contrast    the same
+    saturation  the same
+    hue         x, up to 0.5, for turns from -x to x of the circle of colors, or the two
+                limits
 
     >>> torch.vision.transforms.ColorJitter(brightness=0.5)(torch.rand(3, 2, 2)).shape
     torch.Size([3, 2, 2])
@@ -102,6 +110,9 @@ class ColorJitter(Module):
         brightness: Any, contrast: Any, saturation: Any, hue: Any
     ) -> tuple[Any, ...]:
         """Draw the order, and the four factors or None.
+
+        brightness, contrast  the two limits of the factor; None: no change
+        saturation, hue       the two limits of the factor; None: no change
 
         >>> torch.vision.transforms.ColorJitter.get_params(None, None, None, None)[1:]
         (None, None, None, None)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pydevtensor import _C
-from pydevtensor.nn import Module
+from pydevtensor.vision.transforms._transform import Transform
 
 __all__ = ["Compose", "Lambda", "RandomApply", "RandomChoice", "RandomOrder"]
 
@@ -41,6 +41,8 @@ class Compose:
 class Lambda:
     """A function as a transform.
 
+    lambd  a function of an image; TypeError for what cannot be called
+
     >>> torch.vision.transforms.Lambda(lambda x: x + 1)(torch.ones(2))
     tensor([2., 2.])
     """
@@ -57,7 +59,7 @@ class Lambda:
         return f"{type(self).__name__}()"
 
 
-class RandomApply(Module):
+class RandomApply(Transform):
     """Runs all transforms with probability p, and else none.
 
     >>> torch.vision.transforms.RandomApply([torch.neg], p=1.0)(torch.ones(2))

@@ -44,6 +44,9 @@ class PILToTensor:
 class ToPILImage:
     """An image of a tensor (C, H, W) or an array (H, W, C).
 
+    mode  the image's, as Pillow names it, such as 'RGB'; None: what the channels and
+          type suggest
+
     >>> torch.vision.transforms.ToPILImage()(torch.ones(3, 2, 2)).mode
     'RGB'
     """
@@ -62,6 +65,8 @@ class ToPILImage:
 class ConvertImageDtype(Module):
     """The image in another element type, with values scaled to the type's range.
 
+    dtype  the element type, such as torch.float32
+
     >>> t = torch.vision.transforms.ConvertImageDtype(torch.float32)
     >>> t(torch.tensor([255], dtype=torch.uint8))
     tensor([1.])
@@ -72,11 +77,18 @@ class ConvertImageDtype(Module):
         self.dtype = dtype
 
     def forward(self, image: Any) -> Any:
+        """The image in the other element type.
+
+        image  a tensor
+        """
         return F.convert_image_dtype(image, self.dtype)
 
 
 class Normalize(Module):
     """(tensor - mean) / std, with a mean and a deviation for each channel.
+
+    mean, std  a number for each channel; ValueError, when called, for a deviation of 0
+    inplace    write the result into the tensor
 
     >>> torch.vision.transforms.Normalize([0.5], [0.25])(torch.ones(1, 1, 2))
     tensor([[[2., 2.]]])
@@ -89,6 +101,10 @@ class Normalize(Module):
         self.inplace = inplace
 
     def forward(self, tensor: Any) -> Any:
+        """(tensor - mean) / std.
+
+        tensor  a floating one, (..., C, H, W)
+        """
         return F.normalize(tensor, self.mean, self.std, self.inplace)
 
     def __repr__(self) -> str:

@@ -10,13 +10,13 @@ import math
 from typing import Any
 
 from pydevtensor import _C
-from pydevtensor.nn import Module
 from pydevtensor.vision.transforms import functional as F
 from pydevtensor.vision.transforms._functional.geometry import (
     InterpolationMode,
     _mode,
     _pair,
 )
+from pydevtensor.vision.transforms._transform import Transform
 
 __all__ = ["CenterCrop", "FiveCrop", "Pad", "RandomCrop", "RandomHorizontalFlip"]
 __all__ += ["RandomResizedCrop", "RandomRotation", "RandomVerticalFlip", "Resize"]
@@ -28,8 +28,16 @@ def _uniform(low: float, high: float) -> float:
     return _C.empty(1).uniform_(low, high).item()
 
 
-class Resize(Module):
-    """The image in another size: (height, width), or one number for the shorter side.
+class Resize(Transform):
+    """The image in another size.
+
+    See also transforms.functional.resize().
+
+    size           (height, width), or one number for the shorter side
+    interpolation  how values between pixels are found, an InterpolationMode; BOX and
+                   HAMMING are for Pillow's images, ValueError for a tensor
+    max_size       greatest length of the longer side, for one number as size
+    antialias      average over all pixels where a tensor gets smaller, as Pillow does
 
     >>> torch.vision.transforms.Resize(2)(torch.ones(3, 4, 8)).shape
     torch.Size([3, 2, 4])
@@ -63,8 +71,12 @@ class Resize(Module):
         )
 
 
-class CenterCrop(Module):
+class CenterCrop(Transform):
     """The middle of an image.
+
+    A smaller image gets a border of zeros.
+
+    size  (height, width), or one number for both
 
     >>> torch.vision.transforms.CenterCrop(1)(torch.arange(9).reshape(1, 3, 3))
     tensor([[[4]]])
@@ -81,8 +93,12 @@ class CenterCrop(Module):
         return f"{type(self).__name__}(size={self.size})"
 
 
-class FiveCrop(Module):
+class FiveCrop(Transform):
     """A tuple of the four corners and the middle.
+
+    ValueError, when called, for an image that is smaller.
+
+    size  (height, width) of each, or one number for both
 
     >>> len(torch.vision.transforms.FiveCrop(1)(torch.arange(9).reshape(1, 3, 3)))
     5
@@ -99,8 +115,14 @@ class FiveCrop(Module):
         return f"{type(self).__name__}(size={self.size})"
 
 
-class Pad(Module):
+class Pad(Transform):
     """A border around the image, as transforms.functional.pad().
+
+    padding       one number, [left and right, top and bottom], or [left, top, right,
+                  bottom]
+    fill          value of the border, a number or one for each channel
+    padding_mode  'constant' for fill, 'edge' for the last pixel, 'reflect' or
+                  'symmetric' for a mirror image without or with it
 
     >>> torch.vision.transforms.Pad([1, 0])(torch.ones(1, 1, 1))
     tensor([[[0., 1., 0.]]])
@@ -124,10 +146,16 @@ class Pad(Module):
         )
 
 
-class RandomCrop(Module):
+class RandomCrop(Transform):
     """A part of the image, of one size, from anywhere.
 
-    padding: a border that is added first; pad_if_needed: one if the image is smaller.
+    ValueError, when called, for an image that is smaller.
+
+    size           (height, width), or one number for both
+    padding        a border that is added first, as for Pad
+    pad_if_needed  add one if the image is smaller
+    fill           value of the border, a number or one for each channel
+    padding_mode   what the border is, as for Pad
 
     >>> torch.vision.transforms.RandomCrop(2)(torch.ones(3, 4, 4)).shape
     torch.Size([3, 2, 2])
@@ -151,6 +179,9 @@ class RandomCrop(Module):
     @staticmethod
     def get_params(img: Any, output_size: Any) -> tuple[int, int, int, int]:
         """Draw (top, left, height, width) of a part.
+
+        img          the image
+        output_size  (height, width) of the part; ValueError for more than the image
 
         >>> torch.vision.transforms.RandomCrop.get_params(torch.ones(3, 4, 4), (4, 4))
         (0, 0, 4, 4)
@@ -184,11 +215,16 @@ class RandomCrop(Module):
         return f"{type(self).__name__}(size={self.size}, padding={self.padding})"
 
 
-class RandomResizedCrop(Module):
+class RandomResizedCrop(Transform):
     """A part of the image, of any size and aspect, brought to one size.
 
-    scale: the limits of its area, as a part of the image's; ratio: the limits of width
-    to height. It is the middle of the image if ten draws do not fit.
+    It is the middle of the image if ten draws do not fit.
+
+    size           (height, width) of the result, or one number for both
+    scale          limits of the part's area, as a part of the image's
+    ratio          limits of the part's width divided by its height
+    interpolation  how values between pixels are found, an InterpolationMode
+    antialias      average over all pixels where a tensor gets smaller, as Pillow does
 
     >>> torch.vision.transforms.RandomResizedCrop(2)(torch.ones(3, 8, 8)).shape
     torch.Size([3, 2, 2])
@@ -212,6 +248,10 @@ class RandomResizedCrop(Module):
     @staticmethod
     def get_params(img: Any, scale: Any, ratio: Any) -> tuple[int, int, int, int]:
         """Draw (top, left, height, width) of a part.
+
+        img    the image
+        scale  limits of the part's area, as a part of the image's
+        ratio  limits of the part's width divided by its height
 
         >>> transforms = torch.vision.transforms
         >>> image = torch.ones(3, 4, 4)
@@ -250,7 +290,7 @@ class RandomResizedCrop(Module):
         )
 
 
-class RandomHorizontalFlip(Module):
+class RandomHorizontalFlip(Transform):
     """Left and right exchanged, with probability p.
 
     >>> torch.vision.transforms.RandomHorizontalFlip(p=1.0)(torch.tensor([[[1, 2]]]))
@@ -280,8 +320,17 @@ class RandomVerticalFlip(RandomHorizontalFlip):
         return F.vflip(img) if _C.rand(1) < self.p else img
 
 
-class RandomRotation(Module):
+class RandomRotation(Transform):
     """The image turned by an angle from -degrees to degrees, or between two limits.
+
+    Counter-clockwise; see also transforms.functional.rotate().
+
+    degrees        one number, 0 or more, or the two limits; ValueError for others
+    interpolation  how values between pixels are found, an InterpolationMode; NEAREST
+                   alone for a tensor, else ValueError
+    expand         make the result large enough for all of the image
+    center         (x, y) of the point that stays, in pixels; None: the middle
+    fill           value where no pixel comes from, a number or one for each channel
 
     >>> transforms = torch.vision.transforms
     >>> transforms.RandomRotation((90, 90))(torch.tensor([[[1, 2], [3, 4]]]))
@@ -312,7 +361,9 @@ class RandomRotation(Module):
 
     @staticmethod
     def get_params(degrees: Any) -> float:
-        """Draw an angle.
+        """Draw an angle, in degrees.
+
+        degrees  the two limits
 
         >>> torch.vision.transforms.RandomRotation.get_params([90, 90])
         90.0

@@ -18,6 +18,8 @@ __all__ += ["resize", "resized_crop", "rotate", "vflip"]
 class InterpolationMode(Enum):
     """How values between pixels are found.
 
+    value  a member's value, such as 'bilinear'; ValueError for another
+
     >>> torch.vision.transforms.functional.InterpolationMode.BILINEAR.value
     'bilinear'
     """
