@@ -22,7 +22,13 @@ __all__ = ["Bernoulli"]
 
 
 class Bernoulli(Distribution):
-    """1 with the probability probs (or of the log-odds logits), else 0.
+    """1 with a probability, else 0.
+
+    ValueError unless one of the two is given.
+
+    probs          the probability, 0 to 1, a number or a Tensor
+    logits         in its place, the logarithm of the odds
+    validate_args  whether what is out of range raises ValueError; None: as by default
 
     >>> from pydevtensor.distributions import Bernoulli
     >>> Bernoulli(0.25).log_prob(torch.tensor(1.0))
@@ -80,7 +86,6 @@ class Bernoulli(Distribution):
         return self._batch_shape
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        """Random values."""
         with no_grad():
             return _C.bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
 
@@ -96,7 +101,10 @@ class Bernoulli(Distribution):
         )
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        """0 and 1, along a new first dimension."""
+        """0 and 1, along a new first dimension.
+
+        expand  repeat them for each of the batch, else give its sizes as 1
+        """
         values = self._values(
             _C.arange(2, dtype=self.probs.dtype, device=self.probs.device)
         )

@@ -16,8 +16,13 @@ __all__ = ["Beta"]
 
 
 class Beta(Distribution):
-    """Numbers x from 0 to 1 of a density that goes like the product of
-    x^(concentration1 - 1) and (1 - x)^(concentration0 - 1).
+    """Numbers x from 0 to 1, such as shares.
+
+    The density goes like x^(concentration1 - 1) * (1 - x)^(concentration0 - 1).
+
+    concentration1  the power of x, plus 1, positive, a number or a Tensor
+    concentration0  the power of 1 - x, plus 1, likewise; the two broadcast
+    validate_args   whether what is out of range raises ValueError; None: as by default
 
     >>> from pydevtensor.distributions import Beta
     >>> Beta(1.0, 3.0).mean
@@ -67,7 +72,6 @@ class Beta(Distribution):
         return self._dirichlet.variance[..., 0]
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """Random values through which gradients reach the parameters."""
         return self._dirichlet.rsample(sample_shape)[..., 0]
 
     def log_prob(self, value: Tensor) -> Tensor:

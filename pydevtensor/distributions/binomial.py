@@ -21,7 +21,15 @@ __all__ = ["Binomial"]
 
 
 class Binomial(Distribution):
-    """Counts of successes in total_count trials of the probability probs.
+    """Counts of successes in trials.
+
+    ValueError unless one of probs and logits is given. See also Bernoulli, for one
+    trial.
+
+    total_count    how many trials, 0 or more, an int or a Tensor of them
+    probs          the probability of success, 0 to 1, a number or a Tensor
+    logits         in its place, the logarithm of the odds
+    validate_args  whether what is out of range raises ValueError; None: as by default
 
     >>> from pydevtensor.distributions import Binomial
     >>> Binomial(10, torch.tensor(0.5)).mean
@@ -87,7 +95,6 @@ class Binomial(Distribution):
         return self._batch_shape
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        """Random values."""
         shape = self._extended_shape(sample_shape)
         with no_grad():
             return _C.binomial(self.total_count.expand(shape), self.probs.expand(shape))
@@ -110,7 +117,12 @@ class Binomial(Distribution):
         return -(found.exp() * found).sum(0)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        """All counts."""
+        """All counts, along a new first dimension.
+
+        NotImplementedError for several total_counts.
+
+        expand  repeat them for each of the batch, else give its sizes as 1
+        """
         most = int(self.total_count.max())
         if not (self.total_count.min() == most):
             raise NotImplementedError(

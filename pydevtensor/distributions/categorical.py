@@ -22,9 +22,14 @@ __all__ = ["Categorical"]
 
 
 class Categorical(Distribution):
-    """Numbers of categories, 0 to k - 1, of the probabilities in vectors of k weights.
+    """Numbers of categories, 0 to k - 1.
 
-    probs need not sum to 1; logits are logarithms up to a constant.
+    ValueError unless one of the two is given. See also OneHotCategorical, whose values
+    are vectors.
+
+    probs          weights of the categories, a Tensor (..., k) that need not sum to 1
+    logits         in their place, their logarithms up to a constant
+    validate_args  whether what is out of range raises ValueError; None: as by default
 
     >>> from pydevtensor.distributions import Categorical
     >>> Categorical(torch.tensor([1.0, 3.0])).probs
@@ -99,7 +104,6 @@ class Categorical(Distribution):
         return {"dtype": self._param.dtype, "device": self._param.device}
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        """Random values."""
         shape = self._extended_shape(sample_shape)
         with no_grad():
             rows = self.probs.reshape(-1, self._num_events)
@@ -118,7 +122,10 @@ class Categorical(Distribution):
         return -(logits * self.probs).sum(-1)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        """All numbers of categories."""
+        """All numbers of categories, along a new first dimension.
+
+        expand  repeat them for each of the batch, else give its sizes as 1
+        """
         values = self._values(_C.arange(self._num_events, device=self._param.device))
         return values.expand(-1, *self._batch_shape) if expand else values
 

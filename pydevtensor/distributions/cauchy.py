@@ -16,7 +16,11 @@ __all__ = ["Cauchy"]
 
 
 class Cauchy(Distribution):
-    """The Cauchy distribution around loc, of the half width scale.
+    """The Cauchy distribution, which has no mean.
+
+    loc            the middle, a number or a Tensor
+    scale          half the width at half the height, positive; the two broadcast
+    validate_args  whether what is out of range raises ValueError; None: as by default
 
     >>> from pydevtensor.distributions import Cauchy
     >>> Cauchy(0.0, 1.0).cdf(torch.tensor(1.0))
@@ -53,7 +57,6 @@ class Cauchy(Distribution):
         return _C.full_like(self.loc, math.inf)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """Random values through which gradients reach the parameters."""
         drawn = self.loc.new_empty(self._extended_shape(sample_shape))
         return self.loc + drawn.cauchy_() * self.scale
 

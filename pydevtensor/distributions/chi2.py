@@ -15,6 +15,9 @@ __all__ = ["Chi2"]
 class Chi2(Gamma):
     """The sum of df squares of standard normal numbers.
 
+    df             how many, positive, a number or a Tensor
+    validate_args  whether what is out of range raises ValueError; None: as by default
+
     >>> from pydevtensor.distributions import Chi2
     >>> Chi2(3.0).mean
     tensor(3.)

@@ -14,6 +14,10 @@ __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
 class ConstraintRegistry:
     """Finds a transform onto a set.
 
+    Called with constraint, a set, it gives a Transform whose values are in it;
+    NotImplementedError where none is registered. biject_to gives one that is bijective,
+    transform_to any.
+
     >>> from pydevtensor.distributions import constraints, transform_to
     >>> transform_to(constraints.positive)(torch.tensor(0.0))
     tensor(1.)
@@ -23,8 +27,11 @@ class ConstraintRegistry:
         self._made: dict[Any, Callable[..., Any]] = {}
 
     def register(self, constraint: Any, factory: Any = None) -> Any:
-        """Let factory(constraint) make the transform for this set, or this class of
-        sets. Without a factory: a decorator."""
+        """Let a function make the transform for this set, or this class of sets.
+
+        constraint  the set, or its class
+        factory     takes the set and gives a Transform; without it: a decorator
+        """
         if factory is None:
             return lambda given: self.register(constraint, given)
         self._made[constraint] = factory

@@ -18,7 +18,8 @@ __all__ = ["Dirichlet"]
 class Dirichlet(Distribution):
     """Vectors of positive numbers that sum to 1.
 
-    concentration has one vector of positive numbers, or a batch of them.
+    concentration  positive numbers, a Tensor (..., k); a number alone is a ValueError
+    validate_args  whether what is out of range raises ValueError; None: as by default
 
     >>> from pydevtensor.distributions import Dirichlet
     >>> Dirichlet(torch.tensor([1.0, 3.0])).mean
@@ -63,7 +64,6 @@ class Dirichlet(Distribution):
         return a * (total - a) / (total.square() * (total + 1))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """Random values through which gradients reach the parameters."""
         a = self.concentration.expand(self._extended_shape(sample_shape))
         drawn = standard_gamma(a.double())
         value = (drawn / drawn.sum(-1, True)).to(a.dtype)

@@ -16,10 +16,13 @@ __all__ = ["Distribution"]
 class Distribution:
     """The base of all distributions.
 
-    batch_shape is the shape of the distributions, event_shape that of one value. A
-    subclass has arg_constraints and support, which arguments and values are held
-    against (ValueError), and defines sample() or rsample(), log_prob(), and what else
-    it has.
+    A subclass has arg_constraints and support, which arguments and values are held
+    against, and defines sample() or rsample(), log_prob(), and what else it has.
+
+    batch_shape    the shape of the distributions, sizes
+    event_shape    the shape of one value, sizes
+    validate_args  whether arguments and values out of range raise ValueError; None: as
+                   set_default_validate_args() says
 
     >>> from pydevtensor.distributions import Normal
     >>> Normal(torch.zeros(3), 1.0).batch_shape
@@ -34,7 +37,12 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Whether distributions check arguments and values from now on."""
+        """Whether distributions check arguments and values from now on.
+
+        They do at first, unless Python runs with -O.
+
+        value  True or False, else ValueError
+        """
         if value not in (True, False):
             raise ValueError(f"value is {value!r}; give True or False")
         Distribution._validate_args = value
@@ -67,7 +75,10 @@ class Distribution:
                 )
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Distribution:
-        """The same distribution with parameters expanded to batch_shape."""
+        """The same distribution with parameters expanded to batch_shape.
+
+        batch_shape  sizes that the present ones broadcast to; RuntimeError for others
+        """
         batch_shape = Size(batch_shape)
         new = type(self).__new__(type(self)) if _instance is None else _instance
         count = len(self.batch_shape)
@@ -114,16 +125,29 @@ class Distribution:
         return self.variance.sqrt()
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        """Random values of the shape sample_shape + batch_shape + event_shape."""
+        """Random values, without gradients.
+
+        sample_shape  how many, sizes: the result has sample_shape + batch_shape +
+                      event_shape
+        """
         with no_grad():
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """Random values through which gradients reach the parameters."""
+        """Random values through which gradients reach the parameters.
+
+        NotImplementedError where has_rsample is False.
+
+        sample_shape  how many, sizes: the result has sample_shape + batch_shape +
+                      event_shape
+        """
         raise self._lacks("rsample()")
 
     def sample_n(self, n: int) -> Tensor:
-        """sample((n,))."""
+        """sample((n,)).
+
+        n  how many, an int
+        """
         return self.sample((n,))
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -139,7 +163,13 @@ class Distribution:
         raise self._lacks("icdf()")
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        """All values, along a new first dimension."""
+        """All values, along a new first dimension.
+
+        NotImplementedError where has_enumerate_support is False.
+
+        expand  repeat them for each distribution of the batch, for a shape (values,
+                *batch_shape, *event_shape); else the batch's sizes are 1
+        """
         raise self._lacks("enumerate_support()")
 
     def entropy(self) -> Tensor:

@@ -15,7 +15,10 @@ __all__ = ["Exponential"]
 
 
 class Exponential(Distribution):
-    """Intervals between events that happen `rate` times per unit.
+    """Intervals between events that happen at random.
+
+    rate           how many events a unit has, positive, a number or a Tensor
+    validate_args  whether what is out of range raises ValueError; None: as by default
 
     >>> from pydevtensor.distributions import Exponential
     >>> Exponential(2.0).mean
@@ -53,7 +56,6 @@ class Exponential(Distribution):
         return self.rate.pow(-2)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """Random values through which gradients reach the parameters."""
         drawn = self.rate.new_empty(self._extended_shape(sample_shape))
         return drawn.exponential_() / self.rate
 

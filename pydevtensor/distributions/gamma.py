@@ -55,7 +55,11 @@ def standard_gamma(shape: Tensor) -> Tensor:
 
 
 class Gamma(Distribution):
-    """The gamma distribution of a shape, concentration, and a rate.
+    """The gamma distribution; for a whole number, the time of that many events.
+
+    concentration  its shape, positive, a number or a Tensor
+    rate           how many events a unit has, positive; the two broadcast
+    validate_args  whether what is out of range raises ValueError; None: as by default
 
     >>> from pydevtensor.distributions import Gamma
     >>> Gamma(2.0, 4.0).mean
@@ -94,7 +98,6 @@ class Gamma(Distribution):
         return self.concentration / self.rate.square()
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """Random values through which gradients reach the parameters."""
         shape = self._extended_shape(sample_shape)
         value = standard_gamma(self.concentration.expand(shape)) / self.rate.expand(
             shape

@@ -23,7 +23,13 @@ __all__ = ["Geometric"]
 
 
 class Geometric(Distribution):
-    """How many trials fail before the first success, of the probability probs.
+    """How many trials fail before the first success.
+
+    ValueError unless one of the two is given.
+
+    probs          the probability of success, above 0 up to 1, a number or a Tensor
+    logits         in its place, the logarithm of the odds
+    validate_args  whether what is out of range raises ValueError; None: as by default
 
     >>> from pydevtensor.distributions import Geometric
     >>> Geometric(0.5).log_prob(torch.tensor(1.0))
@@ -76,7 +82,6 @@ class Geometric(Distribution):
         return (1 / self.probs - 1) / self.probs
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        """Random values."""
         with no_grad():
             drawn = self.probs.new_empty(self._extended_shape(sample_shape))
             u = drawn.uniform_(finfo(drawn.dtype).tiny, 1)

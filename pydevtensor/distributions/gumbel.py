@@ -19,7 +19,11 @@ __all__ = ["Gumbel"]
 
 
 class Gumbel(TransformedDistribution):
-    """The distribution of greatest values, around loc, of the width scale.
+    """The distribution of greatest values of many.
+
+    loc            the most likely value, a number or a Tensor
+    scale          the width, positive; the two broadcast
+    validate_args  whether what is out of range raises ValueError; None: as by default
 
     >>> from pydevtensor.distributions import Gumbel
     >>> Gumbel(0.0, 1.0).mean
@@ -52,7 +56,6 @@ class Gumbel(TransformedDistribution):
         super().__init__(base, transforms, validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Gumbel:
-        """The same distribution with parameters expanded to batch_shape."""
         return type(self)(
             self.loc.expand(batch_shape), self.scale.expand(batch_shape), False
         )

@@ -22,6 +22,10 @@ __all__ = ["HalfCauchy"]
 class HalfCauchy(TransformedDistribution):
     """Magnitudes of numbers of the Cauchy distribution around 0.
 
+    scale          half the width at half the height before, positive, a number or a
+                   Tensor
+    validate_args  whether what is out of range raises ValueError; None: as by default
+
     >>> from pydevtensor.distributions import HalfCauchy
     >>> HalfCauchy(1.0).cdf(torch.tensor(1.0))
     tensor(0.5000)

@@ -20,7 +20,10 @@ __all__ = ["HalfNormal"]
 
 
 class HalfNormal(TransformedDistribution):
-    """Magnitudes of normal numbers of mean 0 and deviation scale.
+    """Magnitudes of normal numbers of mean 0.
+
+    scale          their standard deviation, positive, a number or a Tensor
+    validate_args  whether what is out of range raises ValueError; None: as by default
 
     >>> from pydevtensor.distributions import HalfNormal
     >>> HalfNormal(1.0).mean

@@ -15,6 +15,13 @@ __all__ = ["Independent"]
 class Independent(Distribution):
     """A distribution whose last batch dimensions become dimensions of one value.
 
+    log_prob() and entropy() sum over them.
+
+    base_distribution          the distribution
+    reinterpreted_batch_ndims  how many of its batch dimensions, else ValueError
+    validate_args              whether what is out of range raises ValueError; None: as
+                               by default
+
     >>> from pydevtensor.distributions import Independent, Normal
     >>> Independent(Normal(torch.zeros(2, 3), 1.0), 1).log_prob(torch.zeros(2, 3)).shape
     torch.Size([2])
@@ -42,7 +49,6 @@ class Independent(Distribution):
         super().__init__(shape[:at], shape[at:], validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Distribution:
-        """The same distribution with another batch shape."""
         at = len(self.event_shape) - len(self.base_dist.event_shape)
         base = self.base_dist.expand(Size(batch_shape) + self.event_shape[:at])
         return type(self)(base, self.reinterpreted_batch_ndims, self._validate_args)
@@ -86,11 +92,9 @@ class Independent(Distribution):
         return x.sum(tuple(range(-count, 0))) if count else x
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        """Random values."""
         return self.base_dist.sample(sample_shape)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """Random values through which gradients reach the parameters."""
         return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -102,7 +106,12 @@ class Independent(Distribution):
         return self._summed(self.base_dist.entropy())
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        """All values of the base."""
+        """All values of the base, along a new first dimension.
+
+        NotImplementedError unless reinterpreted_batch_ndims is 0.
+
+        expand  repeat them for each of the batch, else give its sizes as 1
+        """
         if self.reinterpreted_batch_ndims:
             raise NotImplementedError("Independent: values of several are not listed")
         return self.base_dist.enumerate_support(expand)

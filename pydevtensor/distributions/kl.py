@@ -39,6 +39,11 @@ _EULER = 0.57721566490153286
 def register_kl(type_p: type[Any], type_q: type[Any]) -> Callable[..., Any]:
     """Decorate the function of p and q that is the divergence for these classes.
 
+    It serves subclasses too, unless a nearer pair is registered.
+
+    type_p  the class of p, of distributions, else TypeError
+    type_q  the class of q
+
     >>> from pydevtensor import distributions
     >>> class Mine(distributions.Normal):
     ...     pass

@@ -15,7 +15,11 @@ __all__ = ["Laplace"]
 
 
 class Laplace(Distribution):
-    """The Laplace distribution around loc, of the width scale.
+    """The Laplace distribution, of two exponential sides.
+
+    loc            the middle, a number or a Tensor
+    scale          the mean distance from it, positive; the two broadcast
+    validate_args  whether what is out of range raises ValueError; None: as by default
 
     >>> from pydevtensor.distributions import Laplace
     >>> Laplace(0.0, 1.0).log_prob(torch.tensor(0.0))
@@ -57,7 +61,6 @@ class Laplace(Distribution):
         return 2**0.5 * self.scale
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """Random values through which gradients reach the parameters."""
         drawn = self.loc.new_empty(self._extended_shape(sample_shape))
         u = drawn.uniform_(finfo(self.loc.dtype).eps - 1, 1)
         return self.loc - self.scale * u.sign() * (-u.abs()).log1p()

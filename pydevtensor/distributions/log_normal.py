@@ -18,7 +18,11 @@ __all__ = ["LogNormal"]
 
 
 class LogNormal(TransformedDistribution):
-    """Numbers whose logarithm is normal, of mean loc and deviation scale.
+    """Numbers whose logarithm is normal.
+
+    loc            the logarithm's mean, a number or a Tensor
+    scale          the logarithm's standard deviation, positive; the two broadcast
+    validate_args  whether what is out of range raises ValueError; None: as by default
 
     >>> from pydevtensor.distributions import LogNormal
     >>> LogNormal(0.0, 1.0).mean

@@ -17,6 +17,13 @@ __all__ = ["MixtureSameFamily"]
 class MixtureSameFamily(Distribution):
     """A mixture: a Categorical chooses one of the last batch dimension of another.
 
+    ValueError for shapes that do not fit.
+
+    mixture_distribution    what chooses, a Categorical of k categories, else ValueError
+    component_distribution  what is chosen from, whose last batch size is k
+    validate_args           whether what is out of range raises ValueError; None: as by
+                            default
+
     >>> from pydevtensor.distributions import Categorical, MixtureSameFamily, Normal
     >>> normal = Normal(torch.tensor([-1.0, 1.0]), 1.0)
     >>> MixtureSameFamily(Categorical(torch.ones(2)), normal).mean
@@ -60,7 +67,6 @@ class MixtureSameFamily(Distribution):
         super().__init__(batch, component.event_shape, validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Distribution:
-        """The same distribution with another batch shape."""
         count = self._component_distribution.batch_shape[-1:]
         return type(self)(
             self._mixture_distribution.expand(batch_shape),
@@ -115,7 +121,6 @@ class MixtureSameFamily(Distribution):
         return (found + weights.log_softmax(-1)).logsumexp(-1)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        """Random values."""
         with no_grad():
             at = len(Size(sample_shape)) + len(self._batch_shape)
             chosen = self._mixture_distribution.sample(sample_shape)

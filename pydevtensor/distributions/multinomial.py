@@ -17,7 +17,14 @@ __all__ = ["Multinomial"]
 
 
 class Multinomial(Distribution):
-    """Counts of the categories in total_count draws.
+    """Counts of the categories in several draws, a vector.
+
+    ValueError unless one of probs and logits is given.
+
+    total_count    how many draws, one int, else NotImplementedError
+    probs          weights of the categories, a Tensor (..., k) that need not sum to 1
+    logits         in their place, their logarithms up to a constant
+    validate_args  whether what is out of range raises ValueError; None: as by default
 
     >>> from pydevtensor.distributions import Multinomial
     >>> Multinomial(10, torch.tensor([0.0, 1.0])).sample()
@@ -76,7 +83,6 @@ class Multinomial(Distribution):
         return self.total_count * self.probs * (1 - self.probs)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        """Random values."""
         shape = Size(sample_shape)
         drawn = self._categorical.sample(Size((self.total_count,)) + shape)
         drawn = drawn.movedim(0, -1)  # the draws, last

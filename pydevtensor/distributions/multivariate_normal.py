@@ -16,10 +16,17 @@ __all__ = ["MultivariateNormal"]
 
 
 class MultivariateNormal(Distribution):
-    """Normally distributed vectors of a mean, loc, and a covariance matrix.
+    """Normally distributed vectors.
 
-    Give covariance_matrix, precision_matrix (its inverse) or scale_tril (its lower
-    Cholesky factor).
+    ValueError unless one of the three matrices is given. Batches broadcast.
+
+    loc                the mean, a Tensor (..., k)
+    covariance_matrix  a Tensor (..., k, k), symmetric and positive definite
+    precision_matrix   in its place, its inverse
+    scale_tril         in its place, its lower Cholesky factor, which saves the most
+                       time
+    validate_args      whether what is out of range raises ValueError; None: as by
+                       default
 
     >>> from pydevtensor.distributions import MultivariateNormal
     >>> MultivariateNormal(torch.zeros(2), torch.eye(2)).log_prob(torch.zeros(2))
@@ -79,7 +86,6 @@ class MultivariateNormal(Distribution):
             )
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Distribution:
-        """The same distribution with parameters expanded to batch_shape."""
         factor = self.__dict__.pop("_unbroadcasted_scale_tril")
         try:
             new = super().expand(batch_shape, _instance)
@@ -129,7 +135,6 @@ class MultivariateNormal(Distribution):
         return L.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """Random values through which gradients reach the parameters."""
         eps = standard_normal(self._extended_shape(sample_shape), self.loc)
         L = self._unbroadcasted_scale_tril
         return self.loc + (L @ eps.unsqueeze(-1)).squeeze(-1)

@@ -17,7 +17,11 @@ __all__ = ["Normal"]
 
 
 class Normal(Distribution):
-    """The normal distribution of mean loc and standard deviation scale.
+    """The normal distribution.
+
+    loc            the mean, a number or a Tensor
+    scale          the standard deviation, positive; the two broadcast
+    validate_args  whether what is out of range raises ValueError; None: as by default
 
     >>> from pydevtensor.distributions import Normal
     >>> Normal(0.0, 1.0).log_prob(torch.tensor(0.0))
@@ -59,13 +63,19 @@ class Normal(Distribution):
         return self.scale.square()
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        """Random values, PyTorch's numbers for a seed."""
+        """Random values, PyTorch's numbers for a seed.
+
+        sample_shape  how many, sizes: the result has sample_shape + batch_shape
+        """
         shape = self._extended_shape(sample_shape)
         with no_grad():
             return _C.normal(self.loc.expand(shape), self.scale.expand(shape))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """loc + scale * standard normal numbers."""
+        """loc + scale * standard normal numbers.
+
+        sample_shape  how many, sizes: the result has sample_shape + batch_shape
+        """
         shape = self._extended_shape(sample_shape)
         return self.loc + standard_normal(shape, self.loc) * self.scale
 

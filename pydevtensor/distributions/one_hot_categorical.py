@@ -18,6 +18,12 @@ __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 class OneHotCategorical(Distribution):
     """Categories as vectors that are 1 in one place and else 0.
 
+    ValueError unless one of the two is given.
+
+    probs          weights of the categories, a Tensor (..., k) that need not sum to 1
+    logits         in their place, their logarithms up to a constant
+    validate_args  whether what is out of range raises ValueError; None: as by default
+
     >>> from pydevtensor.distributions import OneHotCategorical
     >>> OneHotCategorical(torch.tensor([0.0, 1.0])).sample()
     tensor([0., 1.])
@@ -69,7 +75,6 @@ class OneHotCategorical(Distribution):
         return F.one_hot(best, self._event_shape[-1]).to(self.probs.dtype)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        """Random values."""
         drawn = self._categorical.sample(sample_shape)
         return F.one_hot(drawn, self._event_shape[-1]).to(self.probs.dtype)
 
@@ -82,7 +87,10 @@ class OneHotCategorical(Distribution):
         return self._categorical.entropy()
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        """All vectors."""
+        """All vectors, along a new first dimension.
+
+        expand  repeat them for each of the batch, else give its sizes as 1
+        """
         n = self._event_shape[-1]
         values = _C.eye(n, dtype=self.probs.dtype, device=self.probs.device)
         values = values.reshape(n, *[1] * len(self._batch_shape), n)
@@ -95,6 +103,10 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
     Bengio et al., Estimating or propagating gradients through stochastic neurons for
     conditional computation (2013).
 
+    probs          weights of the categories, a Tensor (..., k) that need not sum to 1
+    logits         in their place, their logarithms up to a constant
+    validate_args  whether what is out of range raises ValueError; None: as by default
+
     >>> from pydevtensor.distributions import OneHotCategoricalStraightThrough
     >>> p = torch.ones(2, requires_grad=True)
     >>> OneHotCategoricalStraightThrough(p).rsample().requires_grad
@@ -104,7 +116,11 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
     has_rsample = True
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """A sample, with the gradient of the probabilities."""
+        """A sample, with the gradient of the probabilities.
+
+        sample_shape  how many, sizes: the result has sample_shape + batch_shape +
+                      event_shape
+        """
         return self.sample(sample_shape) + (self.probs - self.probs.detach())
 
 

@@ -16,7 +16,10 @@ __all__ = ["Poisson"]
 
 
 class Poisson(Distribution):
-    """Counts of events, rate being how many are expected.
+    """Counts of events that happen at random.
+
+    rate           how many are expected, 0 or more, a number or a Tensor
+    validate_args  whether what is out of range raises ValueError; None: as by default
 
     >>> from pydevtensor.distributions import Poisson
     >>> Poisson(2.0).log_prob(torch.tensor(0.0))
@@ -48,7 +51,6 @@ class Poisson(Distribution):
         return self.rate
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        """Random values."""
         with no_grad():
             return _C.poisson(self.rate.expand(self._extended_shape(sample_shape)))
 

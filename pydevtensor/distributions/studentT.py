@@ -17,7 +17,12 @@ __all__ = ["StudentT"]
 
 
 class StudentT(Distribution):
-    """Student's t-distribution of df degrees of freedom, around loc.
+    """Student's t-distribution.
+
+    df             degrees of freedom, positive, a number or a Tensor
+    loc            the middle
+    scale          the width, positive; all broadcast
+    validate_args  whether what is out of range raises ValueError; None: as by default
 
     >>> from pydevtensor.distributions import StudentT
     >>> StudentT(4.0).variance
@@ -65,7 +70,6 @@ class StudentT(Distribution):
         return _C.where(self.df <= 1, math.nan, found)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """Random values through which gradients reach the parameters."""
         X = standard_normal(self._extended_shape(sample_shape), self.df)
         Z = self._chi2.rsample(sample_shape)
         return self.loc + self.scale * (X * (Z / self.df).rsqrt())

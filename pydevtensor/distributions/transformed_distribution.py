@@ -16,7 +16,13 @@ __all__ = ["TransformedDistribution"]
 
 
 class TransformedDistribution(Distribution):
-    """What transforms, one or a list of them, make of values of a base distribution.
+    """What transforms make of values of a base distribution.
+
+    base_distribution  the distribution of the values before
+    transforms         a Transform or a list of them, the first one first, else
+                       ValueError
+    validate_args      whether what is out of range raises ValueError; None: as by
+                       default
 
     >>> from pydevtensor.distributions import Normal, TransformedDistribution
     >>> from pydevtensor.distributions.transforms import ExpTransform
@@ -62,7 +68,6 @@ class TransformedDistribution(Distribution):
         super().__init__(wanted[:at], wanted[at:], validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Distribution:
-        """The same distribution with another batch shape."""
         new = type(self).__new__(type(self)) if _instance is None else _instance
         whole = ComposeTransform(self.transforms)
         shape = whole.inverse_shape(Size(batch_shape) + self.event_shape)
@@ -92,16 +97,17 @@ class TransformedDistribution(Distribution):
         return x
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        """Random values."""
         with no_grad():
             return self._moved(self.base_dist.sample(sample_shape))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """Random values through which gradients reach the parameters."""
         return self._moved(self.base_dist.rsample(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density: the base's, less what volumes gain."""
+        """The logarithm of the density at value: the base's, less what volumes gain.
+
+        value  of the shape of a sample; it broadcasts with the batch
+        """
         y = self._checked(value)
         gained: Any = 0.0
         dims = len(self.event_shape)

@@ -25,8 +25,12 @@ def _sum_last(x: Tensor, count: int) -> Tensor:
 
 
 class Transform:
-    """The base of functions y = t(x). A subclass defines _call, _inverse and
-    log_abs_det_jacobian; t.inv is the inverse.
+    """The base of functions y = t(x).
+
+    A subclass defines _call, _inverse and log_abs_det_jacobian; t.inv is the inverse.
+
+    cache_size  1: keep the last x and y, so that inv gives x itself back, without
+                rounding; 0: none; ValueError for another
 
     >>> from pydevtensor.distributions.transforms import ExpTransform
     >>> ExpTransform().inv(torch.tensor(1.0))
@@ -54,7 +58,10 @@ class Transform:
         raise NotImplementedError(f"{type(self).__name__} has no sign")
 
     def with_cache(self, cache_size: int = 1) -> Transform:
-        """The same function, which keeps its last value or not."""
+        """The same function, which keeps its last value or not.
+
+        cache_size  1: keep x and y; 0: do not
+        """
         if self._cache_size == cache_size:
             return self
         new = type(self).__new__(type(self))
@@ -84,17 +91,27 @@ class Transform:
         raise NotImplementedError(f"{type(self).__name__} has no inverse")
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        """The logarithm of |dy/dx|."""
+        """The logarithm of |dy/dx|, of a vector x that of the matrix's determinant.
+
+        x  where
+        y  the function's value there
+        """
         raise NotImplementedError(
             f"{type(self).__name__} has no log_abs_det_jacobian()"
         )
 
     def forward_shape(self, shape: Any) -> Any:
-        """The shape of y for x's."""
+        """The shape of y for x's.
+
+        shape  the shape of x, sizes
+        """
         return shape
 
     def inverse_shape(self, shape: Any) -> Any:
-        """The shape of x for y's."""
+        """The shape of x for y's.
+
+        shape  the shape of y, sizes
+        """
         return shape
 
     def _parameters(self) -> tuple[Any, ...]:
@@ -162,6 +179,11 @@ class _Inverse(Transform):
 
 class ComposeTransform(Transform):
     """Functions one after the other, the first one first.
+
+    Called with x, it gives what the last one makes of it; without parts x itself.
+
+    parts       the functions, a list of Transforms
+    cache_size  1: let each part keep its last x and y; 0: leave them as they are
 
     >>> from pydevtensor.distributions.transforms import *
     >>> ComposeTransform([ExpTransform(), AffineTransform(1, 2)])(torch.tensor(0.0))
@@ -234,7 +256,11 @@ class ComposeTransform(Transform):
         return y
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        """The sum of the parts'."""
+        """The sum of the parts'.
+
+        x  where the first part is
+        y  what the last part makes of it
+        """
         if not self.parts:
             return _C.zeros_like(x)
         dims = self._dims()[0]
@@ -248,13 +274,11 @@ class ComposeTransform(Transform):
         return total
 
     def forward_shape(self, shape: Any) -> Any:
-        """The shape of y for x's."""
         for part in self.parts:
             shape = part.forward_shape(shape)
         return shape
 
     def inverse_shape(self, shape: Any) -> Any:
-        """The shape of x for y's."""
         for part in reversed(self.parts):
             shape = part.inverse_shape(shape)
         return shape
@@ -266,6 +290,13 @@ class ComposeTransform(Transform):
 
 class IndependentTransform(Transform):
     """A function whose last batch dimensions become dimensions of one value.
+
+    log_abs_det_jacobian() sums over them.
+
+    base_transform             the function, a Transform
+    reinterpreted_batch_ndims  how many dimensions
+    cache_size                 1: keep the last x and y, so that inv gives x itself
+                               back; 0: none
 
     >>> from pydevtensor.distributions.transforms import *
     >>> IndependentTransform(ExpTransform(), 1).log_abs_det_jacobian(
@@ -300,13 +331,23 @@ class IndependentTransform(Transform):
         return self.base_transform.inv(y)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        """The base's, summed."""
+        """The base's, summed over the dimensions of one value.
+
+        x  where
+        y  the function's value there
+        """
         found = self.base_transform.log_abs_det_jacobian(x, y)
         return _sum_last(found, self.reinterpreted_batch_ndims)
 
 
 class ReshapeTransform(Transform):
     """Another shape for the last dimensions.
+
+    ValueError for shapes of other numbers of elements.
+
+    in_shape    the last sizes of x
+    out_shape   the last sizes of y
+    cache_size  1: keep the last x and y, so that inv gives x itself back; 0: none
 
     >>> from pydevtensor.distributions.transforms import *
     >>> ReshapeTransform((4,), (2, 2))(torch.zeros(3, 4)).shape
@@ -338,15 +379,17 @@ class ReshapeTransform(Transform):
         return y.reshape(y.shape[: y.dim() - len(self.out_shape)] + self.in_shape)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        """0."""
+        """0, since volumes stay.
+
+        x  where; the result has its batch shape
+        y  of no effect
+        """
         return x.new_zeros(x.shape[: x.dim() - len(self.in_shape)])
 
     def forward_shape(self, shape: Any) -> Any:
-        """The shape of y for x's."""
         return _C.Size(shape)[: len(shape) - len(self.in_shape)] + self.out_shape
 
     def inverse_shape(self, shape: Any) -> Any:
-        """The shape of x for y's."""
         return _C.Size(shape)[: len(shape) - len(self.out_shape)] + self.in_shape
 
 
@@ -362,6 +405,8 @@ class _Increasing(Transform):
 class ExpTransform(_Increasing):
     """y = e to the power of x.
 
+    cache_size  1: keep the last x and y, so that inv gives x itself back; 0: none
+
     >>> from pydevtensor.distributions.transforms import *
     >>> ExpTransform()(torch.tensor([0.0, 1.0]))
     tensor([1.0000, 2.7183])
@@ -376,12 +421,19 @@ class ExpTransform(_Increasing):
         return y.log()
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        """x."""
+        """The logarithm of |dy/dx|, which is x itself.
+
+        x  where
+        y  of no effect
+        """
         return x
 
 
 class PowerTransform(_Increasing):
-    """y = x to the power of exponent, for positive x.
+    """y = x to a power, for positive x.
+
+    exponent    the power, a number or a Tensor
+    cache_size  1: keep the last x and y, so that inv gives x itself back; 0: none
 
     >>> from pydevtensor.distributions.transforms import *
     >>> PowerTransform(2.0)(torch.tensor([1.0, 3.0]))
@@ -414,6 +466,8 @@ class PowerTransform(_Increasing):
 class SigmoidTransform(_Increasing):
     """y = 1 / (1 + e to the power of -x).
 
+    cache_size  1: keep the last x and y, so that inv gives x itself back; 0: none
+
     >>> from pydevtensor.distributions.transforms import *
     >>> SigmoidTransform()(torch.tensor([0.0, 1.0]))
     tensor([0.5000, 0.7311])
@@ -431,12 +485,18 @@ class SigmoidTransform(_Increasing):
         return y.log() - (-y).log1p()
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        """-softplus(-x) - softplus(x)."""
+        """-softplus(-x) - softplus(x).
+
+        x  where
+        y  of no effect
+        """
         return -F.softplus(-x) - F.softplus(x)
 
 
 class SoftplusTransform(_Increasing):
     """y = log(1 + e to the power of x).
+
+    cache_size  1: keep the last x and y, so that inv gives x itself back; 0: none
 
     >>> from pydevtensor.distributions.transforms import *
     >>> SoftplusTransform()(torch.tensor([0.0, 1.0]))
@@ -452,12 +512,18 @@ class SoftplusTransform(_Increasing):
         return (-y).expm1().neg().log() + y
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        """-softplus(-x)."""
+        """-softplus(-x).
+
+        x  where
+        y  of no effect
+        """
         return -F.softplus(-x)
 
 
 class TanhTransform(_Increasing):
     """y = tanh(x).
+
+    cache_size  1: keep the last x and y, so that inv gives x itself back; 0: none
 
     >>> from pydevtensor.distributions.transforms import *
     >>> TanhTransform()(torch.tensor([0.0, 1.0]))
@@ -480,6 +546,8 @@ class TanhTransform(_Increasing):
 class AbsTransform(Transform):
     """y = |x|, which has no one inverse.
 
+    cache_size  1: keep the last x and y, so that inv gives x itself back; 0: none
+
     >>> from pydevtensor.distributions.transforms import *
     >>> AbsTransform()(torch.tensor([-1.0, 2.0]))
     tensor([1., 2.])
@@ -495,7 +563,12 @@ class AbsTransform(Transform):
 
 
 class AffineTransform(Transform):
-    """y = loc + scale x. event_dim: how many dimensions one value has.
+    """y = loc + scale x.
+
+    loc         what is added, a number or a Tensor
+    scale       what x is multiplied by, not 0, a number or a Tensor
+    event_dim   how many dimensions one value has
+    cache_size  1: keep the last x and y, so that inv gives x itself back; 0: none
 
     >>> from pydevtensor.distributions.transforms import *
     >>> AffineTransform(1.0, 2.0)(torch.tensor([0.0, 1.0]))
@@ -531,7 +604,11 @@ class AffineTransform(Transform):
         return (y - self.loc) / self.scale
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        """log|scale|, summed over the dimensions of one value."""
+        """log|scale|, summed over the dimensions of one value.
+
+        x  where; the result has its batch shape
+        y  of no effect
+        """
         if isinstance(self.scale, Tensor):
             size = self.scale.abs().log()
         else:
@@ -542,7 +619,6 @@ class AffineTransform(Transform):
         return found.expand(x.shape[: x.dim() - self.event_dim])
 
     def forward_shape(self, shape: Any) -> Any:
-        """The shape of y for x's."""
         parts = [getattr(v, "shape", ()) for v in (self.loc, self.scale)]
         return _C.broadcast_shapes(shape, *parts)
 
@@ -551,6 +627,8 @@ class AffineTransform(Transform):
 
 class SoftmaxTransform(Transform):
     """y = softmax(x), which has no one inverse; inv gives logarithms.
+
+    cache_size  1: keep the last x and y, so that inv gives x itself back; 0: none
 
     >>> from pydevtensor.distributions.transforms import *
     >>> SoftmaxTransform()(torch.zeros(2))
@@ -572,6 +650,8 @@ class StickBreakingTransform(Transform):
     """Vectors of n - 1 numbers to vectors of n positive ones that sum to 1.
 
     Each number takes a part of what is left.
+
+    cache_size  1: keep the last x and y, so that inv gives x itself back; 0: none
 
     >>> from pydevtensor.distributions.transforms import *
     >>> StickBreakingTransform()(torch.zeros(1))
@@ -598,21 +678,33 @@ class StickBreakingTransform(Transform):
         return head.log() - rest.log() + self._offset(head)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        """The sum over the parts."""
+        """The sum over the parts.
+
+        x  where, (..., n - 1)
+        y  the function's value there, (..., n)
+        """
         x = x - self._offset(x)
         return (-x + F.logsigmoid(x) + y[..., :-1].log()).sum(-1)
 
     def forward_shape(self, shape: Any) -> Any:
-        """One element more."""
+        """One element more than x has.
+
+        shape  the shape of x, sizes
+        """
         return _C.Size(shape)[:-1] + _C.Size([shape[-1] + 1])
 
     def inverse_shape(self, shape: Any) -> Any:
-        """One element less."""
+        """One element less than y has.
+
+        shape  the shape of y, sizes
+        """
         return _C.Size(shape)[:-1] + _C.Size([shape[-1] - 1])
 
 
 class LowerCholeskyTransform(Transform):
     """Matrices to lower triangular ones with a positive diagonal.
+
+    cache_size  1: keep the last x and y, so that inv gives x itself back; 0: none
 
     >>> from pydevtensor.distributions.transforms import *
     >>> LowerCholeskyTransform()(torch.zeros(2, 2))

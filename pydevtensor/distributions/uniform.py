@@ -17,6 +17,10 @@ __all__ = ["Uniform"]
 class Uniform(Distribution):
     """Numbers from low up to but without high, all alike.
 
+    low            the least value, a number or a Tensor
+    high           the value after the greatest, more than low; the two broadcast
+    validate_args  whether what is out of range raises ValueError; None: as by default
+
     >>> from pydevtensor.distributions import Uniform
     >>> Uniform(0.0, 4.0).log_prob(torch.tensor(1.0))
     tensor(-1.3863)
@@ -65,7 +69,6 @@ class Uniform(Distribution):
         return (self.high - self.low).square() / 12
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """Random values through which gradients reach the parameters."""
         drawn = _C.rand(
             self._extended_shape(sample_shape),
             dtype=self.low.dtype,

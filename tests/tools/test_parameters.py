@@ -32,6 +32,8 @@ def parameters(value):
     if isinstance(value, enum.EnumMeta):
         # A call finds a member; what makes new classes is Python's, by its version.
         return ["value"]
+    if isinstance(value, property):
+        return []  # read, not called, where it is a decorator too
     try:
         found = inspect.signature(value)
     except (ValueError, TypeError):
