@@ -970,6 +970,28 @@ def test_the_function_of_a_cycle_is_saved_if_it_is_an_object():
     assert plain.scale_fn(3) == 1
 
 
+def test_the_epoch_of_a_schedules_step_is_deprecated(recwarn):
+    optimizer = optim.SGD([torch.zeros(1)], lr=1.0)
+    schedules = optim.lr_scheduler
+    optimizer.step()
+    with pytest.warns(UserWarning, match="deprecated"):
+        schedules.StepLR(optimizer, 2).step(3)
+    with pytest.warns(UserWarning, match="deprecated"):
+        schedules.ReduceLROnPlateau(optimizer).step(1.0, 3)
+    step, ever = schedules.StepLR(optimizer, 2), schedules.ConstantLR(optimizer)
+    warm = schedules.CosineAnnealingWarmRestarts(optimizer, 2)
+    optimizer.step()
+    recwarn.clear()
+    warm.step(0.5)
+    chained = schedules.ChainedScheduler([step, ever])
+    for many in (chained, schedules.SequentialLR(optimizer, [step, ever], [1])):
+        optimizer.step()
+        many.step()
+        with pytest.raises(TypeError):
+            many.step(3)
+    assert not [str(w.message) for w in recwarn if "epoch is" in str(w.message)]
+
+
 def test_schedules_of_ones_own_may_use_the_old_name_of_the_base():
     class Halved(optim.lr_scheduler._LRScheduler):
         def get_lr(self):

@@ -11,6 +11,9 @@ from pydevtensor.optim.optimizer import Optimizer
 class LRScheduler:
     """Base of schedules: step() after each epoch sets the rate of each group.
 
+    A subclass defines get_lr(). TypeError for what is no optimizer; KeyError to resume
+    with groups that have no 'initial_lr'.
+
     optimizer   whose rates are set
     last_epoch  number of the last epoch, to resume; -1: begin
 
@@ -22,6 +25,8 @@ class LRScheduler:
     >>> schedule.get_last_lr()
     [0.025]
     """
+
+    _takes_epochs = False  # whether step(epoch) is not deprecated
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         _check_optimizer(optimizer)
@@ -62,7 +67,10 @@ class LRScheduler:
         return self._last_lr
 
     def step(self, epoch: int | None = None) -> None:
-        """Set the rates of the next epoch, or of the one given."""
+        """Set the rates of the next epoch.
+
+        epoch  set those of this one instead; deprecated, with a UserWarning
+        """
         if self._step_count == 1 and not self.optimizer._stepped:
             warnings.warn(
                 "lr_scheduler.step() was called before optimizer.step(), which skips "
@@ -70,6 +78,8 @@ class LRScheduler:
                 UserWarning,
                 stacklevel=2,
             )
+        if epoch is not None and not self._takes_epochs:
+            _warn_of_epoch()
         self._advance(epoch)
 
     def _advance(self, epoch: int | None = None) -> None:
@@ -94,12 +104,23 @@ class LRScheduler:
         return {k: v for k, v in self.__dict__.items() if k != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore what state_dict() returned."""
+        """Restore what state_dict() returned.
+
+        state_dict  that dict
+        """
         self.__dict__.update(state_dict)
 
 
 class _LRScheduler(LRScheduler):
     """The base's name before PyTorch 2.0, from which programs still derive."""
+
+
+def _warn_of_epoch() -> None:
+    warnings.warn(
+        "lr_scheduler.step(): the epoch is deprecated; call step() once an epoch",
+        UserWarning,
+        stacklevel=3,
+    )
 
 
 def _check_optimizer(optimizer: Any) -> None:

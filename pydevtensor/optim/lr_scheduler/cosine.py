@@ -80,6 +80,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     [1.0, 0.5, 1.0, 0.5]
     """
 
+    _takes_epochs = True
+
     def __init__(
         self,
         optimizer: Optimizer,

@@ -23,7 +23,10 @@ class _ManyLR(LRScheduler):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore what state_dict() returned."""
+        """Restore what state_dict() returned.
+
+        state_dict  that dict
+        """
         inner = self._schedulers
         super().load_state_dict({**state_dict, "_schedulers": inner})
         for schedule, kept in zip(inner, state_dict["_schedulers"], strict=True):
@@ -90,7 +93,7 @@ class SequentialLR(_ManyLR):
         schedulers[0]._begin()
         self._last_lr = schedulers[0].get_last_lr()
 
-    def step(self, epoch: int | None = None) -> None:
+    def step(self) -> None:  # type: ignore[override]
         """Set the rates of the next epoch."""
         self.last_epoch += 1
         turn = bisect_right(self._milestones, self.last_epoch)
@@ -129,7 +132,7 @@ class ChainedScheduler(_ManyLR):
         self._schedulers = [*schedulers]
         self._last_lr = self._rates()
 
-    def step(self, epoch: int | None = None) -> None:
+    def step(self) -> None:  # type: ignore[override]
         """Set the rates of the next epoch."""
         for schedule in self._schedulers:
             schedule.step()

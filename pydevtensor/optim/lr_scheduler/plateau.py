@@ -9,6 +9,7 @@ from pydevtensor.optim.lr_scheduler.base import (
     LRScheduler,
     _check_optimizer,
     _for_each_group,
+    _warn_of_epoch,
 )
 from pydevtensor.optim.optimizer import Optimizer
 
@@ -81,7 +82,11 @@ class ReduceLROnPlateau(LRScheduler):
         return self.cooldown_counter > 0
 
     def is_better(self, a: float, best: float) -> bool:
-        """Whether a is better than best by the threshold."""
+        """Whether a is better than best by the threshold.
+
+        a     a metric
+        best  the best one so far
+        """
         sign = 1 if self.mode == "max" else -1
         if self.threshold_mode == "rel":
             limit = best * (1 + sign * self.threshold)
@@ -92,9 +97,13 @@ class ReduceLROnPlateau(LRScheduler):
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
         """Take the metric of an epoch, and reduce the rates on a plateau.
 
-        metrics  the number to watch, such as the loss of an epoch
+        metrics  the number to watch, such as the loss of an epoch, or a Tensor of one
+                 element
+        epoch    the epoch's number; deprecated, with a UserWarning
         """
         current = float(metrics)
+        if epoch is not None:
+            _warn_of_epoch()
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self.is_better(current, self.best):
             self.best = current
