@@ -29,17 +29,22 @@ class _Means(Optimizer):
 class Adam(_Means):
     """Adam (Kingma and Ba, 2015); amsgrad as Reddi and others, 2018.
 
-    betas are the decay rates of the means of gradients and of squared gradients; eps is
-    added to the root of the latter. Raises ValueError for options out of range.
+    A step is the mean gradient divided by the root of the mean square. Raises
+    ValueError for options out of range. See also AdamW, whose weight decay does not
+    depend on the gradients.
 
-    params                      Tensors, pairs of a name and one, or dicts with
-                                'params' and options
+    params                      Tensors, pairs of a name and one, or dicts with 'params'
+                                and options
     lr                          learning rate
+    betas                       decay rates of the means of gradients and of their
+                                squares, 0 up to 1
+    eps                         added to the root, against division by 0
     weight_decay                this times the parameter is added to its gradient
-    decoupled_weight_decay      shrink the parameter instead, as AdamW
-    maximize                    climb: use the negative gradient
+    amsgrad                     divide by the largest mean of squares so far
     foreach, fused, capturable  no effect: a step is always one kernel
+    maximize                    climb: use the negative gradient
     differentiable              has to be False
+    decoupled_weight_decay      shrink the parameter instead, as AdamW
 
     >>> weight = torch.tensor([1.0], requires_grad=True)
     >>> optimizer = torch.optim.Adam([weight], lr=0.1)
@@ -76,12 +81,15 @@ class Adam(_Means):
 class AdamW(Adam):
     """Adam with decoupled weight decay (Loshchilov and Hutter, 2019).
 
-    Each step first multiplies the parameters by 1 - lr * weight_decay.
+    Raises ValueError for options out of range.
 
-    params                      Tensors, pairs of a name and one, or dicts with
-                                'params' and options
+    params                      Tensors, pairs of a name and one, or dicts with 'params'
+                                and options
+    lr                          learning rate
     betas                       decay rates of the two means
     eps                         added to denominators
+    weight_decay                each step first multiplies the parameters by 1 - lr *
+                                weight_decay
     amsgrad                     divide by the largest mean of squares so far
     maximize                    climb: use the negative gradient
     foreach, fused, capturable  no effect: a step is always one kernel
@@ -163,18 +171,21 @@ class RAdam(_Means):
 class NAdam(_Means):
     """Adam with Nesterov momentum (Dozat, 2016).
 
-    The momentum of step t is betas[0] * (1 - 0.96 ** (t * momentum_decay) / 2); the
-    state's mu_product is the product of all so far. Raises ValueError for options out
-    of range.
+    The state's mu_product is the product of all momenta so far. Raises ValueError for
+    options out of range.
 
-    params                  Tensors, pairs of a name and one, or dicts with 'params'
-                            and options
+    params                  Tensors, pairs of a name and one, or dicts with 'params' and
+                            options
     lr                      learning rate
+    betas                   decay rates of the means of gradients and of their squares,
+                            0 up to 1
     eps                     added to denominators
     weight_decay            this times the parameter is added to its gradient
+    momentum_decay          the momentum of step t is betas[0] * (1 - 0.96 ** (t *
+                            momentum_decay) / 2)
     decoupled_weight_decay  shrink the parameter instead, as AdamW
-    maximize                climb: use the negative gradient
     foreach, capturable     no effect: a step is always one kernel
+    maximize                climb: use the negative gradient
     differentiable          has to be False
 
     >>> w = nn.Parameter(torch.ones(2))
@@ -217,16 +228,18 @@ class NAdam(_Means):
 class Adamax(_Means):
     """Adam with the infinity norm (Kingma and Ba, 2015).
 
-    Steps are divided by the greatest gradient so far, which fades by betas[1] a step.
-    Raises ValueError for options out of range.
+    Steps are divided by the greatest gradient so far. Raises ValueError for options out
+    of range.
 
     params               Tensors, pairs of a name and one, or dicts with 'params' and
                          options
     lr                   learning rate
+    betas                decay rate of the mean gradient; how the greatest gradient
+                         fades in a step
     eps                  added to denominators
     weight_decay         this times the parameter is added to its gradient
-    maximize             climb: use the negative gradient
     foreach, capturable  no effect: a step is always one kernel
+    maximize             climb: use the negative gradient
     differentiable       has to be False
 
     >>> w = nn.Parameter(torch.ones(2))

@@ -16,11 +16,16 @@ from pydevtensor.optim.optimizer import Optimizer, ParamsT, new_count
 class SGD(Optimizer):
     """Stochastic gradient descent, with momentum (Sutskever and others, 2013).
 
-    v = momentum * v + (1 - dampening) * g;  p = p - lr * v, or with nesterov
-    p = p - lr * (g + momentum * v). Raises ValueError for options out of range.
+    v = momentum * v + (1 - dampening) * g;  p = p - lr * v, or with nesterov p = p - lr
+    * (g + momentum * v). Raises ValueError for options out of range. See also AdamW and
+    optim.lr_scheduler.
 
     params          Tensors, pairs of a name and one, or dicts with 'params' and options
+    lr              learning rate, what a step is multiplied by, 0 or more
+    momentum        part of the last step's v that is kept, 0 or more; 0: v is g
+    dampening       part of the gradient g that v leaves out, from its second step on
     weight_decay    this times the parameter is added to its gradient
+    nesterov        look ahead by the momentum; it needs one above 0, and dampening 0
     maximize        climb: use the negative gradient
     foreach, fused  no effect: a step is always one kernel
     differentiable  has to be False
@@ -60,16 +65,19 @@ class SGD(Optimizer):
 class Adagrad(Optimizer):
     """Adagrad (Duchi and others, 2011).
 
-    The rate is divided by the root of the sum of squared gradients, which starts at
-    initial_accumulator_value; lr_decay also lowers it with the number of steps.
+    The rate is divided by the root of the sum of all squared gradients so far. Raises
+    ValueError for options out of range.
 
-    params          Tensors, pairs of a name and one, or dicts with 'params' and options
-    lr              learning rate
-    eps             added to denominators
-    weight_decay    this times the parameter is added to its gradient
-    maximize        climb: use the negative gradient
-    foreach, fused  no effect: a step is always one kernel
-    differentiable  has to be False
+    params                     Tensors, pairs of a name and one, or dicts with 'params'
+                               and options
+    lr                         learning rate
+    lr_decay                   the rate is divided by 1 + lr_decay * steps so far
+    weight_decay               this times the parameter is added to its gradient
+    initial_accumulator_value  what the sum of squares starts at
+    eps                        added to denominators
+    foreach, fused             no effect: a step is always one kernel
+    maximize                   climb: use the negative gradient
+    differentiable             has to be False
 
     >>> w = nn.Parameter(torch.ones(2))
     >>> trainer = torch.optim.Adagrad([w], lr=0.1)
@@ -111,15 +119,16 @@ class Adagrad(Optimizer):
 class Adadelta(Optimizer):
     """Adadelta (Zeiler, 2012): steps of the size of the recent ones.
 
-    rho is the decay rate of the means of squared gradients and steps.
+    Raises ValueError for options out of range.
 
     params               Tensors, pairs of a name and one, or dicts with 'params' and
                          options
-    lr                   learning rate
+    lr                   what a step is multiplied by
+    rho                  decay rate of the means of squared gradients and steps, 0 to 1
     eps                  added to denominators
     weight_decay         this times the parameter is added to its gradient
-    maximize             climb: use the negative gradient
     foreach, capturable  no effect: a step is always one kernel
+    maximize             climb: use the negative gradient
     differentiable       has to be False
 
     >>> w = nn.Parameter(torch.ones(2))
@@ -154,17 +163,20 @@ class Adadelta(Optimizer):
 class RMSprop(Optimizer):
     """RMSprop (Hinton, lecture notes, 2012); centered as Graves, 2013.
 
-    alpha is the decay rate of the mean of squared gradients; centered subtracts the
-    square of the mean gradient from it.
+    A step is the gradient divided by the root of the mean of its squares. Raises
+    ValueError for options out of range.
 
     params               Tensors, pairs of a name and one, or dicts with 'params' and
                          options
     lr                   learning rate
+    alpha                decay rate of the mean of squares, such as 0.99
     eps                  added to denominators
-    momentum             part of the last step that is kept
     weight_decay         this times the parameter is added to its gradient
-    maximize             climb: use the negative gradient
+    momentum             part of the last step that is kept
+    centered             subtract the square of the mean gradient from it: divide by the
+                         deviation
     foreach, capturable  no effect: a step is always one kernel
+    maximize             climb: use the negative gradient
     differentiable       has to be False
 
     >>> w = nn.Parameter(torch.ones(2))
@@ -199,15 +211,20 @@ class RMSprop(Optimizer):
 class ASGD(Optimizer):
     """Averaged stochastic gradient descent (Polyak and Juditsky, 1992).
 
-    The rate of step t + 1 is lr / (1 + lambd * lr * t) ** alpha, and each step also
-    multiplies the parameters by 1 - lambd * rate. state[p]["ax"] is the parameter, and
-    from step t0 + 2 on its mean since then. Raises ValueError for options out of range.
+    The rate of step t + 1 is lr / (1 + lambd * lr * t) ** alpha. state[p]["ax"] is the
+    mean of the parameter. Raises ValueError for options out of range.
 
     params               Tensors, pairs of a name and one, or dicts with 'params' and
                          options
+    lr                   learning rate of the first step
+    lambd                how fast the rate falls; each step also multiplies the
+                         parameters by 1 - lambd * rate
+    alpha                power of the rate's fall
+    t0                   state[p]["ax"] is the parameter itself up to step t0 + 1, and
+                         the mean from there on
     weight_decay         this times the parameter is added to its gradient
-    maximize             climb: use the negative gradient
     foreach, capturable  no effect: a step is always one kernel
+    maximize             climb: use the negative gradient
     differentiable       has to be False
 
     >>> w = nn.Parameter(torch.ones(2))
@@ -246,15 +263,16 @@ class ASGD(Optimizer):
 class Rprop(Optimizer):
     """Resilient backpropagation (Riedmiller and Braun, 1993), for whole data sets.
 
-    Each element has a step of its own, lr at first, and only the sign of its gradient
-    counts: the step is multiplied by etas[1] where the sign stays, by etas[0] where it
-    turns round, and held between the two step_sizes. Raises ValueError unless
-    0 < etas[0] < 1 < etas[1].
+    Each element has a step of its own, and only the sign of its gradient counts.
 
     params               Tensors, pairs of a name and one, or dicts with 'params' and
                          options
-    maximize             climb: use the negative gradient
+    lr                   the first step of each element
+    etas                 what a step is multiplied by where the sign turns round, and
+                         where it stays; ValueError unless 0 < etas[0] < 1 < etas[1]
+    step_sizes           the least and the greatest step
     foreach, capturable  no effect: a step is always one kernel
+    maximize             climb: use the negative gradient
     differentiable       has to be False
 
     >>> w = nn.Parameter(torch.ones(2))

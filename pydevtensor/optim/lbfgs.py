@@ -16,16 +16,21 @@ from pydevtensor.optim.optimizer import Optimizer, ParamsT
 
 
 class LBFGS(Optimizer):
-    """L-BFGS (Nocedal, 1980), with the last history_size steps as memory.
+    """L-BFGS (Nocedal, 1980), a quasi-Newton method for few parameters.
 
-    A step() makes up to max_iter iterations and calls the closure up to max_eval times
-    (None: 5/4 of max_iter). It stops where no gradient is greater than tolerance_grad,
-    or parameters and loss change by less than tolerance_change. An iteration moves by
-    lr, or by what line_search_fn="strong_wolfe" finds, beginning at lr. All parameters
-    are in one group, and are copied into one vector: on a GPU, an iteration waits for
-    some numbers. Raises ValueError for a negative lr and for several groups.
+    All parameters are in one group, and are copied into one vector: on a GPU, an
+    iteration waits for some numbers. Raises ValueError for a negative lr and for
+    several groups.
 
-    params  Tensors, in one group
+    params            Tensors, in one group
+    lr                length of an iteration's move, or where the line search begins
+    max_iter          iterations of a step() at most
+    max_eval          calls of the closure at most; None: 5/4 of max_iter
+    tolerance_grad    stop where no gradient is greater
+    tolerance_change  stop where parameters and loss change by less
+    history_size      how many moves are remembered
+    line_search_fn    None, or "strong_wolfe" to search the length of each move;
+                      RuntimeError, in step(), for another
 
     >>> w = nn.Parameter(torch.tensor([3.0, -2.0]))
     >>> trainer = torch.optim.LBFGS([w], line_search_fn="strong_wolfe")
@@ -63,9 +68,11 @@ class LBFGS(Optimizer):
     def step(  # type: ignore[override]
         self, closure: Callable[[], Any]
     ) -> Any:
-        """Minimize; gives the first loss. closure() clears the gradients, computes the
-        loss, calls backward() and returns the loss. Raises RuntimeError for an unknown
-        line_search_fn."""
+        """Minimize; gives the first loss.
+
+        closure  clears the gradients, computes the loss, calls backward() and returns
+                 the loss
+        """
         with no_grad():
             return self._minimize(closure)
 

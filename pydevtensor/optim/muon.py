@@ -13,20 +13,23 @@ from pydevtensor.optim.optimizer import Optimizer, ParamsT
 class Muon(Optimizer):
     """Muon (Jordan and others, 2024), for parameters of two dimensions.
 
-    A step goes along the orthogonal matrix nearest to the momentum, roughly: after
-    ns_steps of Newton and Schulz's iteration in bfloat16, x = a x + b y x + c y y x
-    with y = x x^T, where a, b, c are the ns_coefficients. Weight decay is decoupled.
-    adjust_lr_fn says by what the rate is multiplied for a matrix of n rows and m
-    columns: None or "original", sqrt(max(1, n / m)); "match_rms_adamw", for rates that
-    were found for AdamW (Liu and others, 2025), 0.2 sqrt(max(n, m)). Train biases,
-    embeddings and the last layer with another optimizer. Raises ValueError for a
-    parameter that is no matrix, and for options out of range.
+    A step goes along the orthogonal matrix nearest to the momentum, roughly, by Newton
+    and Schulz's iteration in bfloat16. Train biases, embeddings and the last layer with
+    another optimizer. Raises ValueError for a parameter that is no matrix, and for
+    options out of range.
 
-    params        Tensors, pairs of a name and one, or dicts with 'params' and options
-    lr            learning rate
-    eps           added to denominators
-    weight_decay  this times the parameter is added to its gradient
-    nesterov      look ahead by the momentum
+    params           Tensors, pairs of a name and one, or dicts with 'params' and
+                     options
+    lr               learning rate, for matrices of any shape
+    weight_decay     each step first multiplies the parameters by 1 - lr * weight_decay
+    momentum         decay rate of the mean gradient
+    nesterov         look ahead by the momentum
+    ns_coefficients  a, b, c of the iteration x = a x + b y x + c y y x with y = x x^T
+    eps              least norm that the first x is divided by
+    ns_steps         how many iterations, below 100
+    adjust_lr_fn     what lr is multiplied by for n rows and m columns: None or
+                     "original", sqrt(max(1, n / m)); "match_rms_adamw", for rates that
+                     were found for AdamW (Liu and others, 2025), 0.2 sqrt(max(n, m))
 
     >>> w = nn.Parameter(torch.zeros(2, 2))
     >>> slow = {'ns_steps': 10, 'ns_coefficients': (2, -1.5, 0.5)}

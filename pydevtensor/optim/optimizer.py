@@ -252,7 +252,11 @@ class Optimizer:
     def register_state_dict_pre_hook(
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
-        """Call hook(optimizer) before each state_dict(); before others with prepend."""
+        """Call hook(optimizer) before each state_dict().
+
+        hook     the function
+        prepend  call it before the hooks that are there
+        """
         return _add_hook(self._state_dict_hooks.before_save, hook, prepend)
 
     def register_state_dict_post_hook(
@@ -291,7 +295,8 @@ class Optimizer:
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update every parameter that has a gradient.
 
-        closure, if given, computes the loss again, which step() then returns.
+        closure  computes the loss again, with gradients, and returns it, which step()
+                 then returns too; TypeError for what cannot be called
         """
         loss = None
         if closure is not None and not callable(closure):

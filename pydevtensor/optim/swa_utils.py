@@ -34,8 +34,9 @@ __all__ += ["get_swa_avg_fn", "get_swa_multi_avg_fn", "update_bn"]
 def get_ema_avg_fn(decay: float = 0.999) -> Callable[[Any, Any, Any], Any]:
     """A function for AveragedModel(avg_fn=): the exponential moving average.
 
-    It gives decay * averaged + (1 - decay) * current, of one parameter. Raises
-    ValueError for a decay outside of 0 to 1.
+    It gives decay * averaged + (1 - decay) * current, of one parameter.
+
+    decay  the part of the average that stays, 0 to 1, else ValueError
 
     >>> average = torch.optim.swa_utils.get_ema_avg_fn(0.75)
     >>> average(torch.tensor([4.0]), torch.tensor([8.0]), 1)
@@ -72,7 +73,8 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[[Any, Any, Any], None
     """A function for AveragedModel(multi_avg_fn=): the exponential moving average.
 
     It changes a list of averaged parameters, with one kernel for each device and type.
-    Raises ValueError for a decay outside of 0 to 1.
+
+    decay  the part of the average that stays, 0 to 1, else ValueError
 
     >>> average = torch.optim.swa_utils.get_ema_multi_avg_fn(0.75)
     >>> averaged = [torch.tensor([4.0]), torch.tensor([0.0])]
@@ -140,11 +142,15 @@ def _blend(
 class AveragedModel(Module):
     """A model whose parameters are averages of those of another one.
 
-    It starts as a deep copy of model, on device; update_parameters(model) takes the
-    model's values into the average, which is the mean of all unless a function is
-    given: avg_fn(averaged, current, n_averaged) gives the new average of one parameter,
-    multi_avg_fn changes a list of them in place. Buffers are averaged too with
-    use_buffers, and else copied. Raises AssertionError for both functions.
+    It starts as a deep copy. See also update_bn(), for batch norms in it.
+
+    model         the model to average
+    device        where the averages are; None: where the model is
+    avg_fn        avg_fn(averaged, current, n_averaged) gives the new average of one
+                  parameter; None: the mean of all
+    multi_avg_fn  in its place, changes a list of averages in place; AssertionError for
+                  both
+    use_buffers   average buffers too, which are else copied
 
     >>> model = nn.Linear(1, 1)
     >>> averaged = torch.optim.swa_utils.AveragedModel(model)
@@ -181,7 +187,10 @@ class AveragedModel(Module):
         return self.module(*args, **kwargs)
 
     def update_parameters(self, model: Module) -> None:
-        """Take the parameters of model into the average."""
+        """Take the parameters of model into the average.
+
+        model  the model, of the same parameters as at first
+        """
         mine, theirs = (
             chain(m.parameters(), m.buffers() if self.use_buffers else ())
             for m in (self.module, model)
@@ -229,8 +238,11 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
     """Compute the running statistics of batch norms anew, over all of loader.
 
     An averaged model needs that before it is evaluated, since its activations are not
-    those of the models that it averages. Batches are tensors, or lists whose first item
-    is the input; with device they are moved there. The mode of the model stays.
+    those of the models that it averages. The mode of the model stays.
+
+    loader  gives batches, tensors, or lists whose first item is the input
+    model   the model with the batch norms
+    device  where batches are moved to; None: they stay
 
     >>> model = nn.BatchNorm1d(1)
     >>> torch.optim.swa_utils.update_bn([torch.tensor([[1.0], [3.0]])], model)
@@ -259,11 +271,11 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 class SWALR(LRScheduler):
     """Moves the rates to swa_lr in anneal_epochs epochs, and stays there.
 
-    swa_lr is a number, or one for each group; anneal_strategy is "cos" or "linear".
-    Raises ValueError for another one, and for anneal_epochs that is no whole number.
-
-    optimizer   whose rates are set
-    last_epoch  number of the last epoch, to resume; -1: begin
+    optimizer        whose rates are set
+    swa_lr           the last rate, or one for each group
+    anneal_epochs    a whole number of 0 or more, else ValueError
+    anneal_strategy  "cos" or "linear", the shape of the move; ValueError for another
+    last_epoch       number of the last epoch, to resume; -1: begin
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.swa_utils.SWALR(sgd, 0.5, 2, "linear")

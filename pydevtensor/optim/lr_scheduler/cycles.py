@@ -47,16 +47,25 @@ class _CycleLR(LRScheduler):
 class CyclicLR(_CycleLR):
     """Up from base_lr to max_lr and down again, over and over (Smith, 2017).
 
-    Steps once per batch. The rise takes step_size_up steps, the fall step_size_down
-    (None: as many). mode is "triangular"; "triangular2", which halves the height in
-    each cycle; or "exp_range", which multiplies it by gamma in each step. In place of
-    mode, scale_fn gives the height, as a factor, by the cycle's number from 1 or, with
-    scale_mode="iterations", by the step's. With cycle_momentum the momentum (for Adam,
-    the first beta) moves the other way between max_momentum and base_momentum. Raises
-    ValueError for an unknown mode, and where there is no momentum to cycle.
+    Steps once per batch. With cycle_momentum the momentum (for Adam, the first beta)
+    moves the other way. Raises ValueError for an unknown mode, and where there is no
+    momentum to cycle.
 
-    optimizer   whose rates are set
-    last_epoch  number of the last epoch, to resume; -1: begin
+    optimizer       whose rates are set
+    base_lr         the least rate, or one for each group
+    max_lr          the greatest rate, or one for each group
+    step_size_up    batches from the least to the greatest, 1 or more
+    step_size_down  batches back; None: as many
+    mode            "triangular"; "triangular2", which halves the height in each cycle;
+                    or "exp_range", which multiplies it by gamma in each step
+    gamma           of mode="exp_range"
+    scale_fn        gives the height, as a factor, in place of mode
+    scale_mode      "cycle": scale_fn takes the cycle's number from 1; "iterations": the
+                    step's
+    cycle_momentum  whether the momentum moves
+    base_momentum   the least momentum, or one for each group
+    max_momentum    the greatest momentum, or one for each group
+    last_epoch      number of the last epoch, to resume; -1: begin
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0, momentum=0.9)
     >>> schedule = torch.optim.lr_scheduler.CyclicLR(sgd, 0.5, 1.0, step_size_up=2)
@@ -121,7 +130,10 @@ class CyclicLR(_CycleLR):
         self.base_lrs = lowest
 
     def scale_fn(self, x: float) -> float:
-        """The height of the cycle, or with scale_mode="iterations" of the step, x."""
+        """The height of a cycle, as a factor.
+
+        x  the cycle's number from 1, or with scale_mode="iterations" the step's
+        """
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
         if self.mode == "triangular":
@@ -160,7 +172,10 @@ class CyclicLR(_CycleLR):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore what state_dict() returned; a function stays as it is."""
+        """Restore what state_dict() returned; a function stays as it is.
+
+        state_dict  that dict
+        """
         function = self._scale_fn_custom
         super().load_state_dict({**state_dict, "_scale_fn_custom": function})
         kept = state_dict["_scale_fn_custom"]
@@ -171,15 +186,24 @@ class CyclicLR(_CycleLR):
 class OneCycleLR(_CycleLR):
     """Up to max_lr, then down to far below the first rate (Smith and Topin, 2018).
 
-    Steps once per batch, total_steps times (or epochs * steps_per_epoch). The first
-    rate is max_lr / div_factor, the last one the first / final_div_factor; the rise
-    takes pct_start of the steps. anneal_strategy is "cos" or "linear". three_phase
-    returns to the first rate before it falls below it. With cycle_momentum the momentum
-    (for Adam, the first beta) moves the other way between max_momentum and
-    base_momentum.
+    Steps once per batch; ValueError for a step after the last. With cycle_momentum the
+    momentum (for Adam, the first beta) moves the other way.
 
-    optimizer   whose rates are set
-    last_epoch  number of the last epoch, to resume; -1: begin
+    optimizer         whose rates are set
+    max_lr            the greatest rate, or one for each group
+    total_steps       how many batches; or give the next two
+    epochs            how many epochs
+    steps_per_epoch   how many batches an epoch has
+    pct_start         the part of the steps that the rise takes, a float from 0 to 1
+    anneal_strategy   "cos" or "linear", the shape of rise and fall
+    cycle_momentum    whether the momentum moves
+    base_momentum     the least momentum, or one for each group
+    max_momentum      the greatest momentum, or one for each group
+    div_factor        the first rate is max_lr divided by this
+    final_div_factor  the last rate is the first divided by this
+    three_phase       return to the first rate before falling below it, as long as the
+                      rise took
+    last_epoch        number of the last epoch, to resume; -1: begin
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.OneCycleLR(sgd, max_lr=1.0, total_steps=4)

@@ -29,6 +29,8 @@ class StepLR(_FactorLR):
     """Multiplies the rates by gamma every step_size epochs.
 
     optimizer   whose rates are set
+    step_size   epochs from one change to the next, an int
+    gamma       what rates are multiplied by
     last_epoch  number of the last epoch, to resume; -1: begin
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
@@ -61,6 +63,9 @@ class MultiStepLR(_FactorLR):
     """Multiplies the rates by gamma at each of the milestones.
 
     optimizer   whose rates are set
+    milestones  the epochs in which rates change, ints; one that is listed twice counts
+                twice
+    gamma       what rates are multiplied by in each
     last_epoch  number of the last epoch, to resume; -1: begin
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
@@ -92,8 +97,12 @@ class MultiStepLR(_FactorLR):
 class ConstantLR(_FactorLR):
     """Multiplies the rates by factor for the first total_iters epochs.
 
-    optimizer   whose rates are set
-    last_epoch  number of the last epoch, to resume; -1: begin
+    ValueError for a factor out of range.
+
+    optimizer    whose rates are set
+    factor       what rates are multiplied by, 0 to 1
+    total_iters  the epoch in which they return to what they were
+    last_epoch   number of the last epoch, to resume; -1: begin
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.ConstantLR(sgd, factor=0.1, total_iters=2)
@@ -128,8 +137,13 @@ class ConstantLR(_FactorLR):
 class LinearLR(_FactorLR):
     """Multiplies the rates by start_factor to end_factor, in total_iters even steps.
 
-    optimizer   whose rates are set
-    last_epoch  number of the last epoch, to resume; -1: begin
+    ValueError for factors out of range.
+
+    optimizer     whose rates are set
+    start_factor  what rates are multiplied by at first, above 0, at most 1
+    end_factor    what they are multiplied by in the end, 0 to 1
+    total_iters   epochs from one to the other
+    last_epoch    number of the last epoch, to resume; -1: begin
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.LinearLR(sgd, 0.5, total_iters=2)
@@ -176,8 +190,10 @@ class LinearLR(_FactorLR):
 class PolynomialLR(_FactorLR):
     """Decays the rates to 0 in total_iters epochs, as a power of the epochs left.
 
-    optimizer   whose rates are set
-    last_epoch  number of the last epoch, to resume; -1: begin
+    optimizer    whose rates are set
+    total_iters  epochs until the rates are 0
+    power        of the part of the epochs that is left; 1: a straight line
+    last_epoch   number of the last epoch, to resume; -1: begin
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.PolynomialLR(sgd, total_iters=4, power=2.0)
@@ -212,6 +228,7 @@ class ExponentialLR(_FactorLR):
     """Multiplies the rates by gamma every epoch.
 
     optimizer   whose rates are set
+    gamma       what rates are multiplied by in each epoch
     last_epoch  number of the last epoch, to resume; -1: begin
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)

@@ -45,7 +45,10 @@ class _FunctionLR(LRScheduler):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore what state_dict() returned; functions stay as they are."""
+        """Restore what state_dict() returned; functions stay as they are.
+
+        state_dict  that dict
+        """
         functions = self.lr_lambdas
         super().load_state_dict({**state_dict, "lr_lambdas": functions})
         for function, kept in zip(functions, state_dict["lr_lambdas"], strict=True):
@@ -57,7 +60,8 @@ class LambdaLR(_FunctionLR):
     """Multiplies the initial rates by a function of the epoch.
 
     optimizer   whose rates are set
-    lr_lambda   a function of the epoch, or one for each group
+    lr_lambda   a function of the epoch, an int from 0, or one for each group; TypeError
+                for what cannot be called
     last_epoch  number of the last epoch, to resume; -1: begin
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
@@ -80,7 +84,8 @@ class MultiplicativeLR(_FunctionLR):
     """Multiplies the rates by a function of the epoch, every epoch.
 
     optimizer   whose rates are set
-    lr_lambda   a function of the epoch, or one for each group
+    lr_lambda   a function of the epoch, an int from 1, or one for each group; TypeError
+                for what cannot be called
     last_epoch  number of the last epoch, to resume; -1: begin
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
