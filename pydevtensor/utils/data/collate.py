@@ -76,6 +76,8 @@ def default_collate(batch: Any) -> Any:
     Raises TypeError for samples of another type, RuntimeError for different shapes or
     lengths.
 
+    batch  the samples, a list
+
     >>> import pydevtensor as torch
     >>> torch.utils.data.default_collate([(1, "a"), (2, "b")])
     [tensor([1, 2]), ('a', 'b')]
@@ -125,6 +127,8 @@ def default_convert(data: Any) -> Any:
     """Convert the NumPy arrays in data to Tensors.
 
     The default collate_fn of a DataLoader without batches.
+
+    data  an array, or lists, tuples and dicts with some; the rest stays as it is
 
     >>> import numpy
     >>> import pydevtensor as torch

@@ -44,6 +44,11 @@ class _Endless(Sampler[None]):
 class DataLoader(Generic[_Sample_co]):
     """Batches of a data set, in order or shuffled; iterate over it once per epoch.
 
+    The order, and the numbers drawn from the generator, are PyTorch's for the same
+    seed. len() is the number of batches. An exception in a worker is raised in this
+    process with its type and traceback, the death of a worker as RuntimeError. Workers
+    cannot use a GPU that this process has used, unless they are spawned.
+
     dataset                  has __getitem__ and __len__, or is an IterableDataset
     batch_size               samples per batch; None: single samples, not collated
     shuffle                  use a new random order in each epoch
@@ -58,14 +63,8 @@ class DataLoader(Generic[_Sample_co]):
     generator                the source of random numbers, else the default generator
     prefetch_factor          batches that each worker makes ahead (2)
     persistent_workers       keep the workers for the next epoch
-
-    The order, and the numbers drawn from the generator, are PyTorch's for the same
-    seed. len() is the number of batches. An exception in a worker is raised in this
-    process with its type and traceback, the death of a worker as RuntimeError. Workers
-    cannot use a GPU that this process has used, unless they are spawned.
-
-    pin_memory_device  no effect: the memory serves all GPUs
-    in_order           no effect: batches come in order
+    pin_memory_device        no effect: the memory serves all GPUs
+    in_order                 no effect: batches come in order
 
     >>> import pydevtensor as torch
     >>> loader = torch.utils.data.DataLoader(range(5), batch_size=2)

@@ -104,6 +104,8 @@ class TensorDataset(Dataset[tuple[torch.Tensor, ...]]):
 
     Raises AssertionError if the Tensors have different numbers of rows.
 
+    tensors  Tensors whose first sizes are the same
+
     >>> import pydevtensor as torch
     >>> torch.utils.data.TensorDataset(torch.eye(2), torch.arange(2))[1]
     (tensor([0., 1.]), tensor(1))
@@ -206,6 +208,7 @@ class Subset(Dataset[_Sample_co]):
     """The samples of a set with the given indices, in their order.
 
     dataset  the whole set
+    indices  a list of ints
 
     >>> [*torch.utils.data.Subset('abcd', [3, 1])]
     ['d', 'b']
@@ -240,10 +243,11 @@ def random_split(
 ) -> list[Subset[_Sample]]:
     """Split a set at random into Subsets of the given lengths.
 
-    lengths: counts that add up to len(dataset), or fractions that add up to 1; samples
-    left over by rounding go to the first subsets. The order is PyTorch's for the same
-    seed. Raises ValueError for other sums.
+    The order is PyTorch's for the same seed. Raises ValueError for other sums.
 
+    dataset    the set, which has a length
+    lengths    counts that add up to len(dataset), or fractions that add up to 1;
+               samples left over by rounding go to the first subsets
     generator  the source of random numbers, else the default generator
 
     >>> import pydevtensor as torch

@@ -76,10 +76,11 @@ def _check_flag(name: str, value: object) -> None:
 class RandomSampler(Sampler[int]):
     """Indices in random order, or drawn with replacement.
 
-    num_samples: how many, by default the length of the data set. Without a generator,
-    each epoch uses a new one, seeded from the default generator.
-
     data_source  the data set, which has a length
+    replacement  whether an index may be drawn again
+    num_samples  how many, by default the length of the data set
+    generator    a torch.Generator; without one, each epoch uses a new one, seeded from
+                 the default generator
 
     >>> sorted(torch.utils.data.RandomSampler(range(4)))
     [0, 1, 2, 3]
@@ -132,6 +133,7 @@ class RandomSampler(Sampler[int]):
 class SubsetRandomSampler(Sampler[int]):
     """The given indices in random order.
 
+    indices    a list or Tensor of them
     generator  the source of random numbers, else the default generator
 
     >>> sorted(torch.utils.data.SubsetRandomSampler([7, 5]))
@@ -154,8 +156,10 @@ class SubsetRandomSampler(Sampler[int]):
 
 
 class WeightedRandomSampler(Sampler[int]):
-    """num_samples indices, drawn by weight; the weights need not add up to 1.
+    """Indices, drawn by weight.
 
+    weights      one for each index, 0 or more, which need not add up to 1
+    num_samples  how many are drawn
     replacement  whether an index may be drawn again
     generator    the source of random numbers, else the default generator
 
@@ -193,9 +197,11 @@ class WeightedRandomSampler(Sampler[int]):
 
 
 class BatchSampler(Sampler[list[int]]):
-    """Lists of batch_size indices of a sampler, the last one shorter or dropped.
+    """Lists of indices of a sampler.
 
-    drop_last  leave out a last, shorter list
+    sampler     gives the indices: a Sampler or any iterable
+    batch_size  how many are in a list, 1 or more, else ValueError
+    drop_last   leave out a last, shorter list
 
     >>> [*torch.utils.data.BatchSampler(range(5), batch_size=2, drop_last=False)]
     [[0, 1], [2, 3], [4]]
