@@ -771,3 +771,14 @@ def test_names_by_file():
     assert _size_2_t == int | tuple[int, int]
     assert _size_any_opt_t == int | None | tuple[int | None, ...]
     assert _maybe_indices_t == torch.Tensor | tuple[torch.Tensor, torch.Tensor]
+
+
+def test_what_insert_returns():
+    """As in PyTorch, which returns a Sequential alone."""
+    net = nn.Sequential(nn.ReLU())
+    assert net.insert(0, nn.Tanh()) is net
+    layers = nn.ModuleList([nn.ReLU()])
+    assert layers.insert(0, nn.Tanh()) is None
+    assert [type(layer) for layer in layers] == [nn.Tanh, nn.ReLU]
+    with pytest.raises(AssertionError, match="int"):
+        layers.insert(0, 3)

@@ -60,12 +60,18 @@ class _ListOfModules(Module):
         self._renumber(m for n, m in [*self._modules.items()] if n not in gone)
 
     def append(self, module: Module) -> Any:
-        """Append a module; returns the container."""
+        """Append a module; returns the container.
+
+        module  the module, else TypeError
+        """
         self.add_module(str(len(self)), module)
         return self
 
     def extend(self, modules: Iterable[Module]) -> Any:
-        """Append modules; returns the container."""
+        """Append modules; returns the container.
+
+        modules  an iterable of them, else TypeError
+        """
         if not isinstance(modules, Iterable):
             raise TypeError(
                 f"extend() takes an iterable of modules, not {type(modules).__name__}"
@@ -75,7 +81,11 @@ class _ListOfModules(Module):
         return self
 
     def insert(self, index: int, module: Module) -> Any:
-        """Insert a module before the one at index."""
+        """Insert a module; returns the container.
+
+        index   before the one of this number
+        module  the module, else AssertionError
+        """
         if not isinstance(module, Module):
             raise AssertionError(
                 f"insert() takes a module, and got {type(module).__name__}"
@@ -119,7 +129,11 @@ class Sequential(_ListOfModules):
         return type(self)(OrderedDict(named))
 
     def insert(self, index: int, module: Module) -> Sequential:
-        """Insert a module before the one at index, from -len to len."""
+        """Insert a module; returns the container.
+
+        index   before the one of this number, from -len to len, else IndexError
+        module  the module, else AssertionError
+        """
         if isinstance(module, Module) and not -len(self) <= index <= len(self):
             raise IndexError(f"index {index} is out of range for {len(self)} modules")
         return super().insert(index, module)
@@ -162,6 +176,10 @@ class Sequential(_ListOfModules):
 class ModuleList(_ListOfModules):
     """A list of modules, whose parameters are registered. It cannot be called.
 
+    See also Sequential, which can.
+
+    modules  modules, an iterable
+
     >>> layers = nn.ModuleList([nn.Linear(3, 3) for _ in range(2)])
     >>> len([*layers.parameters()])
     4
@@ -171,6 +189,14 @@ class ModuleList(_ListOfModules):
         super().__init__()
         if modules is not None:
             self.extend(modules)
+
+    def insert(self, index: int, module: Module) -> None:
+        """Insert a module.
+
+        index   before the one of this number
+        module  the module, else AssertionError
+        """
+        super().insert(index, module)
 
     def __iadd__(self, modules: Iterable[Module]) -> ModuleList:
         return self.extend(modules)
@@ -247,6 +273,10 @@ class _Dict(Module):
 class ModuleDict(_Dict):
     """A dict of modules, whose parameters are registered. It cannot be called.
 
+    See also Sequential, which can.
+
+    modules  a dict of modules, or pairs of key and module
+
     >>> parts = nn.ModuleDict({'body': nn.Linear(3, 2), 'act': nn.ReLU()})
     >>> [*parts.state_dict()]
     ['body.weight', 'body.bias']
@@ -277,7 +307,11 @@ class ModuleDict(_Dict):
         return self._modules.values()
 
     def update(self, modules: Any) -> None:
-        """Add modules from a mapping, or from pairs of key and module."""
+        """Add modules; those of the same keys are replaced.
+
+        modules  a dict of modules, or pairs of key and module; TypeError or ValueError
+                 for others
+        """
         for name, module in _update_pairs("ModuleDict", modules, in_order=True):
             self[name] = module
 
@@ -351,6 +385,8 @@ class _HolderOfParameters(Module):
 class ParameterList(_HolderOfParameters):
     """A list whose Tensors become parameters; other values stay as they are.
 
+    values  Tensors and other values, an iterable
+
     >>> scales = nn.ParameterList([torch.ones(3), torch.zeros(2, 2)])
     >>> [name for name, _ in scales.named_parameters()]
     ['0', '1']
@@ -369,13 +405,19 @@ class ParameterList(_HolderOfParameters):
         return enumerate(self)
 
     def append(self, value: Any) -> ParameterList:
-        """Append a value; returns the list."""
+        """Append a value; returns the list.
+
+        value  a Tensor, which becomes a Parameter, or anything else
+        """
         self._size += 1
         self[-1] = value
         return self
 
     def extend(self, values: Iterable[Any]) -> ParameterList:
-        """Append values; returns the list."""
+        """Append values; returns the list.
+
+        values  an iterable of them, else TypeError
+        """
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
             raise TypeError(
                 f"extend() takes a list of parameters, not {type(values).__name__}"
@@ -409,6 +451,8 @@ class ParameterDict(_HolderOfParameters, _Dict):
 
     Keys are strings. The keys of a plain dict are sorted; an OrderedDict, a
     ParameterDict and pairs keep their order.
+
+    parameters  a dict, or pairs of key and value
 
     >>> scales = nn.ParameterDict({'left': torch.ones(3), 'right': torch.zeros(3)})
     >>> scales['left'].requires_grad
@@ -453,7 +497,11 @@ class ParameterDict(_HolderOfParameters, _Dict):
         return type(self)(OrderedDict(self.items()))
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """The value of key, which is set to default if it is missing."""
+        """The value of a key, which is set to default if it is missing.
+
+        key      a string
+        default  the value; a Tensor becomes a Parameter
+        """
         if key not in self:
             self[key] = default
         return self[key]
@@ -466,7 +514,11 @@ class ParameterDict(_HolderOfParameters, _Dict):
         return key, self.pop(key)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The value of key, or default."""
+        """The value of a key, or default if it is missing.
+
+        key      a string
+        default  what is returned then
+        """
         return self[key] if key in self._keys else default
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
