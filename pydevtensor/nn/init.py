@@ -177,6 +177,8 @@ def constant_(tensor: Any, val: float) -> Any:
 def ones_(tensor: Any) -> Any:
     """Ones.
 
+    tensor  what is filled
+
     >>> nn.init.ones_(torch.empty(2))
     tensor([1., 1.])
     """
@@ -187,6 +189,8 @@ def ones_(tensor: Any) -> Any:
 def zeros_(tensor: Any) -> Any:
     """Zeros.
 
+    tensor  what is filled
+
     >>> nn.init.zeros_(torch.empty(2))
     tensor([0., 0.])
     """
@@ -196,6 +200,10 @@ def zeros_(tensor: Any) -> Any:
 @_initializer
 def eye_(tensor: Any) -> Any:
     """The identity matrix, also for a matrix that is not square.
+
+    ValueError for what is no matrix.
+
+    tensor  what is filled, a matrix
 
     >>> nn.init.eye_(torch.empty(2, 3))
     tensor([[1., 0., 0.],
@@ -374,6 +382,9 @@ def dirac_(tensor: Any, groups: int = 1) -> Any:
     """The weight (out, in, ...) of a convolution that preserves its channels.
 
     3 to 5 dimensions; each of the groups preserves its own channels.
+
+    tensor  what is filled, of 3 to 5 dimensions, else ValueError
+    groups  how many groups of channels; ValueError unless it divides the first size
 
     >>> nn.init.dirac_(torch.empty(2, 2, 1)).squeeze()
     tensor([[1., 0.],

@@ -73,7 +73,8 @@ def leaky_relu(
 ) -> Tensor:
     """x, or negative_slope * x where x is negative.
 
-    inplace  write the result into the input
+    negative_slope  what negative elements are multiplied by
+    inplace         write the result into the input
 
     >>> nn.functional.leaky_relu(torch.tensor([-1.0, 2.0]), 0.1)
     tensor([-0.1000,  2.0000])
@@ -95,9 +96,11 @@ def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
 
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """x, or weight * x where x is negative; weight has one element or one a channel.
+    """x, or weight * x where x is negative.
 
-    Channels are dimension 1. Raises RuntimeError for another number of weights.
+    Raises RuntimeError for another number of weights.
+
+    weight  one element, or one for each channel (dimension 1)
 
     >>> nn.functional.prelu(torch.tensor([-1.0, 2.0]), torch.tensor([0.25]))
     tensor([-0.2500,  2.0000])
@@ -135,10 +138,11 @@ def rrelu(
 ) -> Tensor:
     """leaky_relu with a slope of each element, random in training.
 
-    In training it is uniform between lower and upper, else their mean. Raises
-    RuntimeError where lower is greater than upper.
+    Raises RuntimeError where lower is greater than upper.
 
-    inplace  write the result into the input
+    lower, upper  bounds of the slopes
+    training      draw the slopes; otherwise all are the mean of the bounds
+    inplace       write the result into the input
 
     >>> nn.functional.rrelu(torch.tensor([-1.0, 2.0]), 0.1, 0.3)
     tensor([-0.2000,  2.0000])
@@ -174,7 +178,8 @@ def rrelu_(
 ) -> Tensor:
     """rrelu, in place.
 
-    training  draw the slopes; otherwise all are the mean of lower and upper
+    lower, upper  bounds of the slopes
+    training      draw the slopes; otherwise all are the mean of lower and upper
 
     >>> nn.functional.rrelu_(torch.tensor([-1.0, 2.0]), 0.1, 0.3)
     tensor([-0.2000,  2.0000])
@@ -185,6 +190,7 @@ def rrelu_(
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x, or alpha * (e^x - 1) where x is negative.
 
+    alpha    the limit is -alpha for large negative elements
     inplace  write the result into the input
 
     >>> nn.functional.elu(torch.tensor([-1.0, 2.0]))
@@ -227,8 +233,7 @@ def selu_(input: Tensor) -> Tensor:
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x, or alpha * (e^(x / alpha) - 1) where x is negative.
 
-    Raises RuntimeError where alpha is 0.
-
+    alpha    the limit is -alpha for large negative elements; RuntimeError for 0
     inplace  write the result into the input
 
     >>> nn.functional.celu(torch.tensor([-1.0, 2.0]), 0.5)
@@ -251,7 +256,9 @@ def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-    """x * Phi(x), Phi the normal's CDF; approximate: 'none' or 'tanh'.
+    """x * Phi(x), Phi the normal's CDF.
+
+    approximate  'none' or 'tanh', a faster formula; RuntimeError for another
 
     >>> nn.functional.gelu(torch.tensor([-1.0, 2.0]))
     tensor([-0.1587,  1.9545])
@@ -292,7 +299,8 @@ def hardtanh(
 
     Raises ValueError where min_val is greater than max_val.
 
-    inplace  write the result into the input
+    min_val, max_val  the bounds
+    inplace           write the result into the input
 
     >>> nn.functional.hardtanh(torch.tensor([-3.0, 0.5, 2.0]))
     tensor([-1.0000,  0.5000,  1.0000])
@@ -381,7 +389,7 @@ def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x moved towards 0 by lambd, and 0 where it is nearer than that.
 
-    Raises RuntimeError for a negative lambd.
+    lambd  the distance, 0 or more, else RuntimeError
 
     >>> nn.functional.softshrink(torch.tensor([-1.0, 0.2, 2.0]))
     tensor([-0.5000,  0.0000,  1.5000])
@@ -393,6 +401,8 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x, and 0 where it is not beyond lambd on either side.
+
+    lambd  the distance from 0
 
     >>> nn.functional.hardshrink(torch.tensor([-1.0, 0.2, 2.0]))
     tensor([-1.,  0.,  2.])
@@ -459,6 +469,8 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half of input along dim, times the sigmoid of the second half.
 
     Raises RuntimeError for a dimension of odd size.
+
+    dim  the dimension that is halved
 
     >>> nn.functional.glu(torch.tensor([1.0, 2.0, 0.0, 100.0]))
     tensor([0.5000, 2.0000])
@@ -543,8 +555,12 @@ def gumbel_softmax(
 ) -> Tensor:
     """softmax((logits + g) / tau) along dim, g being samples of Gumbel's distribution.
 
-    hard: one-hot vectors of the greatest elements, with the gradient of the soft ones.
-    eps has no effect.
+    logits  logarithms of probabilities, up to a constant
+    tau     the temperature: the smaller, the nearer to one-hot vectors
+    hard    give one-hot vectors of the greatest elements, with the gradient of the soft
+            ones
+    eps     has no effect
+    dim     the dimension along which the results add up to 1
 
     >>> y = nn.functional.gumbel_softmax(torch.zeros(2, 3), hard=True)
     >>> y.sum(-1)

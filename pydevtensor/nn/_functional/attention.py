@@ -127,17 +127,23 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     """softmax(scale * query @ key.T + attn_mask) @ value, of shape (..., L, Ev).
 
-    query (..., L, E), key (..., S, E) and value (..., S, Ev) broadcast in the leading
-    dimensions. attn_mask broadcasts to (..., L, S): False leaves a key out, or numbers
-    are added; is_causal: query i takes keys 0 to i. A query without a key gives zeros.
-    scale: 1 / sqrt(E) if it is None. enable_gqa: heads, dimension -3, of query share
-    those of key and value. Shares are zeroed with probability dropout_p. RuntimeError
-    for other shapes, types and masks.
+    Leading dimensions broadcast. A query without a key gives zeros. RuntimeError for
+    other shapes, types and masks.
 
     The scores are computed a tile of queries and keys at a time, and again in the
     backward pass, so memory grows with L and S, not with their product (Dao et al.,
     2022, "FlashAttention"). That needs dropout_p=0 and a mask that requires no
     gradient.
+
+    query       (..., L, E), floating
+    key         (..., S, E), of query's type
+    value       (..., S, Ev), of query's type
+    attn_mask   broadcasts to (..., L, S): False leaves a key out, or numbers are added
+    dropout_p   probability of a share to be zeroed, 0 to 1, whether in training or not
+    is_causal   let query i take keys 0 to i; not with attn_mask
+    scale       1 / sqrt(E) if it is None
+    enable_gqa  let heads, dimension -3, of query share those of key and value, whose
+                numbers divide query's
 
     >>> x = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
     >>> nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True)

@@ -34,7 +34,9 @@ def dropout(
 ) -> Tensor:
     """Zero elements with probability p and divide the others by 1 - p, in training.
 
-    inplace  write the result into the input
+    p         probability of an element to be zeroed, 0 to 1, else ValueError
+    training  whether it is training; if not, input is the result
+    inplace   write the result into the input
 
     >>> nn.functional.dropout(torch.ones(3), p=0.5, training=False)
     tensor([1., 1., 1.])
@@ -179,7 +181,9 @@ def alpha_dropout(
 
     The result is scaled and shifted to keep mean 0 and variance 1.
 
-    inplace  write the result into the input
+    p         probability of an element to be changed, 0 to 1, else ValueError
+    training  whether it is training; if not, input is the result
+    inplace   write the result into the input
 
     >>> nn.functional.alpha_dropout(torch.ones(3), p=0.5)
     tensor([1., 1., 1.])

@@ -126,12 +126,16 @@ def mse_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """The squared differences: their mean, sum, or (reduction='none') each.
+    """The squared differences.
 
-    weight, of the input's shape: what each counts. ValueError for another shape.
+    Different shapes broadcast, with a warning.
 
-    size_average, reduce  deprecated; use reduction
     target                the wanted values
+    size_average, reduce  deprecated; use reduction
+    reduction             'mean', 'sum', or 'none' for one loss each; ValueError for
+                          another
+    weight                what each element counts, of input's shape, else ValueError;
+                          the mean is divided by their sum
 
     >>> nn.functional.mse_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     tensor(2.)
@@ -151,10 +155,15 @@ def l1_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """The absolute differences; reduction and weight are those of mse_loss().
+    """The absolute differences.
 
-    size_average, reduce  deprecated; use reduction
+    Different shapes broadcast, with a warning.
+
     target                the wanted values
+    size_average, reduce  deprecated; use reduction
+    reduction             'mean', 'sum', or 'none' for one loss each
+    weight                what each element counts, of input's shape; the mean is
+                          divided by their sum
 
     >>> nn.functional.l1_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     tensor(1.)
@@ -175,10 +184,13 @@ def huber_loss(
 ) -> Tensor:
     """Half the squared difference up to delta, linear with slope delta above it.
 
-    weight is that of mse_loss(), but the mean is not divided by the weights.
+    Different shapes broadcast, with a warning.
 
-    reduction  'mean', 'sum', or 'none' for one loss each
     target     the wanted values
+    reduction  'mean', 'sum', or 'none' for one loss each
+    delta      where the square ends, more than 0, else RuntimeError
+    weight     what each element counts, of input's shape; the mean is not divided by
+               their sum
 
     >>> nn.functional.huber_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     tensor(0.7500)
@@ -207,9 +219,10 @@ def smooth_l1_loss(
 ) -> Tensor:
     """huber_loss with a delta of beta, divided by beta; l1_loss if beta is 0.
 
-    reduction             'mean', 'sum', or 'none' for one loss each
-    size_average, reduce  deprecated; use reduction
     target                the wanted values
+    size_average, reduce  deprecated; use reduction
+    reduction             'mean', 'sum', or 'none' for one loss each
+    beta                  where the square ends, 0 or more, else RuntimeError
 
     >>> nn.functional.smooth_l1_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     tensor(0.7500)
@@ -336,16 +349,18 @@ def nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """-input at each target class; input: log-probabilities, (N, C, ...) or (C).
+    """-input at each target class.
 
-    target: class indices (int64 or uint8), of input's shape without C; weight: one for
-    each class, shape (C,). reduction='mean' divides the sum by the weights of the
-    targets. Targets equal to ignore_index do not count.
+    input holds log-probabilities, (N, C, ...) or (C). Raises IndexError for an index
+    that is not a class; on a GPU, AcceleratorError at the next synchronization. See
+    also cross_entropy, which takes logits.
 
-    Raises IndexError for an index that is not a class; on a GPU, AcceleratorError at
-    the next synchronization.
-
+    target                class indices (int64 or uint8), of input's shape without C
+    weight                what each class counts, (C)
     size_average, reduce  deprecated; use reduction
+    ignore_index          a target that does not count
+    reduction             'mean' (the sum divided by the weights of the targets), 'sum',
+                          or 'none' for one loss each
 
     >>> x = torch.tensor([[0.9, 0.1], [0.2, 0.8]]).log()
     >>> nn.functional.nll_loss(x, torch.tensor([0, 1]))
@@ -367,14 +382,18 @@ def cross_entropy(
 ) -> Tensor:
     """The cross entropy of softmax(input) and target.
 
-    input: logits, (N, C, ...) or (C); target: class indices, of input's shape without
-    C, or class probabilities, of input's shape. label_smoothing is the part of each
-    target that is spread evenly over the classes. The others are as for nll_loss.
+    input holds logits, (N, C, ...) or (C). Raises IndexError for an index that is not a
+    class (on a GPU, AcceleratorError at the next synchronization), ValueError for
+    shapes that do not fit. See also nll_loss, for log-probabilities.
 
-    weight                what each class counts
-    reduction             'mean', 'sum', or 'none' for one loss each
+    target                class indices, int64 of input's shape without C, or class
+                          probabilities, floating of input's shape
+    weight                what each class counts, (C)
     size_average, reduce  deprecated; use reduction
     ignore_index          a target that does not count
+    reduction             'mean' (weighted), 'sum', or 'none' for one loss each
+    label_smoothing       the part of each target that is spread evenly over the
+                          classes, 0 to 1
 
     >>> x = torch.tensor([[2.0, -1.0], [0.0, 3.0]])
     >>> nn.functional.cross_entropy(x, torch.tensor([0, 1]))
@@ -434,11 +453,13 @@ def gaussian_nll_loss(
 ) -> Tensor:
     """The negative log-likelihood of target under normal distributions.
 
-    input: their means; var: their variances, at least eps; a number, a tensor of
-    input's shape, or one without the last dimension or with size 1 there. full adds the
-    constant log(2 pi) / 2. Raises ValueError for another shape and for negative
-    variances.
+    input holds their means.
 
+    target     the values seen, of input's shape
+    var        their variances, 0 or more: a number, a tensor of input's shape, or one
+               without the last dimension or with size 1 there; ValueError for others
+    full       add the constant log(2 pi) / 2
+    eps        least variance: smaller ones count as this
     reduction  'mean', 'sum', or 'none' for one loss each
 
     >>> x, t = torch.tensor([1.0]), torch.tensor([3.0])
@@ -481,8 +502,11 @@ def hinge_embedding_loss(
 ) -> Tensor:
     """input, a distance, where target is 1; max(0, margin - input) where it is -1.
 
-    reduction             'mean', 'sum', or 'none' for one loss each
+    target                1 for inputs that are to be small, -1 for those that are to be
+                          large
+    margin                a distance of target -1 costs nothing from here on
     size_average, reduce  deprecated; use reduction
+    reduction             'mean', 'sum', or 'none' for one loss each
 
     >>> x, t = torch.tensor([0.25, 0.25]), torch.tensor([1.0, -1.0])
     >>> nn.functional.hinge_embedding_loss(x, t)
@@ -506,11 +530,14 @@ def cosine_embedding_loss(
 ) -> Tensor:
     """1 - cos where target is 1, max(0, cos - margin) where it is -1.
 
-    cos: the cosine of the angle between the vectors input1 and input2, of shape (N, D)
-    or (D); target: (N) or (). Raises RuntimeError for other shapes.
+    cos is the cosine of the angle between two vectors. Raises RuntimeError for other
+    shapes.
 
-    reduction             'mean', 'sum', or 'none' for one loss each
+    input1, input2        the vectors, (N, D) or (D)
+    target                1 for vectors that are to be alike, -1 for others, (N) or ()
+    margin                a pair of target -1 costs nothing up to this cosine
     size_average, reduce  deprecated; use reduction
+    reduction             'mean', 'sum', or 'none' for one loss each
 
     >>> x, y = torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]])
     >>> nn.functional.cosine_embedding_loss(x, y, torch.tensor([1.0]))
@@ -545,12 +572,15 @@ def margin_ranking_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """max(0, margin - target * (input1 - input2)), target being 1 or -1.
+    """max(0, margin - target * (input1 - input2)).
 
     Raises RuntimeError where the numbers of dimensions differ.
 
-    reduction             'mean', 'sum', or 'none' for one loss each
+    input1, input2        the numbers to compare
+    target                1 where input1 is to be larger, -1 where input2 is
+    margin                how much larger
     size_average, reduce  deprecated; use reduction
+    reduction             'mean', 'sum', or 'none' for one loss each
 
     >>> x, y, t = torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1.0])
     >>> nn.functional.margin_ranking_loss(x, y, t)
@@ -604,12 +634,15 @@ def multi_margin_loss(
 ) -> Tensor:
     """The mean over classes i of max(0, margin - x[target] + x[i])^p, i != target.
 
-    input: scores, (N, C) or (C); target: classes, int64 of shape (N) or (); p: 1 or 2
-    (ValueError for others); weight: one for each class, shape (C). Raises RuntimeError
-    for other shapes and, on the CPU, for an index that is not a class.
+    input holds scores, (N, C) or (C). Raises RuntimeError for other shapes and, on the
+    CPU, for an index that is not a class.
 
-    reduction             'mean', 'sum', or 'none' for one loss each
+    target                classes, int64 of shape (N) or ()
+    p                     power of a difference, 1 or 2, else ValueError
+    margin                how much larger the target's score has to be to cost nothing
+    weight                what each class counts, (C)
     size_average, reduce  deprecated; use reduction
+    reduction             'mean', 'sum', or 'none' for one loss each
 
     >>> x = torch.tensor([[0.1, 0.2, 0.4, 0.8]])
     >>> nn.functional.multi_margin_loss(x, torch.tensor([3]))
@@ -652,12 +685,13 @@ def multilabel_margin_loss(
 ) -> Tensor:
     """The sum of max(0, 1 - (x[t] - x[i])) / C over target classes t and others i.
 
-    input: scores, (N, C) or (C); target: int64 of its shape, the target classes of a
-    row, ended by -1. Raises RuntimeError for other shapes and, on the CPU, for an index
-    that is not a class.
+    input holds scores, (N, C) or (C). Raises RuntimeError for other shapes and, on the
+    CPU, for an index that is not a class.
 
-    reduction             'mean', 'sum', or 'none' for one loss each
+    target                the target classes of each row, ended by -1, int64 of input's
+                          shape
     size_average, reduce  deprecated; use reduction
+    reduction             'mean', 'sum', or 'none' for one loss each
 
     >>> x = torch.tensor([[0.1, 0.2, 0.4, 0.8]])
     >>> nn.functional.multilabel_margin_loss(x, torch.tensor([[3, 0, -1, 1]]))
@@ -695,10 +729,11 @@ def multilabel_soft_margin_loss(
 ) -> Tensor:
     """The mean over classes of the binary cross entropy of sigmoid(input) and target.
 
-    weight: one for each class.
-
-    reduction             'mean', 'sum', or 'none' for one loss each
+    target                1 for the classes of a row, 0 for others, of input's shape,
+                          (..., C)
+    weight                what each class counts, (C)
     size_average, reduce  deprecated; use reduction
+    reduction             'mean', 'sum', or 'none' for one loss each
 
     >>> x = torch.tensor([[2.0, -1.0]])
     >>> nn.functional.multilabel_soft_margin_loss(x, torch.tensor([[1.0, 0.0]]))
@@ -718,10 +753,11 @@ def soft_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """log(1 + e^(-target * input)), target being 1 or -1.
+    """log(1 + e^(-target * input)).
 
-    reduction             'mean', 'sum', or 'none' for one loss each
+    target                1 or -1, of a shape that broadcasts with input's
     size_average, reduce  deprecated; use reduction
+    reduction             'mean', 'sum', or 'none' for one loss each
 
     >>> nn.functional.soft_margin_loss(torch.tensor([0.0]), torch.tensor([1.0]))
     tensor(0.6931)

@@ -28,10 +28,12 @@ def layer_norm(
 ) -> Tensor:
     """Normalize over the last dimensions, then multiply by weight and add bias.
 
-    normalized_shape is their shape and that of weight and bias. Raises RuntimeError if
-    input's shape does not end with it.
+    Raises RuntimeError if input's shape does not end with normalized_shape. See also
+    nn.LayerNorm.
 
-    eps  added to the variance, against a division by 0
+    normalized_shape  the shape of these dimensions, sizes
+    weight, bias      of that shape, or None
+    eps               added to the variance, against a division by 0
 
     >>> nn.functional.layer_norm(torch.tensor([[1.0, 2.0, 3.0]]), (3,))
     tensor([[-1.2247,  0.0000,  1.2247]])
@@ -51,12 +53,13 @@ def batch_norm(
 ) -> Tensor:
     """Normalize each channel (dimension 1), then multiply by weight and add bias.
 
-    In training with the batch's statistics, with which the running ones are updated by
-    momentum (the variance is the unbiased one); else with the running ones. weight,
-    bias and the running statistics have shape (C,).
-
+    running_mean, running_var  statistics to update, or to use, (C,)
+    weight, bias               (C,), or None
+    training                   normalize by the batch's statistics and update the
+                               running ones, whose variance is the unbiased one; else by
+                               those
+    momentum                   weight of the batch in the running statistics
     eps                        added to the variance, against a division by 0
-    running_mean, running_var  statistics to update, or to use
 
     >>> mean, var = torch.tensor([2.0]), torch.tensor([4.0])
     >>> nn.functional.batch_norm(torch.tensor([[4.0]]), mean, var)
@@ -81,7 +84,11 @@ def batch_norm(
 def normalize(
     input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Any = None
 ) -> Tensor:
-    """input divided by its p-norm along dim, or by eps if that is larger.
+    """input divided by its p-norm along dim.
+
+    p    degree of the norm
+    dim  the dimension, or several, along which the vectors lie
+    eps  least norm to divide by
 
     >>> nn.functional.normalize(torch.tensor([[3.0, 4.0]]))
     tensor([[0.6000, 0.8000]])
@@ -99,10 +106,11 @@ def group_norm(
 ) -> Tensor:
     """Normalize each group of channels of each sample, then scale and shift channels.
 
-    input: (N, C, ...), C being a multiple of num_groups (RuntimeError where not);
-    weight and bias: (C,). Raises ValueError where a group has one element in all.
+    input is (N, C, ...). Raises ValueError where a group has one element in all.
 
-    eps  added to the variance, against a division by 0
+    num_groups    how many groups; RuntimeError unless it divides C
+    weight, bias  (C,), or None
+    eps           added to the variance, against a division by 0
 
     >>> nn.functional.group_norm(torch.tensor([[1.0, 3.0, 5.0, 5.0]]), 2)
     tensor([[-1.0000,  1.0000,  0.0000,  0.0000]])
@@ -156,13 +164,14 @@ def instance_norm(
 ) -> Tensor:
     """Normalize each channel of each sample, then multiply by weight and add bias.
 
-    input: (N, C, ...); weight, bias and the running statistics: (C,). With
-    use_input_stats=False by the running statistics, else by the input's, with whose
-    means over the batch the running ones are updated by momentum. Raises ValueError for
-    one element a channel.
+    input is (N, C, ...). Raises ValueError for one element a channel.
 
+    running_mean, running_var  statistics to update, or to use, (C,)
+    weight, bias               (C,), or None
+    use_input_stats            normalize by the input's statistics and update the
+                               running ones by their means; else by those
+    momentum                   weight of the input in the running statistics
     eps                        added to the variance, against a division by 0
-    running_mean, running_var  statistics to update, or to use
 
     >>> nn.functional.instance_norm(torch.tensor([[[1.0, 3.0]]]))
     tensor([[[-1.0000,  1.0000]]])
@@ -209,6 +218,11 @@ def local_response_norm(
     input: (N, C, ...), of 3 dimensions or more (ValueError where not). Beyond the first
     and last channel are zeros. Krizhevsky et al., 2012.
 
+    size   how many channels the mean is of
+    alpha  what the mean is multiplied by
+    beta   the power
+    k      what is added
+
     >>> x = torch.tensor([[[1.0], [2.0]]])
     >>> nn.functional.local_response_norm(x, 2, alpha=1.0, beta=1.0, k=0.5).flatten()
     tensor([1.0000, 0.6667])
@@ -237,9 +251,11 @@ def rms_norm(
 ) -> Tensor:
     """Divide by the root of the mean of squares over the last dimensions.
 
-    normalized_shape is their shape and that of weight, by which the result is
-    multiplied. eps is added to the mean; None: the least step from 1 of input's type.
     Raises RuntimeError if input's shape does not end with normalized_shape.
+
+    normalized_shape  the shape of these dimensions, sizes
+    weight            what the result is multiplied by, of that shape, or None
+    eps               added to the mean; None: the least step from 1 of input's type
 
     >>> nn.functional.rms_norm(torch.tensor([[3.0, 4.0]]), (2,))
     tensor([[0.8485, 1.1314]])

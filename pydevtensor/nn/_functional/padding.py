@@ -15,11 +15,14 @@ _NODES = {"reflect": "ReflectionPad", "replicate": "ReplicationPad"}
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> Tensor:
     """input with elements before and after it along its last dimensions.
 
-    pad: two numbers for each dimension, the last one first; negative ones take elements
-    away. mode: 'constant' (value, by default 0), 'reflect' (without the border),
-    'replicate' (the border) or 'circular'. All but the first pad the last one of 2 or 3
-    dimensions, two of 3 or 4, or three of 4 or 5. Raises RuntimeError for more elements
-    than there are to reflect.
+    All modes but 'constant' pad the last one of 2 or 3 dimensions, two of 3 or 4, or
+    three of 4 or 5. Raises RuntimeError for more elements than there are to reflect.
+
+    pad    two numbers for each dimension, the last one first; negative ones take
+           elements away
+    mode   'constant', 'reflect' (without the border), 'replicate' (the border) or
+           'circular'
+    value  what 'constant' puts there; None: 0
 
     >>> nn.functional.pad(torch.tensor([[1.0, 2.0, 3.0]]), (2, 1), mode="reflect")
     tensor([[3., 2., 1., 2., 3., 2.]])

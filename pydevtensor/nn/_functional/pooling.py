@@ -91,12 +91,14 @@ def max_pool1d(
 ) -> Any:
     """The maximum of each window of (..., length).
 
-    stride: from one window to the next, by default kernel_size. padding: elements on
-    both sides that are never a maximum. ceil_mode: a last window may end beyond them.
-    return_indices: also where the maxima are, int64. Raises RuntimeError for a window
-    larger than the input.
+    Raises RuntimeError for a window larger than the input.
 
-    dilation  distance between a window's elements
+    kernel_size     size of the window
+    stride          step of the window (kernel_size)
+    padding         elements added at both ends, which are never a maximum
+    dilation        distance between a window's elements
+    ceil_mode       let a last window reach over the end
+    return_indices  also give where the maxima are, int64
 
     >>> nn.functional.max_pool1d(torch.tensor([[1.0, 3.0, 2.0, 4.0, 0.0]]), 3, 2)
     tensor([[3., 4.]])
@@ -170,11 +172,12 @@ def max_pool1d_with_indices(
 ) -> Any:
     """max_pool1d with return_indices=True.
 
-    kernel_size  size of the window, a number or one for each dimension
-    stride       step of the window (kernel_size)
-    padding      elements added at both ends of each dimension
-    dilation     distance between a window's elements
-    ceil_mode    let a last window reach over the end
+    kernel_size     size of the window, a number or one for each dimension
+    stride          step of the window (kernel_size)
+    padding         elements added at both ends of each dimension
+    dilation        distance between a window's elements
+    ceil_mode       let a last window reach over the end
+    return_indices  of no effect: the indices are given always
 
     >>> x = torch.tensor([[1.0, 3.0, 2.0, 4.0]])
     >>> nn.functional.max_pool1d_with_indices(x, 2)
@@ -194,11 +197,12 @@ def max_pool2d_with_indices(
 ) -> Any:
     """max_pool2d with return_indices=True.
 
-    kernel_size  size of the window, a number or one for each dimension
-    stride       step of the window (kernel_size)
-    padding      elements added at both ends of each dimension
-    dilation     distance between a window's elements
-    ceil_mode    let a last window reach over the end
+    kernel_size     size of the window, a number or one for each dimension
+    stride          step of the window (kernel_size)
+    padding         elements added at both ends of each dimension
+    dilation        distance between a window's elements
+    ceil_mode       let a last window reach over the end
+    return_indices  of no effect: the indices are given always
 
     >>> nn.functional.max_pool2d_with_indices(torch.tensor([[[1.0, 3.0]]]), (1, 2))
     (tensor([[[3.]]]), tensor([[[1]]]))
@@ -217,11 +221,12 @@ def max_pool3d_with_indices(
 ) -> Any:
     """max_pool3d with return_indices=True.
 
-    kernel_size  size of the window, a number or one for each dimension
-    stride       step of the window (kernel_size)
-    padding      elements added at both ends of each dimension
-    dilation     distance between a window's elements
-    ceil_mode    let a last window reach over the end
+    kernel_size     size of the window, a number or one for each dimension
+    stride          step of the window (kernel_size)
+    padding         elements added at both ends of each dimension
+    dilation        distance between a window's elements
+    ceil_mode       let a last window reach over the end
+    return_indices  of no effect: the indices are given always
 
     >>> x = torch.arange(8.0).reshape(1, 2, 2, 2)
     >>> nn.functional.max_pool3d_with_indices(x, 2)
@@ -243,12 +248,13 @@ def avg_pool1d(
 ) -> Tensor:
     """The average of each window of (..., length).
 
-    padding: zeros on both sides, which count_include_pad=False does not count. Raises
-    RuntimeError for a window larger than the input.
+    Raises RuntimeError for a window larger than the input.
 
-    kernel_size  size of the window, a number or one for each dimension
-    stride       step of the window (kernel_size)
-    ceil_mode    let a last window reach over the end
+    kernel_size        size of the window
+    stride             step of the window (kernel_size)
+    padding            zeros added at both ends
+    ceil_mode          let a last window reach over the end
+    count_include_pad  count the padding as elements of a mean
 
     >>> nn.functional.avg_pool1d(torch.tensor([[1.0, 3.0, 2.0, 4.0]]), 2)
     tensor([[2., 3.]])
@@ -275,13 +281,13 @@ def avg_pool2d(
 ) -> Tensor:
     """The average of each window of (..., height, width): see avg_pool1d.
 
-    divisor_override: what sums are divided by, instead of the window's size.
-
     kernel_size        size of the window, a number or one for each dimension
     stride             step of the window (kernel_size)
     padding            elements added at both ends of each dimension
     ceil_mode          let a last window reach over the end
     count_include_pad  count the padding as elements of a mean
+    divisor_override   divide the sums by this number, not 0, in place of the window's
+                       size
 
     >>> nn.functional.avg_pool2d(torch.arange(16.0).reshape(1, 4, 4), 2)
     tensor([[[ 2.5000,  4.5000],
@@ -438,9 +444,10 @@ def _adaptive_average(ndim: int, input: Any, output_size: Any) -> Any:
 def adaptive_max_pool1d(
     input: Tensor, output_size: Any, return_indices: bool = False
 ) -> Any:
-    """The maximum of each of output_size windows that divide (..., length) evenly.
+    """The maximum of each of the windows that divide (..., length) evenly.
 
-    return_indices: also where the maxima are, int64.
+    output_size     how many windows, an int
+    return_indices  also give where the maxima are, int64
 
     >>> nn.functional.adaptive_max_pool1d(torch.tensor([[1.0, 3.0, 2.0, 4.0]]), 2)
     tensor([[3., 4.]])
@@ -453,8 +460,8 @@ def adaptive_max_pool2d(
 ) -> Any:
     """The maximum of each of the windows that divide (..., height, width) evenly.
 
-    output_size: one number or two, None being the input's size.
-
+    output_size     how many windows, an int or two, of which None keeps the input's
+                    size
     return_indices  also give where the maxima are
 
     >>> nn.functional.adaptive_max_pool2d(torch.arange(9.0).reshape(1, 3, 3), (1, None))
@@ -468,7 +475,8 @@ def adaptive_max_pool3d(
 ) -> Any:
     """The maximum of each of the windows that divide the last three dimensions evenly.
 
-    output_size     size of the result, a number or one for each dimension
+    output_size     how many windows, an int or three, of which None keeps the input's
+                    size
     return_indices  also give where the maxima are
 
     >>> nn.functional.adaptive_max_pool3d(torch.arange(8.0).reshape(1, 2, 2, 2), 1)
@@ -482,7 +490,8 @@ def adaptive_max_pool1d_with_indices(
 ) -> Any:
     """adaptive_max_pool1d with return_indices=True.
 
-    output_size  size of the result, a number or one for each dimension
+    output_size     size of the result, a number or one for each dimension
+    return_indices  of no effect: the indices are given always
 
     >>> x = torch.tensor([[1.0, 3.0, 2.0, 4.0]])
     >>> nn.functional.adaptive_max_pool1d_with_indices(x, 2)
@@ -496,7 +505,8 @@ def adaptive_max_pool2d_with_indices(
 ) -> Any:
     """adaptive_max_pool2d with return_indices=True.
 
-    output_size  size of the result, a number or one for each dimension
+    output_size     size of the result, a number or one for each dimension
+    return_indices  of no effect: the indices are given always
 
     >>> x = torch.arange(4.0).reshape(1, 2, 2)
     >>> nn.functional.adaptive_max_pool2d_with_indices(x, 1)
@@ -510,7 +520,8 @@ def adaptive_max_pool3d_with_indices(
 ) -> Any:
     """adaptive_max_pool3d with return_indices=True.
 
-    output_size  size of the result, a number or one for each dimension
+    output_size     size of the result, a number or one for each dimension
+    return_indices  of no effect: the indices are given always
 
     >>> x = torch.arange(8.0).reshape(1, 2, 2, 2)
     >>> nn.functional.adaptive_max_pool3d_with_indices(x, 1)
@@ -520,7 +531,9 @@ def adaptive_max_pool3d_with_indices(
 
 
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
-    """The average of each of output_size windows that divide (..., length) evenly.
+    """The average of each of the windows that divide (..., length) evenly.
+
+    output_size  how many windows, an int
 
     >>> nn.functional.adaptive_avg_pool1d(torch.tensor([[1.0, 3.0, 2.0, 4.0]]), 2)
     tensor([[2., 3.]])
@@ -531,7 +544,7 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """The average of each of the windows that divide (..., height, width) evenly.
 
-    output_size: one number or two, None being the input's size.
+    output_size  how many windows, an int or two, of which None keeps the input's size
 
     >>> nn.functional.adaptive_avg_pool2d(torch.arange(9.0).reshape(1, 3, 3), 1)
     tensor([[[4.]]])
@@ -542,7 +555,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """The average of each of the windows that divide the last three dimensions evenly.
 
-    output_size  size of the result, a number or one for each dimension
+    output_size  how many windows, an int or three, of which None keeps the input's size
 
     >>> nn.functional.adaptive_avg_pool3d(torch.arange(8.0).reshape(1, 2, 2, 2), 1)
     tensor([[[[3.5000]]]])

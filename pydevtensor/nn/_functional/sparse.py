@@ -16,9 +16,11 @@ __all__ = ["embedding", "embedding_bag", "one_hot"]
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """int64 of shape (*tensor.shape, num_classes): 1 at each element's index, else 0.
 
-    tensor: int64 of any shape. num_classes=-1: the maximum plus 1, which synchronizes
-    with a GPU. Raises RuntimeError for an element that is not from 0 to
-    num_classes - 1; on a GPU, AcceleratorError at the next synchronization.
+    Raises RuntimeError for an element that is not from 0 to num_classes - 1; on a GPU,
+    AcceleratorError at the next synchronization.
+
+    tensor       int64 of any shape
+    num_classes  how many classes; -1: the maximum plus 1, which synchronizes with a GPU
 
     >>> nn.functional.one_hot(torch.tensor([0, 2]), 3)
     tensor([[1, 0, 0],
@@ -36,14 +38,18 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Tensor:
-    """The rows of weight at the indices in input.
+    """The rows of weight at the indices in input, of shape (*input.shape, size).
 
-    input: int64 or int32 of any shape; weight: (n, size); result: (*input.shape, size).
-    Row padding_idx gets no gradient. max_norm first scales the selected rows of weight
-    down to that norm_type-norm, in place. scale_grad_by_freq divides a row's gradient
-    by how often its index occurs. sparse has no effect: gradients are dense. Raises
-    IndexError for an index that is not from 0 to n - 1; on a GPU, AcceleratorError at
-    the next synchronization.
+    input is int64 or int32 of any shape. Raises IndexError for an index that is not
+    from 0 to n - 1; on a GPU, AcceleratorError at the next synchronization. See also
+    embedding_bag.
+
+    weight               the table of rows, (n, size)
+    padding_idx          this row gets no gradient; AssertionError if it is no row
+    max_norm, norm_type  first scale the selected rows of weight down to that norm, in
+                         place
+    scale_grad_by_freq   a row's gradient is divided by how often its index occurs
+    sparse               has no effect: gradients are dense
 
     >>> weight = torch.tensor([[0.0, 1.0], [2.0, 3.0]])
     >>> nn.functional.embedding(torch.tensor([1, 0]), weight)

@@ -417,10 +417,15 @@ def grid_sample(
 ) -> Tensor:
     """What input (N, C, H, W) is at the places grid (N, h, w, 2): (N, C, h, w).
 
-    Or input (N, C, D, H, W) and grid (N, d, h, w, 3). A place is x, y (and z), from -1
-    to 1: the centers of the first and the last pixel if align_corners, else their outer
-    borders. mode: 'bilinear', 'nearest' or 'bicubic'. padding_mode: what is outside is
-    'zeros', the 'border' or a 'reflection'.
+    Or input (N, C, D, H, W) and grid (N, d, h, w, 3). RuntimeError for other shapes and
+    types.
+
+    grid           places, each x, y (and z), from -1 to 1, of input's type
+    mode           'bilinear', 'nearest' or 'bicubic', between pixels; ValueError for
+                   another
+    padding_mode   what is outside: 'zeros', the 'border' or a 'reflection'
+    align_corners  whether -1 and 1 are the centers of the first and the last pixel,
+                   else their outer borders, with a warning if it is left out
 
     >>> x = torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
     >>> nn.functional.grid_sample(x, torch.zeros(1, 1, 1, 2), align_corners=True)
@@ -464,8 +469,12 @@ def _corners(name: str, align_corners: bool | None) -> bool:
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
     """The grid for grid_sample where each place is theta @ (x, y, 1).
 
-    theta (N, 2, 3) and size (N, C, H, W) give (N, H, W, 2); (N, 3, 4) and (N, C, D, H,
-    W) give (N, D, H, W, 3). align_corners: as in grid_sample.
+    Of shape (N, H, W, 2), or (N, D, H, W, 3). ValueError for other shapes.
+
+    theta          matrices, (N, 2, 3), or (N, 3, 4) for volumes
+    size           (N, C, H, W) or (N, C, D, H, W), of the images that grid_sample is to
+                   give
+    align_corners  as for grid_sample
 
     >>> theta = torch.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
     >>> nn.functional.affine_grid(theta, (1, 1, 1, 2), align_corners=True)

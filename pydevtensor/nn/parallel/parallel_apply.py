@@ -35,8 +35,13 @@ def parallel_apply(
 ) -> list[Any]:
     """The results of modules[i](*inputs[i], **kwargs_tup[i]), each in its own thread.
 
-    devices: the current GPU of each; by default that of its first Tensor. What one
-    raises is raised here, after all have ended.
+    What one raises is raised here, after all have ended. AssertionError for lists of
+    different lengths.
+
+    modules     modules, such as replicate() gives
+    inputs      the arguments of each, a tuple or one value
+    kwargs_tup  the arguments by name of each, dicts
+    devices     the current GPU of each; None: that of its first Tensor
 
     >>> inputs = nn.parallel.scatter(torch.ones(2, 3), [0, 1])
     >>> nets = nn.parallel.replicate(nn.Identity(), [0, 1])

@@ -13,7 +13,8 @@ __all__ = ["parameters_to_vector", "vector_to_parameters"]
 def parameters_to_vector(parameters: Iterable[Any]) -> Any:
     """Concatenate all parameters as one vector, differentiably.
 
-    They have to be on one device.
+    parameters  Tensors on one device, such as a module's parameters(); TypeError for
+                several devices
 
     >>> nn.utils.parameters_to_vector([torch.zeros(2), torch.ones(1, 2)])
     tensor([0., 0., 1., 1.])

@@ -34,8 +34,11 @@ def _statistics(bn: Any) -> tuple[Any, Any, Any, Any, Any]:
 def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
     """A new convolution that does what conv and the batch normalization after it do.
 
-    transpose: whether conv is a transposed convolution. AssertionError unless both are
-    in evaluation mode and bn has running statistics.
+    AssertionError unless both are in evaluation mode and bn has running statistics.
+
+    conv       the convolution
+    bn         the batch normalization
+    transpose  whether conv is a transposed convolution
 
     >>> conv, bn = nn.Conv2d(3, 4, 2).eval(), nn.BatchNorm2d(4).eval()
     >>> x = torch.rand(2, 3, 5, 5)
@@ -86,8 +89,10 @@ def fuse_conv_bn_weights(
 def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
     """A new Linear that does what linear and the batch normalization after it do.
 
-    AssertionError unless both are in evaluation mode, bn has running statistics, and as
-    many features as linear has outputs, or one.
+    AssertionError unless both are in evaluation mode, and bn has running statistics.
+
+    linear  the linear layer
+    bn      the batch normalization, of as many features as linear has outputs, or one
 
     >>> linear, bn = nn.Linear(3, 4).eval(), nn.BatchNorm1d(4).eval()
     >>> x = torch.rand(2, 3)

@@ -18,6 +18,8 @@ def skip_init(module_cls: type[Any], *args: Any, **kwargs: Any) -> Any:
     undefined values, and no random numbers are drawn. RuntimeError for a class that is
     no Module or takes no argument `device`.
 
+    module_cls  the class, which takes a device
+
     >>> nn.utils.skip_init(nn.Linear, 2, 1).weight.shape
     torch.Size([1, 2])
     """
