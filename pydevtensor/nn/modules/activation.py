@@ -99,7 +99,8 @@ class SiLU(_Activation):
 class LeakyReLU(_Activation):
     """x, or negative_slope * x where x is negative.
 
-    inplace  write the result into the input
+    negative_slope  what negative elements are multiplied by
+    inplace         write the result into the input
 
     >>> nn.LeakyReLU(0.1)(torch.tensor([-1.0, 2.0]))
     tensor([-0.1000,  2.0000])
@@ -117,6 +118,7 @@ class LeakyReLU(_Activation):
 class ELU(_Activation):
     """x, or alpha * (e^x - 1) where x is negative.
 
+    alpha    the limit is -alpha for large negative elements
     inplace  write the result into the input
 
     >>> nn.ELU()(torch.tensor([-1.0, 2.0]))
@@ -135,7 +137,8 @@ class ELU(_Activation):
 class GELU(_Activation):
     """x * Phi(x), with Phi the cumulative distribution function of the normal.
 
-    approximate: 'none' or 'tanh', a faster formula; RuntimeError for another value.
+    approximate  'none' or 'tanh', a faster formula; RuntimeError, when called, for
+                 another
 
     >>> nn.GELU()(torch.tensor([-1.0, 2.0]))
     tensor([-0.1587,  1.9545])
@@ -189,6 +192,8 @@ class SELU(_Activation):
 class CELU(_Activation):
     """x, or alpha * (e^(x / alpha) - 1) where x is negative.
 
+    alpha    the limit is -alpha for large negative elements; RuntimeError, when called,
+             for 0
     inplace  write the result into the input
 
     >>> nn.CELU(0.5)(torch.tensor([-1.0, 2.0]))
@@ -249,7 +254,9 @@ class Hardsigmoid(_Activation):
 class Threshold(_Activation):
     """Each element that is greater than threshold, and value for the others.
 
-    inplace  write the result into the input
+    threshold  elements up to this one are replaced
+    value      what replaces them
+    inplace    write the result into the input
 
     >>> nn.Threshold(0.5, 9)(torch.tensor([-1.0, 2.0]))
     tensor([9., 2.])
@@ -266,6 +273,8 @@ class Threshold(_Activation):
 
 class Softshrink(_Activation):
     """x moved towards 0 by lambd, and 0 where it is nearer than that.
+
+    lambd  the distance, 0 or more
 
     >>> nn.Softshrink()(torch.tensor([-1.0, 0.2, 2.0]))
     tensor([-0.5000,  0.0000,  1.5000])
@@ -286,6 +295,8 @@ class Softshrink(_Activation):
 class Hardshrink(_Activation):
     """x, and 0 where it is not beyond lambd on either side.
 
+    lambd  the distance from 0
+
     >>> nn.Hardshrink()(torch.tensor([-1.0, 0.2, 2.0]))
     tensor([-1.,  0.,  2.])
     """
@@ -305,6 +316,8 @@ class Hardshrink(_Activation):
 class GLU(_Activation):
     """The first half of input along dim, times the sigmoid of the second half.
 
+    dim  the dimension that is halved; RuntimeError, when called, for an odd size
+
     >>> nn.GLU()(torch.tensor([1.0, 2.0, 0.0, 100.0]))
     tensor([0.5000, 2.0000])
     """
@@ -321,9 +334,10 @@ class GLU(_Activation):
 class Hardtanh(_Activation):
     """Each element, or the bound that it exceeds.
 
-    At a bound the gradient is 0. Raises ValueError where min_val is not less than
+    At a bound the gradient is 0. Raises AssertionError where min_val is not less than
     max_val.
 
+    min_val, max_val      the bounds
     inplace               write the result into the input
     min_value, max_value  deprecated; use min_val, max_val
 
@@ -380,9 +394,10 @@ class ReLU6(Hardtanh):
 class RReLU(_Activation):
     """LeakyReLU with a slope of each element, random in training.
 
-    In training it is uniform between lower and upper; after eval() it is their mean.
+    After eval() all slopes are the mean of the bounds.
 
-    inplace  write the result into the input
+    lower, upper  bounds of the slopes
+    inplace       write the result into the input
 
     >>> nn.RReLU(0.1, 0.3).eval()(torch.tensor([-1.0, 2.0]))
     tensor([-0.2000,  2.0000])
@@ -402,10 +417,11 @@ class RReLU(_Activation):
 class PReLU(Module):
     """x, or weight * x where x is negative; weight is learned.
 
-    It has num_parameters elements, 1 or one for each channel (dimension 1), which
-    start as init. Raises RuntimeError for inputs with another number of channels.
+    Raises RuntimeError for inputs with another number of channels.
 
-    device, dtype  of the parameters
+    num_parameters  1, or one for each channel (dimension 1)
+    init            what they start as
+    device, dtype   of the parameters
 
     >>> nn.PReLU()(torch.tensor([-1.0, 2.0])).detach()
     tensor([-0.2500,  2.0000])
@@ -465,6 +481,9 @@ class Tanh(Module):
 
 class Softplus(_Activation):
     """log(1 + e^(beta x)) / beta, or x itself where beta x is above threshold.
+
+    beta       how sharp the bend at 0 is
+    threshold  where the formula would round to x
 
     >>> nn.Softplus()(torch.tensor([0.0, 30.0]))
     tensor([ 0.6931, 30.0000])
@@ -551,8 +570,11 @@ class Softmax2d(Module):
 class Softmax(_Activation):
     """e^x divided by its sum along dim.
 
-    dim=None chooses a dimension, with a warning. Raises IndexError for a dim that the
-    input does not have.
+    Raises IndexError for a dim that the input does not have. See also LogSoftmax, for
+    losses.
+
+    dim  the dimension along which the results add up to 1; None chooses one, with a
+         warning
 
     >>> nn.Softmax(dim=0)(torch.tensor([0.0, 0.0]))
     tensor([0.5000, 0.5000])

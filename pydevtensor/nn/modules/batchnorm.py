@@ -125,17 +125,19 @@ class _BatchNorm(_NormBase):
 class BatchNorm1d(_BatchNorm):
     """Normalizes each channel of (N, C) or (N, C, L).
 
-    In training with the batch's statistics, with which running_mean and running_var are
-    updated by momentum (None: their average over all batches); after eval() with those.
-    Raises ValueError for another number of dimensions, and in training for one value
-    per channel.
+    In training with the batch's statistics, which also update running_mean and
+    running_var; after eval() with those. Raises ValueError for another number of
+    dimensions, and in training for one value per channel. See also LayerNorm, which
+    needs no batch.
 
     num_features         C, the number of channels
     eps                  added to the variance, against a division by 0
+    momentum             weight of a batch in the running statistics; None: their plain
+                         mean
     affine               whether there are a weight and a bias
     track_running_stats  keep running statistics, for eval()
-    bias                 whether there is a bias, if affine
     device, dtype        of the parameters
+    bias                 whether there is a bias, if affine
 
     >>> norm = nn.BatchNorm1d(1)
     >>> norm(torch.tensor([[1.0], [3.0]])).detach()

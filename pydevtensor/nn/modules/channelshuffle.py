@@ -13,6 +13,8 @@ __all__ = ["ChannelShuffle"]
 class ChannelShuffle(Module):
     """The channels of (N, C, ...), one of each of the groups in turn.
 
+    groups  how many groups; RuntimeError, when called, unless it divides the channels
+
     >>> nn.ChannelShuffle(2)(torch.arange(4.0).reshape(1, 4, 1)).flatten()
     tensor([0., 2., 1., 3.])
     """

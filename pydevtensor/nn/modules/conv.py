@@ -184,12 +184,20 @@ class Conv1d(_ConvNd):
 
     weight is (out_channels, in_channels / groups, *kernel_size); weight and bias start
     uniform between -k and k, k = 1 / sqrt(in_channels / groups * kernel elements).
-    padding is also 'same' or 'valid'; padding_mode: 'zeros', 'reflect', 'replicate' or
-    'circular'. Raises ValueError for channels that groups does not divide, RuntimeError
-    for an input of another shape, dtype or device.
+    Raises ValueError for channels that groups does not divide, RuntimeError for an
+    input of another shape, dtype or device.
 
-    stride    step of the kernel
-    dilation  distance between the kernel's elements
+    in_channels    channels of the input
+    out_channels   channels of the result
+    kernel_size    size of the kernel, an int or one for each dimension
+    stride         step of the kernel
+    padding        elements added at both ends of a dimension, an int or one for each;
+                   'same' keeps the size (for stride 1), 'valid' adds none
+    dilation       distance between the kernel's elements
+    groups         parts of the channels with kernels of their own, which divides both
+    bias           whether there is a bias
+    padding_mode   what is added: 'zeros', 'reflect', 'replicate' or 'circular'
+    device, dtype  of the parameters
 
     >>> nn.Conv1d(2, 4, 3, padding='same')(torch.ones(5, 2, 8)).shape
     torch.Size([5, 4, 8])
@@ -204,10 +212,14 @@ class Conv2d(_ConvNd):
 
     in_channels    channels of the input
     out_channels   channels of the result
-    padding        elements added at both ends, 'same' or 'valid'
+    kernel_size    size of the kernel, an int or one for each dimension
+    stride         step of the kernel
+    padding        elements added at both ends of a dimension, an int or one for each;
+                   'same' keeps the size (for stride 1), 'valid' adds none
     dilation       distance between the kernel's elements
-    groups         parts of the channels with kernels of their own
-    padding_mode   'zeros', 'reflect', 'replicate' or 'circular'
+    groups         parts of the channels with kernels of their own, which divides both
+    bias           whether there is a bias
+    padding_mode   what is added: 'zeros', 'reflect', 'replicate' or 'circular'
     device, dtype  of the parameters
 
     >>> net = nn.Conv2d(3, 6, kernel_size=3, stride=2, padding=1)
@@ -226,13 +238,14 @@ class Conv3d(_ConvNd):
 
     in_channels    channels of the input
     out_channels   channels of the result
-    kernel_size    size of the kernel, a number or one for each dimension
+    kernel_size    size of the kernel, an int or one for each dimension
     stride         step of the kernel
-    padding        elements added at both ends, 'same' or 'valid'
+    padding        elements added at both ends of a dimension, an int or one for each;
+                   'same' keeps the size (for stride 1), 'valid' adds none
     dilation       distance between the kernel's elements
-    groups         parts of the channels with kernels of their own
+    groups         parts of the channels with kernels of their own, which divides both
     bias           whether there is a bias
-    padding_mode   'zeros', 'reflect', 'replicate' or 'circular'
+    padding_mode   what is added: 'zeros', 'reflect', 'replicate' or 'circular'
     device, dtype  of the parameters
 
     >>> nn.Conv3d(2, 4, 3)(torch.ones(2, 5, 5, 5)).shape
@@ -337,9 +350,18 @@ class ConvTranspose1d(_ConvTransposeNd):
     output_padding + 1; a call may give output_size instead. weight is (in_channels,
     out_channels / groups, *kernel_size). Errors as of Conv1d.
 
-    bias           whether there is a bias
-    padding_mode   'zeros', 'reflect', 'replicate' or 'circular'
-    device, dtype  of the parameters
+    in_channels     channels of the input
+    out_channels    channels of the result
+    kernel_size     size of the kernel, an int or one for each dimension
+    stride          step of the kernel, by which the result grows
+    padding         elements that the result lacks at both ends of a dimension
+    output_padding  elements added at one end of the result, fewer than stride or
+                    dilation
+    groups          parts of the channels with kernels of their own, which divides both
+    bias            whether there is a bias
+    dilation        distance between the kernel's elements
+    padding_mode    'zeros'; ValueError for another
+    device, dtype   of the parameters
 
     >>> nn.ConvTranspose1d(2, 4, 3, stride=2)(torch.ones(5, 2, 8)).shape
     torch.Size([5, 4, 17])
@@ -357,11 +379,11 @@ class ConvTranspose2d(_ConvTransposeNd):
     kernel_size     size of the kernel, a number or one for each dimension
     stride          step of the kernel
     padding         elements that the result lacks at both ends of a dimension
-    dilation        distance between the kernel's elements
     output_padding  elements added at one end of the result
     groups          parts of the channels with kernels of their own
     bias            whether there is a bias
-    padding_mode    'zeros', 'reflect', 'replicate' or 'circular'
+    dilation        distance between the kernel's elements
+    padding_mode    'zeros'; ValueError for another
     device, dtype   of the parameters
 
     >>> up = nn.ConvTranspose2d(3, 2, kernel_size=4, padding=1, stride=2)
@@ -381,11 +403,11 @@ class ConvTranspose3d(_ConvTransposeNd):
     kernel_size     size of the kernel, a number or one for each dimension
     stride          step of the kernel
     padding         elements that the result lacks at both ends of a dimension
-    dilation        distance between the kernel's elements
     output_padding  elements added at one end of the result
     groups          parts of the channels with kernels of their own
     bias            whether there is a bias
-    padding_mode    'zeros', 'reflect', 'replicate' or 'circular'
+    dilation        distance between the kernel's elements
+    padding_mode    'zeros'; ValueError for another
     device, dtype   of the parameters
 
     >>> nn.ConvTranspose3d(2, 4, 2, stride=2)(torch.ones(2, 3, 3, 3)).shape
@@ -462,7 +484,16 @@ class LazyConv1d(_Lazy, Conv1d):
 class LazyConv2d(_Lazy, Conv2d):
     """A Conv2d that takes in_channels from its first input, then becomes a Conv2d.
 
-    out_channels  channels of the result
+    out_channels   channels of the result
+    kernel_size    size of the kernel, an int or one for each dimension
+    stride         step of the kernel
+    padding        elements added at both ends of a dimension, an int or one for each;
+                   'same' keeps the size (for stride 1), 'valid' adds none
+    dilation       distance between the kernel's elements
+    groups         parts of the channels with kernels of their own, which divides both
+    bias           whether there is a bias
+    padding_mode   what is added: 'zeros', 'reflect', 'replicate' or 'circular'
+    device, dtype  of the parameters
 
     >>> net = nn.LazyConv2d(4, kernel_size=3)
     >>> net(torch.ones(1, 2, 8, 8)).shape

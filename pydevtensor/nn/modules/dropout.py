@@ -32,8 +32,10 @@ class _DropoutNd(Module):
 class Dropout(_DropoutNd):
     """Zeroes elements with probability p in training, divides the others by 1 - p.
 
-    After eval() it returns its input. Raises ValueError for a p outside 0 to 1.
+    After eval() it returns its input. Raises ValueError for a p outside 0 to 1. See
+    also Dropout2d, for whole channels.
 
+    p        probability of an element to be zeroed
     inplace  write the result into the input
 
     >>> nn.Dropout(0.5).eval()(torch.ones(2))
@@ -47,6 +49,7 @@ class Dropout(_DropoutNd):
 class Dropout1d(_DropoutNd):
     """Zeroes channels of (N, C, L) or (C, L) with probability p, in training.
 
+    p        probability of a channel to be zeroed, 0 to 1, else ValueError
     inplace  write the result into the input
 
     >>> nn.Dropout1d(0.5).eval()(torch.ones(1, 2))
@@ -60,6 +63,7 @@ class Dropout1d(_DropoutNd):
 class Dropout2d(_DropoutNd):
     """Zeroes channels of (N, C, H, W) with probability p, in training.
 
+    p        probability of a channel to be zeroed, 0 to 1, else ValueError
     inplace  write the result into the input
 
     >>> nn.Dropout2d(0.5).eval()(torch.ones(1, 2, 1, 1)).flatten(1)
@@ -73,6 +77,7 @@ class Dropout2d(_DropoutNd):
 class Dropout3d(_DropoutNd):
     """Zeroes channels of (N, C, D, H, W) with probability p, in training.
 
+    p        probability of a channel to be zeroed, 0 to 1, else ValueError
     inplace  write the result into the input
 
     >>> nn.Dropout3d(0.5).eval()(torch.ones(1, 2, 1, 1, 1)).flatten(1)
@@ -88,6 +93,7 @@ class AlphaDropout(_DropoutNd):
 
     The result is scaled and shifted to keep mean 0 and variance 1.
 
+    p        probability of an element to be changed, 0 to 1, else ValueError
     inplace  write the result into the input
 
     >>> nn.AlphaDropout(0.5).eval()(torch.ones(1, 2))
@@ -101,8 +107,8 @@ class AlphaDropout(_DropoutNd):
 class FeatureAlphaDropout(_DropoutNd):
     """AlphaDropout of whole channels of (N, C, ...).
 
+    p        probability of a channel to be changed, 0 to 1, else ValueError
     inplace  write the result into the input
-    p        probability of an element to be zeroed
 
     >>> nn.FeatureAlphaDropout(0.5).eval()(torch.ones(1, 2))
     tensor([[1., 1.]])

@@ -11,7 +11,10 @@ __all__ = ["Flatten", "Unflatten"]
 
 
 class Flatten(Module):
-    """Merges the dimensions start_dim to end_dim, by default all but the first.
+    """Merges dimensions into one.
+
+    start_dim  the first of them; 1 leaves the batch alone
+    end_dim    the last of them
 
     >>> nn.Flatten()(torch.ones(5, 2, 3)).shape
     torch.Size([5, 6])
@@ -30,9 +33,10 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """Splits dimension dim into unflattened_size, one size of which may be -1.
+    """Splits a dimension into several.
 
-    Raises RuntimeError if the sizes do not multiply to the dimension's.
+    dim               which one
+    unflattened_size  their sizes, of which one may be -1, for what is left
 
     >>> nn.Unflatten(1, (2, 3))(torch.ones(4, 6)).shape
     torch.Size([4, 2, 3])

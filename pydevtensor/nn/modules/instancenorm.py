@@ -79,14 +79,16 @@ class _InstanceNorm(_NormBase):
 class InstanceNorm1d(_InstanceNorm):
     """Normalizes each channel of each sample of (N, C, L) or (C, L).
 
-    With track_running_stats, running_mean and running_var follow the statistics in
-    training by momentum, and are used after eval(). With affine there are a weight and
-    a bias. Raises ValueError for another number of dimensions and for one element a
-    channel.
+    Raises ValueError for another number of dimensions and for one element a channel.
 
-    num_features   C, the number of channels
-    eps            added to the variance, against a division by 0
-    device, dtype  of the parameters
+    num_features         C, the number of channels
+    eps                  added to the variance, against a division by 0
+    momentum             weight of a batch in the running statistics; None: they stay
+    affine               whether there are a weight and a bias
+    track_running_stats  keep running_mean and running_var in training, and use them
+                         after eval()
+    device, dtype        of the parameters
+    bias                 whether there is a bias, if affine
 
     >>> nn.InstanceNorm1d(1)(torch.tensor([[[1.0, 3.0]]]))
     tensor([[[-1.0000,  1.0000]]])
@@ -100,12 +102,11 @@ class InstanceNorm2d(_InstanceNorm):
 
     num_features         C, the number of channels
     eps                  added to the variance, against a division by 0
-    momentum             weight of a batch in the running statistics; None: their plain
-                         mean
+    momentum             weight of a batch in the running statistics; None: they stay
     affine               whether there are a weight and a bias
     track_running_stats  keep running statistics, for eval()
-    bias                 whether there is a bias, if affine
     device, dtype        of the parameters
+    bias                 whether there is a bias, if affine
 
     >>> nn.InstanceNorm2d(3)(torch.rand(2, 3, 4, 4)).shape
     torch.Size([2, 3, 4, 4])
@@ -119,12 +120,11 @@ class InstanceNorm3d(_InstanceNorm):
 
     num_features         C, the number of channels
     eps                  added to the variance, against a division by 0
-    momentum             weight of a batch in the running statistics; None: their plain
-                         mean
+    momentum             weight of a batch in the running statistics; None: they stay
     affine               whether there are a weight and a bias
     track_running_stats  keep running statistics, for eval()
-    bias                 whether there is a bias, if affine
     device, dtype        of the parameters
+    bias                 whether there is a bias, if affine
 
     >>> nn.InstanceNorm3d(3)(torch.rand(2, 3, 4, 4, 4)).shape
     torch.Size([2, 3, 4, 4, 4])
@@ -137,12 +137,11 @@ class LazyInstanceNorm1d(_LazyNorm, _InstanceNorm):
     """An InstanceNorm1d that takes num_features from its first input.
 
     eps                  added to the variance, against a division by 0
-    momentum             weight of a batch in the running statistics; None: their plain
-                         mean
+    momentum             weight of a batch in the running statistics; None: they stay
     affine               whether there are a weight and a bias
     track_running_stats  keep running statistics, for eval()
-    bias                 whether there is a bias, if affine
     device, dtype        of the parameters
+    bias                 whether there is a bias, if affine
 
     >>> nn.LazyInstanceNorm1d()(torch.rand(2, 3, 4)).shape
     torch.Size([2, 3, 4])
@@ -156,12 +155,11 @@ class LazyInstanceNorm2d(_LazyNorm, _InstanceNorm):
     """An InstanceNorm2d that takes num_features from its first input.
 
     eps                  added to the variance, against a division by 0
-    momentum             weight of a batch in the running statistics; None: their plain
-                         mean
+    momentum             weight of a batch in the running statistics; None: they stay
     affine               whether there are a weight and a bias
     track_running_stats  keep running statistics, for eval()
-    bias                 whether there is a bias, if affine
     device, dtype        of the parameters
+    bias                 whether there is a bias, if affine
 
     >>> nn.LazyInstanceNorm2d()(torch.rand(2, 3, 4, 4)).shape
     torch.Size([2, 3, 4, 4])
@@ -175,12 +173,11 @@ class LazyInstanceNorm3d(_LazyNorm, _InstanceNorm):
     """An InstanceNorm3d that takes num_features from its first input.
 
     eps                  added to the variance, against a division by 0
-    momentum             weight of a batch in the running statistics; None: their plain
-                         mean
+    momentum             weight of a batch in the running statistics; None: they stay
     affine               whether there are a weight and a bias
     track_running_stats  keep running statistics, for eval()
-    bias                 whether there is a bias, if affine
     device, dtype        of the parameters
+    bias                 whether there is a bias, if affine
 
     >>> nn.LazyInstanceNorm3d()(torch.rand(2, 3, 4, 4, 4)).shape
     torch.Size([2, 3, 4, 4, 4])

@@ -34,6 +34,11 @@ class Linear(Layer):
     weight and bias start uniform between -k and k, k = 1 / sqrt(in_features). Raises
     RuntimeError for another last size, dtype or device.
 
+    in_features    last size of the input
+    out_features   last size of the result
+    bias           whether there is a bias
+    device, dtype  of the parameters
+
     >>> nn.Linear(3, 2)(torch.ones(5, 4, 3)).shape
     torch.Size([5, 4, 2])
     """
@@ -79,6 +84,8 @@ class LazyLinear(Linear):
 
     Until then its parameters have no shape, and reading it raises RuntimeError.
 
+    out_features   last size of the result
+    bias           whether there is a bias
     device, dtype  of the parameters
 
     >>> net = nn.LazyLinear(2)

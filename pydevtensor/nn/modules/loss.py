@@ -67,10 +67,11 @@ class _WeightedLoss(_Loss):
 class MSELoss(_Loss):
     """The squared differences of input and target.
 
-    Different shapes broadcast, with a warning. reduction: 'mean', 'sum', or 'none' to
-    keep the shape; ValueError for another value.
+    Different shapes broadcast, with a warning.
 
     size_average, reduce  deprecated; use reduction
+    reduction             'mean', 'sum', or 'none' to keep the shape; ValueError for
+                          another
 
     >>> nn.MSELoss()(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     tensor(2.)
@@ -84,6 +85,7 @@ class L1Loss(_Loss):
     """The absolute differences; shapes and reduction as for MSELoss.
 
     size_average, reduce  deprecated; use reduction
+    reduction             'mean', 'sum', or 'none' for one loss each
 
     >>> nn.L1Loss()(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     tensor(1.)
@@ -99,6 +101,8 @@ class SmoothL1Loss(_Loss):
     Shapes and reduction as for MSELoss. RuntimeError for a negative beta.
 
     size_average, reduce  deprecated; use reduction
+    reduction             'mean', 'sum', or 'none' for one loss each
+    beta                  where the square ends, 0 or more, else RuntimeError
 
     >>> nn.SmoothL1Loss()(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     tensor(0.7500)
@@ -121,7 +125,10 @@ class SmoothL1Loss(_Loss):
 class HuberLoss(_Loss):
     """Half the squared difference up to delta, linear with slope delta above it.
 
-    Shapes and reduction as for MSELoss. RuntimeError for a delta of 0 or less.
+    Shapes and reduction as for MSELoss.
+
+    reduction  'mean', 'sum', or 'none' for one loss each
+    delta      where the square ends, more than 0, else RuntimeError
 
     >>> nn.HuberLoss(delta=0.5)(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
     tensor(0.4375)
@@ -219,10 +226,11 @@ class BCELoss(_WeightedLoss):
     """The binary cross entropy of probabilities.
 
     input and target must have one shape (else ValueError) and values from 0 to 1 (else
-    RuntimeError, on the CPU only); weight: one for each element.
+    RuntimeError, on the CPU only). See also BCEWithLogitsLoss, which takes scores.
 
-    reduction             'mean', 'sum', or 'none' for one loss each
+    weight                what each element counts, of a shape that broadcasts
     size_average, reduce  deprecated; use reduction
+    reduction             'mean', 'sum', or 'none' for one loss each
 
     >>> nn.BCELoss()(torch.tensor([0.5, 0.5]), torch.tensor([0.0, 1.0]))
     tensor(0.6931)
@@ -237,11 +245,13 @@ class BCELoss(_WeightedLoss):
 class BCEWithLogitsLoss(_WeightedLoss):
     """The binary cross entropy of sigmoid(input) and target.
 
-    input and target must have one shape, else ValueError; pos_weight: the weight of the
-    positive targets of each class.
+    input and target must have one shape, else ValueError.
 
-    reduction             'mean', 'sum', or 'none' for one loss each
+    weight                what each element counts, of a shape that broadcasts
     size_average, reduce  deprecated; use reduction
+    reduction             'mean', 'sum', or 'none' for one loss each
+    pos_weight            what the positive part of each target counts, of a shape that
+                          broadcasts, such as (C); more than 1 for rare classes
 
     >>> nn.BCEWithLogitsLoss()(torch.tensor([0.0, 0.0]), torch.tensor([0.0, 1.0]))
     tensor(0.6931)
@@ -271,10 +281,11 @@ class BCEWithLogitsLoss(_WeightedLoss):
 class KLDivLoss(_Loss):
     """The Kullback-Leibler divergence of target from input, log-probabilities.
 
-    target: probabilities, or with log_target their logarithms. reduction='batchmean'
-    divides the sum by the batch size, 'mean' by the number of elements.
-
     size_average, reduce  deprecated; use reduction
+    reduction             'batchmean' (the sum divided by the batch size), 'mean' (by
+                          the number of elements), 'sum', or 'none' for one each
+    log_target            whether target holds logarithms of probabilities, as input
+                          does
 
     >>> even = torch.tensor([[0.5, 0.5]])
     >>> nn.KLDivLoss(reduction='batchmean')(even.log(), even)
@@ -590,9 +601,11 @@ class MultiMarginLoss(_WeightedLoss):
 
     See nn.functional.multi_margin_loss. Raises ValueError for a p that is not 1 or 2.
 
+    p                     power of a difference, 1 or 2, else ValueError
+    margin                how much larger the target's score has to be to cost nothing
     weight                what each class counts
-    reduction             'mean', 'sum', or 'none' for one loss each
     size_average, reduce  deprecated; use reduction
+    reduction             'mean', 'sum', or 'none' for one loss each
 
     >>> x = torch.tensor([[0.1, 0.2, 0.4, 0.8]])
     >>> nn.MultiMarginLoss()(x, torch.tensor([3]))

@@ -168,9 +168,8 @@ class Module:
     ) -> RemovableHandle:
         """Call hook(module, args) before each call; its result replaces args.
 
-        with_kwargs: hook(module, args, kwargs), which returns both or None.
-
-        prepend  call it before the hooks that are there
+        prepend      call it before the hooks that are there
+        with_kwargs  call hook(module, args, kwargs), which returns both or None
         """
         options = (with_kwargs, False)
         return self._add_hook(self._forward_pre_hooks, hook, prepend, options)
@@ -185,10 +184,9 @@ class Module:
     ) -> RemovableHandle:
         """Call hook(module, args, output) after each call; its result replaces output.
 
-        with_kwargs: hook(module, args, kwargs, output). always_call: also if forward()
-        raised, with None as output.
-
-        prepend  call it before the hooks that are there
+        prepend      call it before the hooks that are there
+        with_kwargs  call hook(module, args, kwargs, output)
+        always_call  also if forward() raised, with None as output
         """
         options = (with_kwargs, always_call)
         return self._add_hook(self._forward_hooks, hook, prepend, options)
@@ -341,7 +339,9 @@ class Module:
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Add a parameter; None reserves the name.
 
-        param  a Parameter, or None
+        name   the attribute that it becomes, a string without dots; KeyError for one
+               that exists
+        param  a Parameter, or None; TypeError for others
         """
         name = self._new_name("parameter", name, self._parameters)
         _checked(param, Parameter, f"parameter '{name}'")
@@ -360,6 +360,7 @@ class Module:
         """Add a Tensor that is moved and saved with the module but is no parameter.
 
         name        the attribute that it becomes
+        tensor      the Tensor, or None; TypeError for others
         persistent  whether it is part of state_dict()
         """
         name = self._new_name("buffer", name, self._buffers)
@@ -373,7 +374,9 @@ class Module:
     def add_module(self, name: str, module: Module | None) -> None:
         """Add a child module.
 
-        name  the attribute that it becomes
+        name    the attribute that it becomes, a string without dots; KeyError for one
+                that exists
+        module  the module, or None; TypeError for others
         """
         if module is not None and not isinstance(module, Module):
             raise TypeError(_no_module(module))
@@ -453,7 +456,10 @@ class Module:
         return self._named("_parameters", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """The parameters of this module and, with recurse, of those below it."""
+        """The parameters of this module and of those below it, each once.
+
+        recurse  also those of the modules below
+        """
         return (value for _, value in self.named_parameters(recurse=recurse))
 
     def named_buffers(
@@ -468,11 +474,17 @@ class Module:
         return self._named("_buffers", prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """The buffers of this module and, with recurse, of those below it."""
+        """The buffers of this module and of those below it, each once.
+
+        recurse  also those of the modules below
+        """
         return (value for _, value in self.named_buffers(recurse=recurse))
 
     def get_submodule(self, target: str) -> Module:
-        """The module at target, a path such as 'net.0'; AttributeError without one."""
+        """The module at a path.
+
+        target  the path, such as 'net.0'; AttributeError without one there
+        """
         module: Any = self
         for name in target.split(".") if target else ():
             found = module._modules.get(name) if isinstance(module, Module) else None
@@ -527,15 +539,24 @@ class Module:
         return found
 
     def get_parameter(self, target: str) -> Parameter:
-        """The parameter at target, a path such as 'net.0.weight'."""
+        """The parameter at a path.
+
+        target  the path, such as 'net.0.weight'; AttributeError without one there
+        """
         return self._get("_parameters", "parameter", target)
 
     def get_buffer(self, target: str) -> Tensor:
-        """The buffer at target, a path such as 'net.1.running_mean'."""
+        """The buffer at a path.
+
+        target  the path, such as 'net.1.running_mean'; AttributeError without one there
+        """
         return self._get("_buffers", "buffer", target)
 
     def apply(self, fn: Callable[[Module], Any]) -> Self:
-        """Call fn on every module, children first; returns the module."""
+        """Call a function on every module, children first; returns the module.
+
+        fn  a function of a module, else TypeError
+        """
         if not callable(fn):
             raise TypeError(
                 f"apply(): fn is {fn!r:.60} ({type(fn).__name__}); give a function of "
@@ -549,7 +570,10 @@ class Module:
     # --- modes
 
     def train(self, mode: bool = True) -> Self:
-        """Set training mode in the whole tree; returns the module."""
+        """Set training mode in the whole tree; returns the module.
+
+        mode  True, or False for evaluation; ValueError for others
+        """
         if not isinstance(mode, bool):
             raise ValueError(
                 f"training mode is expected to be boolean, but got {mode!r:.60}; give "
@@ -564,7 +588,10 @@ class Module:
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Set requires_grad of all parameters; returns the module."""
+        """Set requires_grad of all parameters; returns the module.
+
+        requires_grad  False freezes them
+        """
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self
@@ -724,12 +751,14 @@ class Module:
         prefix: str = "",
         keep_vars: bool = False,
     ) -> dict[str, Any]:
-        """Parameters and persistent buffers by path; detached unless keep_vars.
+        """Parameters and persistent buffers by path.
 
-        Returns destination if it is given, else an OrderedDict. The same options by
-        position are deprecated, with a FutureWarning.
+        The same options by position are deprecated, with a FutureWarning. See also
+        load_state_dict() and torch.save().
 
-        prefix  put before each path
+        destination  a dict to fill and return; None: a new OrderedDict
+        prefix       put before each path
+        keep_vars    give the parameters themselves, else detached
 
         >>> list(nn.Linear(3, 2).state_dict())
         ['weight', 'bias']
@@ -789,13 +818,16 @@ class Module:
         """Copy values into parameters and buffers, by path.
 
         Raises RuntimeError, which lists all missing and unexpected keys and different
-        shapes, before anything is changed; without strict, missing and unexpected keys
-        are only returned. With assign the given Tensors replace the parameters.
+        shapes, before anything is changed.
 
         Hooks of register_load_state_dict_post_hook() run after the copies and may
         change the lists of keys, so with such hooks the keys are checked last.
 
-        state_dict  what state_dict() returned
+        state_dict  what state_dict() returned, or torch.load() read; TypeError for no
+                    dict
+        strict      whether missing and unexpected keys are errors; else they are only
+                    returned
+        assign      let the given Tensors replace the parameters, in place of copies
 
         >>> net, other = nn.Linear(3, 2), nn.Linear(3, 2)
         >>> net.load_state_dict(other.state_dict())

@@ -19,13 +19,15 @@ def _shape_of(normalized_shape: Any) -> tuple[int, ...]:
 
 
 class LayerNorm(Layer):
-    """Normalizes over the last dimensions, whose shape is normalized_shape.
+    """Normalizes over the last dimensions.
 
-    With elementwise_affine the result is multiplied by weight and, with bias, bias is
-    added, both of that shape. Raises RuntimeError if input's shape ends differently.
+    Raises RuntimeError if input's shape ends differently.
 
-    eps            added to the variance, against a division by 0
-    device, dtype  of the parameters
+    normalized_shape    sizes of these dimensions, or an int for one
+    eps                 added to the variance, against a division by 0
+    elementwise_affine  multiply the result by a weight of that shape, ones at first
+    bias                add a bias of that shape, zeros at first, if elementwise_affine
+    device, dtype       of the parameters
 
     >>> nn.LayerNorm(2)(torch.tensor([[1.0, 3.0]])).detach()
     tensor([[-1.0000,  1.0000]])
@@ -71,11 +73,12 @@ class LayerNorm(Layer):
 class RMSNorm(Layer):
     """Divides by the root of the mean of squares over the last dimensions.
 
-    normalized_shape is their shape. eps is added to the mean; None: the least step from
-    1 of input's type. With elementwise_affine the result is multiplied by weight.
     Raises RuntimeError if input's shape ends differently.
 
-    device, dtype  of the parameters
+    normalized_shape    sizes of these dimensions, or an int for one
+    eps                 added to the mean; None: the least step from 1 of input's type
+    elementwise_affine  multiply the result by a weight of that shape, ones at first
+    device, dtype       of the parameters
 
     >>> nn.RMSNorm(2)(torch.tensor([[3.0, 4.0]])).detach()
     tensor([[0.8485, 1.1314]])
@@ -117,13 +120,14 @@ class RMSNorm(Layer):
 
 
 class GroupNorm(Layer):
-    """Normalizes each of num_groups groups of channels of each sample of (N, C, ...).
+    """Normalizes each group of channels of each sample of (N, C, ...).
 
-    num_channels has to be a multiple of num_groups (ValueError where not). With affine
-    each channel is multiplied by weight and, with bias, bias is added.
-
+    num_groups     how many groups; ValueError unless it divides num_channels
+    num_channels   C, the number of channels
     eps            added to the variance, against a division by 0
+    affine         multiply each channel by a weight, 1 at first
     device, dtype  of the parameters
+    bias           add a bias to each, 0 at first, if affine
 
     >>> nn.GroupNorm(2, 4)(torch.tensor([[1.0, 3.0, 5.0, 5.0]])).detach()
     tensor([[-1.0000,  1.0000,  0.0000,  0.0000]])
@@ -173,6 +177,11 @@ class LocalResponseNorm(Module):
     """Divides by (k + alpha * mean)^beta, the mean of squares over size channels.
 
     Raises ValueError for inputs of fewer than 3 dimensions.
+
+    size   how many channels, around each one, the mean is of
+    alpha  what the mean is multiplied by
+    beta   the power
+    k      what is added
 
     >>> norm = nn.LocalResponseNorm(2, alpha=1.0, beta=1.0, k=0.5)
     >>> norm(torch.tensor([[[1.0], [2.0]]])).flatten()

@@ -74,8 +74,9 @@ class _CircularPadNd(_PadNd):
 class ConstantPad1d(_ConstantPadNd):
     """Puts value before and after the last dimension.
 
-    padding: one number, or two for each dimension, the last one first; negative ones
-    take elements away.
+    padding  elements at both ends of each dimension, an int, or two ints for each, the
+             last one first; negative ones take elements away
+    value    what is put there
 
     >>> nn.ConstantPad1d(1, 9.0)(torch.tensor([[1.0, 2.0, 3.0]]))
     tensor([[9., 1., 2., 3., 9.]])
@@ -85,8 +86,9 @@ class ConstantPad1d(_ConstantPadNd):
 class ConstantPad2d(_ConstantPadNd):
     """Puts value before and after the last two dimensions.
 
-    padding: one number, or two for each dimension, the last one first; negative ones
-    take elements away.
+    padding  elements at both ends of each dimension, an int, or two ints for each, the
+             last one first; negative ones take elements away
+    value    what is put there
 
     >>> nn.ConstantPad2d(1, 9.0)(torch.ones(1, 3, 3)).shape
     torch.Size([1, 5, 5])
@@ -98,8 +100,9 @@ class ConstantPad2d(_ConstantPadNd):
 class ConstantPad3d(_ConstantPadNd):
     """Puts value before and after the last three dimensions.
 
-    padding: one number, or two for each dimension, the last one first; negative ones
-    take elements away.
+    padding  elements at both ends of each dimension, an int, or two ints for each, the
+             last one first; negative ones take elements away
+    value    what is put there
 
     >>> nn.ConstantPad3d(1, 9.0)(torch.ones(1, 3, 3, 3)).shape
     torch.Size([1, 5, 5, 5])
@@ -111,8 +114,8 @@ class ConstantPad3d(_ConstantPadNd):
 class ZeroPad1d(_ZeroPadNd):
     """Puts zeros before and after the last dimension.
 
-    padding: one number, or two for each dimension, the last one first; negative ones
-    take elements away.
+    padding  elements at both ends of each dimension, an int, or two ints for each, the
+             last one first; negative ones take elements away
 
     >>> nn.ZeroPad1d(1)(torch.tensor([[1.0, 2.0, 3.0]]))
     tensor([[0., 1., 2., 3., 0.]])
@@ -122,8 +125,8 @@ class ZeroPad1d(_ZeroPadNd):
 class ZeroPad2d(_ZeroPadNd):
     """Puts zeros before and after the last two dimensions.
 
-    padding: one number, or two for each dimension, the last one first; negative ones
-    take elements away.
+    padding  elements at both ends of each dimension, an int, or two ints for each, the
+             last one first; negative ones take elements away
 
     >>> nn.ZeroPad2d(1)(torch.ones(1, 3, 3)).shape
     torch.Size([1, 5, 5])
@@ -135,8 +138,8 @@ class ZeroPad2d(_ZeroPadNd):
 class ZeroPad3d(_ZeroPadNd):
     """Puts zeros before and after the last three dimensions.
 
-    padding: one number, or two for each dimension, the last one first; negative ones
-    take elements away.
+    padding  elements at both ends of each dimension, an int, or two ints for each, the
+             last one first; negative ones take elements away
 
     >>> nn.ZeroPad3d(1)(torch.ones(1, 3, 3, 3)).shape
     torch.Size([1, 5, 5, 5])
@@ -148,7 +151,8 @@ class ZeroPad3d(_ZeroPadNd):
 class ReflectionPad1d(_ReflectionPadNd):
     """Mirrors the last dimension at the first and the last element.
 
-    padding: one number, or two for each dimension, the last one first.
+    padding  elements at both ends of each dimension, an int, or two ints for each, the
+             last one first, fewer than there are
 
     >>> nn.ReflectionPad1d(1)(torch.tensor([[1.0, 2.0, 3.0]]))
     tensor([[2., 1., 2., 3., 2.]])
@@ -158,7 +162,8 @@ class ReflectionPad1d(_ReflectionPadNd):
 class ReflectionPad2d(_ReflectionPadNd):
     """Mirrors the last two dimensions at the first and the last element.
 
-    padding: one number, or two for each dimension, the last one first.
+    padding  elements at both ends of each dimension, an int, or two ints for each, the
+             last one first, fewer than there are
 
     >>> nn.ReflectionPad2d(1)(torch.ones(1, 3, 3)).shape
     torch.Size([1, 5, 5])
@@ -170,7 +175,8 @@ class ReflectionPad2d(_ReflectionPadNd):
 class ReflectionPad3d(_ReflectionPadNd):
     """Mirrors the last three dimensions at the first and the last element.
 
-    padding: one number, or two for each dimension, the last one first.
+    padding  elements at both ends of each dimension, an int, or two ints for each, the
+             last one first, fewer than there are
 
     >>> nn.ReflectionPad3d(1)(torch.ones(1, 3, 3, 3)).shape
     torch.Size([1, 5, 5, 5])
@@ -182,7 +188,8 @@ class ReflectionPad3d(_ReflectionPadNd):
 class ReplicationPad1d(_ReplicationPadNd):
     """Repeats the first and the last element of the last dimension.
 
-    padding: one number, or two for each dimension, the last one first.
+    padding  elements at both ends of each dimension, an int, or two ints for each, the
+             last one first
 
     >>> nn.ReplicationPad1d(1)(torch.tensor([[1.0, 2.0, 3.0]]))
     tensor([[1., 1., 2., 3., 3.]])
@@ -192,7 +199,8 @@ class ReplicationPad1d(_ReplicationPadNd):
 class ReplicationPad2d(_ReplicationPadNd):
     """Repeats the first and the last element of the last two dimensions.
 
-    padding: one number, or two for each dimension, the last one first.
+    padding  elements at both ends of each dimension, an int, or two ints for each, the
+             last one first
 
     >>> nn.ReplicationPad2d(1)(torch.ones(1, 3, 3)).shape
     torch.Size([1, 5, 5])
@@ -204,7 +212,8 @@ class ReplicationPad2d(_ReplicationPadNd):
 class ReplicationPad3d(_ReplicationPadNd):
     """Repeats the first and the last element of the last three dimensions.
 
-    padding: one number, or two for each dimension, the last one first.
+    padding  elements at both ends of each dimension, an int, or two ints for each, the
+             last one first
 
     >>> nn.ReplicationPad3d(1)(torch.ones(1, 3, 3, 3)).shape
     torch.Size([1, 5, 5, 5])
@@ -216,7 +225,8 @@ class ReplicationPad3d(_ReplicationPadNd):
 class CircularPad1d(_CircularPadNd):
     """Continues the last dimension from the other end.
 
-    padding: one number, or two for each dimension, the last one first.
+    padding  elements at both ends of each dimension, an int, or two ints for each, the
+             last one first, not more than there are
 
     >>> nn.CircularPad1d(1)(torch.tensor([[1.0, 2.0, 3.0]]))
     tensor([[3., 1., 2., 3., 1.]])
@@ -226,7 +236,8 @@ class CircularPad1d(_CircularPadNd):
 class CircularPad2d(_CircularPadNd):
     """Continues the last two dimensions from the other end.
 
-    padding: one number, or two for each dimension, the last one first.
+    padding  elements at both ends of each dimension, an int, or two ints for each, the
+             last one first, not more than there are
 
     >>> nn.CircularPad2d(1)(torch.ones(1, 3, 3)).shape
     torch.Size([1, 5, 5])
@@ -238,7 +249,8 @@ class CircularPad2d(_CircularPadNd):
 class CircularPad3d(_CircularPadNd):
     """Continues the last three dimensions from the other end.
 
-    padding: one number, or two for each dimension, the last one first.
+    padding  elements at both ends of each dimension, an int, or two ints for each, the
+             last one first, not more than there are
 
     >>> nn.CircularPad3d(1)(torch.ones(1, 3, 3, 3)).shape
     torch.Size([1, 5, 5, 5])

@@ -428,9 +428,10 @@ class AvgPool3d(_AvgPoolNd):
 class FractionalMaxPool2d(_FractionalMaxPoolNd):
     """The maximum of windows of (..., height, width) at random distances.
 
-    output_size: the number of windows; or output_ratio, that number for each element.
-
     kernel_size     size of the window, a number or one for each dimension
+    output_size     the number of windows, an int or one for each dimension
+    output_ratio    in its place, windows for each element, a number from 0 to 1 for
+                    each dimension
     return_indices  also give where the maxima are
 
     >>> nn.FractionalMaxPool2d(2, output_size=3)(torch.ones(1, 5, 5)).shape
@@ -443,9 +444,10 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
 class FractionalMaxPool3d(_FractionalMaxPoolNd):
     """The maximum of windows of (..., depth, height, width) at random distances.
 
-    output_size: the number of windows; or output_ratio, that number for each element.
-
     kernel_size     size of the window, a number or one for each dimension
+    output_size     the number of windows, an int or one for each dimension
+    output_ratio    in its place, windows for each element, a number from 0 to 1 for
+                    each dimension
     return_indices  also give where the maxima are
 
     >>> nn.FractionalMaxPool3d(2, output_size=3)(torch.ones(1, 5, 5, 5)).shape
@@ -504,8 +506,7 @@ class LPPool3d(_LPPoolNd):
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
     """The maximum of each of the windows that divide (..., length) evenly.
 
-    output_size: their number, or one for each dimension.
-
+    output_size     how many windows, the result's size, an int
     return_indices  also give where the maxima are
 
     >>> nn.AdaptiveMaxPool1d(2)(torch.ones(1, 5)).shape
@@ -518,8 +519,8 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
     """The maximum of each of the windows that divide (..., height, width) evenly.
 
-    output_size: their number, or one for each dimension.
-
+    output_size     how many windows, an int, or one for each dimension, where None
+                    keeps the input's size
     return_indices  also give where the maxima are
 
     >>> nn.AdaptiveMaxPool2d(2)(torch.ones(1, 5, 5)).shape
@@ -532,8 +533,8 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     """The maximum of each of the windows that divide three dimensions evenly.
 
-    output_size: their number, or one for each dimension.
-
+    output_size     how many windows, an int, or one for each dimension, where None
+                    keeps the input's size
     return_indices  also give where the maxima are
 
     >>> nn.AdaptiveMaxPool3d(2)(torch.ones(1, 5, 5, 5)).shape
@@ -546,7 +547,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
     """The average of each of the windows that divide (..., length) evenly.
 
-    output_size: their number, or one for each dimension.
+    output_size  how many windows, the result's size, an int
 
     >>> nn.AdaptiveAvgPool1d(2)(torch.ones(1, 5)).shape
     torch.Size([1, 2])
@@ -558,7 +559,8 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     """The average of each of the windows that divide (..., height, width) evenly.
 
-    output_size: their number, or one for each dimension.
+    output_size  how many windows, an int, or one for each dimension, where None keeps
+                 the input's size
 
     >>> nn.AdaptiveAvgPool2d(2)(torch.ones(1, 5, 5)).shape
     torch.Size([1, 2, 2])
@@ -570,7 +572,8 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     """The average of each of the windows that divide three dimensions evenly.
 
-    output_size: their number, or one for each dimension.
+    output_size  how many windows, an int, or one for each dimension, where None keeps
+                 the input's size
 
     >>> nn.AdaptiveAvgPool3d(2)(torch.ones(1, 5, 5, 5)).shape
     torch.Size([1, 2, 2, 2])

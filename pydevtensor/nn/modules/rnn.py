@@ -333,14 +333,20 @@ class RNN(RNNBase):
     From an input (L, N, input_size), (N, L, input_size) with batch_first, (L,
     input_size) or a PackedSequence, and states (num_layers * directions, N,
     hidden_size) that are zeros if left out, to the results of the last layer (L, N,
-    directions * hidden_size) and the last states. dropout is applied between layers in
-    training. Raises RuntimeError for other sizes and devices, ValueError for another
-    type.
+    directions * hidden_size) and the last states. Raises RuntimeError for other sizes
+    and devices, ValueError for another type. See also LSTM and GRU, which remember
+    longer.
 
+    input_size     features of the input
+    hidden_size    features of a state
+    num_layers     layers, each with the rows of the one before
     nonlinearity   'tanh' or 'relu'
     bias           whether there are biases
+    batch_first    take (N, L, features) in place of (L, N, features)
+    dropout        probability of dropout between layers, in training; one layer has
+                   none
     bidirectional  also run backwards; the features are joined
-    proj_size      features that a state is projected to; 0: none
+    proj_size      has to be 0: only an LSTM projects its state
     device, dtype  of the parameters
 
     >>> output, state = nn.RNN(3, 4)(torch.ones(5, 2, 3))
@@ -395,6 +401,7 @@ class LSTM(RNNBase):
     batch_first    take (N, L, features) in place of (L, N, features)
     dropout        probability of dropout between layers
     bidirectional  also run backwards; the features are joined
+    proj_size      features that h is projected to, below hidden_size; 0: none
     device, dtype  of the parameters
 
     >>> output, (h, c) = nn.LSTM(3, 4, num_layers=2)(torch.ones(5, 2, 3))
@@ -444,7 +451,7 @@ class GRU(RNNBase):
     batch_first    take (N, L, features) in place of (L, N, features)
     dropout        probability of dropout between layers
     bidirectional  also run backwards; the features are joined
-    proj_size      features that a state is projected to; 0: none
+    proj_size      has to be 0: only an LSTM projects its state
     device, dtype  of the parameters
 
     >>> output, state = nn.GRU(3, 4, bidirectional=True)(torch.ones(5, 2, 3))
@@ -584,8 +591,10 @@ class RNNCell(RNNCellBase):
     The state is zeros if left out; N may be missing. Raises RuntimeError for other
     sizes.
 
-    nonlinearity   'tanh' or 'relu'
+    input_size     features of the input
+    hidden_size    features of a state
     bias           whether there are biases
+    nonlinearity   'tanh' or 'relu'
     device, dtype  of the parameters
 
     >>> nn.RNNCell(3, 4)(torch.ones(2, 3)).shape
@@ -624,6 +633,7 @@ class LSTMCell(RNNCellBase):
     The states are zeros if left out; N may be missing. Raises RuntimeError for other
     sizes.
 
+    input_size     features of the input
     hidden_size    features of a state
     bias           whether there are biases
     device, dtype  of the parameters
@@ -666,6 +676,8 @@ class GRUCell(RNNCellBase):
     The state is zeros if left out; N may be missing. Raises RuntimeError for other
     sizes.
 
+    input_size     features of the input
+    hidden_size    features of a state
     bias           whether there are biases
     device, dtype  of the parameters
 
