@@ -16,7 +16,7 @@ __all__ = ["Cauchy"]
 
 
 class Cauchy(Distribution):
-    """The Cauchy distribution, which has no mean.
+    """The Cauchy distribution, which has neither mean nor variance.
 
     loc            the middle, a number or a Tensor
     scale          half the width at half the height, positive; the two broadcast

@@ -55,9 +55,9 @@ def standard_gamma(shape: Tensor) -> Tensor:
 
 
 class Gamma(Distribution):
-    """The gamma distribution; for a whole number, the time of that many events.
+    """The gamma distribution, of the time that several events take.
 
-    concentration  its shape, positive, a number or a Tensor
+    concentration  how many events, or its shape: positive, a number or a Tensor
     rate           how many events a unit has, positive; the two broadcast
     validate_args  whether what is out of range raises ValueError; None: as by default
 

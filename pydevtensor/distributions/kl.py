@@ -67,7 +67,8 @@ def register_kl(type_p: type[Any], type_q: type[Any]) -> Callable[..., Any]:
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     """How far q is from p: the mean of log p - log q over values of p.
 
-    NotImplementedError for pairs without a formula.
+    p  the distribution of the values
+    q  the other one, of the same kind; NotImplementedError for pairs without a formula
 
     >>> from pydevtensor.distributions import Normal, kl_divergence
     >>> kl_divergence(Normal(0.0, 1.0), Normal(1.0, 1.0))

@@ -16,9 +16,9 @@ from pydevtensor.optim.optimizer import Optimizer, ParamsT, new_count
 class SGD(Optimizer):
     """Stochastic gradient descent, with momentum (Sutskever and others, 2013).
 
-    v = momentum * v + (1 - dampening) * g;  p = p - lr * v, or with nesterov p = p - lr
-    * (g + momentum * v). Raises ValueError for options out of range. See also AdamW and
-    optim.lr_scheduler.
+    v = momentum * v + (1 - dampening) * g;  p = p - lr * v, or with nesterov
+    p = p - lr * (g + momentum * v). Raises ValueError for options out of range. See
+    also AdamW and optim.lr_scheduler.
 
     params          Tensors, pairs of a name and one, or dicts with 'params' and options
     lr              learning rate, what a step is multiplied by, 0 or more

@@ -238,15 +238,18 @@ class Optimizer:
                 gradient.zero_()
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call hook(optimizer, args, kwargs) before each step().
+        """Call a function before each step().
 
-        args starts with the optimizer. The hook returns None or new (args, kwargs);
-        else step() raises RuntimeError.
+        hook  hook(optimizer, args, kwargs), where args starts with the optimizer; it
+              returns None or new (args, kwargs), else step() raises RuntimeError
         """
         return _add_hook(self._step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call hook(optimizer, args, kwargs) after each step()."""
+        """Call a function after each step().
+
+        hook  hook(optimizer, args, kwargs), where args starts with the optimizer
+        """
         return _add_hook(self._step_post_hooks, hook)
 
     def register_state_dict_pre_hook(

@@ -469,7 +469,8 @@ def _corners(name: str, align_corners: bool | None) -> bool:
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
     """The grid for grid_sample where each place is theta @ (x, y, 1).
 
-    Of shape (N, H, W, 2), or (N, D, H, W, 3). ValueError for other shapes.
+    Of shape (N, H, W, 2), or (N, D, H, W, 3). ValueError, RuntimeError or
+    NotImplementedError for shapes that do not fit.
 
     theta          matrices, (N, 2, 3), or (N, 3, 4) for volumes
     size           (N, C, H, W) or (N, C, D, H, W), of the images that grid_sample is to

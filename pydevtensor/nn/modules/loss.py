@@ -316,8 +316,8 @@ class PoissonNLLLoss(_Loss):
 
     log_input             whether input holds logarithms of rates; if False, the rates
                           themselves
-    full                  add an approximation of log(target!), which moves no gradient
-                          of input
+    full                  add an approximation of log(target!), which changes no
+                          gradient of input
     size_average, reduce  deprecated; use reduction
     eps                   added to a rate before its logarithm, with log_input=False
     reduction             'mean', 'sum', or 'none' for one loss each; ValueError for
@@ -359,7 +359,7 @@ class GaussianNLLLoss(_Loss):
     ValueError for another shape of var, and for negative variances. See also
     nn.functional.gaussian_nll_loss().
 
-    full       add the constant log(2 pi) / 2, which moves no gradient
+    full       add the constant log(2 pi) / 2, which changes no gradient
     eps        least variance: smaller ones count as this, so that no loss is infinite
     reduction  'mean', 'sum', or 'none' for one loss each
 

@@ -163,6 +163,8 @@ class ParametrizationList(ModuleList):
 
         RuntimeError where a parametrization has no right_inverse(); ValueError where
         that returns other dtypes, or another number of Tensors, than before.
+
+        value  a Tensor of the parametrized one's shape
         """
         with no_grad():
             for module in reversed([*self]):
@@ -398,6 +400,8 @@ def remove_parametrizations(
 
 def type_before_parametrizations(module: Module) -> type[Any]:
     """The class that a module had before it was parametrized.
+
+    module  any module
 
     >>> layer = nn.utils.parametrizations.weight_norm(nn.Linear(3, 2))
     >>> nn.utils.parametrize.type_before_parametrizations(layer).__name__

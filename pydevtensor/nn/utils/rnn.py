@@ -29,10 +29,15 @@ class _Fields(NamedTuple):
 class PackedSequence(_Fields):
     """Sequences without padding: the first elements of all, the second of those, ...
 
-    data has the elements, batch_sizes (int64, on the CPU) how many sequences reach each
-    step. The longest sequence comes first; sorted_indices tells from which place in the
-    batch each came and unsorted_indices where each belongs, None for an order that was
-    sorted. pack_padded_sequence() and pack_sequence() make it.
+    The longest sequence comes first. pack_padded_sequence() and pack_sequence() make
+    it.
+
+    data              the elements
+    batch_sizes       how many sequences reach each step, int64, on the CPU, else
+                      ValueError
+    sorted_indices    from which place in the batch each came; None: the batch was
+                      sorted
+    unsorted_indices  where each belongs; None: what sorted_indices says
 
     >>> batch = [torch.tensor([1, 2, 3]), torch.tensor([4])]
     >>> packed = nn.utils.rnn.pack_sequence(batch)
@@ -139,7 +144,9 @@ class PackedSequence(_Fields):
 
 
 def invert_permutation(permutation: Any) -> Any:
-    """The permutation that undoes a permutation; None for None.
+    """The permutation that undoes a permutation.
+
+    permutation  a vector of integers; None gives None
 
     >>> nn.utils.rnn.invert_permutation(torch.tensor([2, 0, 1]))
     tensor([1, 2, 0])

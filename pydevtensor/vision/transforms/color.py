@@ -34,7 +34,9 @@ class Grayscale(Transform):
 
 
 class RandomGrayscale(Transform):
-    """The brightness of colors, with probability p.
+    """The brightness of colors, or the image as it is.
+
+    p  probability of the brightness
 
     >>> torch.vision.transforms.RandomGrayscale(p=1.0)(torch.ones(3, 2, 2)).shape
     torch.Size([3, 2, 2])

@@ -20,6 +20,10 @@ def _listed(name: str, transforms: Any, first: str = "") -> str:
 class Compose:
     """Transforms that run one after another.
 
+    See also RandomApply and RandomOrder.
+
+    transforms  functions of an image, in their order, a list
+
     >>> transforms = torch.vision.transforms
     >>> half = transforms.Lambda(lambda x: x / 2)
     >>> transforms.Compose([half, half])(torch.ones(2))
@@ -60,7 +64,10 @@ class Lambda:
 
 
 class RandomApply(Transform):
-    """Runs all transforms with probability p, and else none.
+    """Runs all transforms, or none.
+
+    transforms  functions of an image, a list or nn.ModuleList
+    p           probability of running them
 
     >>> torch.vision.transforms.RandomApply([torch.neg], p=1.0)(torch.ones(2))
     tensor([-1., -1.])
@@ -83,7 +90,10 @@ class RandomApply(Transform):
 
 
 class RandomChoice:
-    """Runs one of the transforms, drawn by Python's random with probabilities p.
+    """Runs one of the transforms, drawn by Python's random.
+
+    transforms  functions of an image, a list
+    p           a weight for each; None: all alike
 
     >>> torch.vision.transforms.RandomChoice([torch.neg])(torch.ones(2))
     tensor([-1., -1.])
@@ -103,6 +113,8 @@ class RandomChoice:
 
 class RandomOrder:
     """Runs all transforms in an order drawn by Python's random.
+
+    transforms  functions of an image, a list
 
     >>> torch.vision.transforms.RandomOrder([torch.neg])(torch.ones(2))
     tensor([-1., -1.])

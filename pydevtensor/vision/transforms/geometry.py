@@ -291,7 +291,9 @@ class RandomResizedCrop(Transform):
 
 
 class RandomHorizontalFlip(Transform):
-    """Left and right exchanged, with probability p.
+    """Left and right exchanged, or the image as it is.
+
+    p  probability of the exchange
 
     >>> torch.vision.transforms.RandomHorizontalFlip(p=1.0)(torch.tensor([[[1, 2]]]))
     tensor([[[2, 1]]])
@@ -309,7 +311,9 @@ class RandomHorizontalFlip(Transform):
 
 
 class RandomVerticalFlip(RandomHorizontalFlip):
-    """Top and bottom exchanged, with probability p.
+    """Top and bottom exchanged, or the image as it is.
+
+    p  probability of the exchange
 
     >>> transforms = torch.vision.transforms
     >>> transforms.RandomVerticalFlip(p=0.0)(torch.tensor([[[1], [2]]])).flatten()
