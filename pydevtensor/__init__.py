@@ -130,6 +130,9 @@ _LATER = {
     "safetensors": "safetensors",
     "save": "serialization",
     "serialization": "serialization",
+    "storage": "storage",
+    "TypedStorage": "storage",
+    "UntypedStorage": "storage",
 }
 
 

@@ -688,6 +688,13 @@ class Module:
         """Move parameters and buffers to the CPU; returns the module."""
         return self._apply(lambda t: t.cpu())
 
+    def share_memory(self) -> Self:
+        """Move parameters and buffers to memory that forked processes share.
+
+        Returns the module. See also Tensor.share_memory_().
+        """
+        return self._apply(lambda t: t.share_memory_())
+
     def type(self, dst_type: Any) -> Self:
         """Convert all parameters and buffers; returns the module.
 

@@ -1,0 +1,132 @@
+"""The storage of a tensor, and another one for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydevtensor import _C
+from pydevtensor._functions import method
+
+if TYPE_CHECKING:
+    from pydevtensor._functions.types import Tensor
+
+
+@method()
+def untyped_storage(input: Tensor) -> Any:
+    """The memory that the tensor and its views share, as a storage.UntypedStorage.
+
+    >>> torch.ones(3)[1:].untyped_storage().nbytes()
+    12
+    """
+    from pydevtensor.storage import UntypedStorage
+
+    return UntypedStorage._over(_C._storage_bytes(input.detach()))
+
+
+@method()
+def storage(input: Tensor) -> Any:
+    """The memory that the tensor and its views share, as a storage.TypedStorage.
+
+    It warns, as PyTorch has it for old programs only. See also untyped_storage().
+
+    >>> import warnings
+    >>> warnings.simplefilter("ignore")
+    >>> torch.tensor([[1, 2], [3, 4]])[1].storage().tolist()
+    [1, 2, 3, 4]
+    """
+    import warnings
+
+    from pydevtensor.storage import TypedStorage
+
+    warnings.warn(
+        "a TypedStorage is for old programs; use tensor.untyped_storage()",
+        UserWarning,
+        stacklevel=2,
+    )
+    whole = untyped_storage(input)
+    return TypedStorage(wrap_storage=whole, dtype=input.dtype)
+
+
+@method()
+def set_(
+    input: Tensor,
+    source: Any = None,
+    storage_offset: int = 0,
+    size: Any = None,
+    stride: Any = None,
+) -> Tensor:
+    """Let the tensor use other memory, sizes and strides.
+
+    source          a Tensor or a storage; None: no elements
+    storage_offset  where the first element is, counted in elements from that of a
+                    Tensor, or from the storage's begin
+    size            sizes; None: those of a Tensor, all elements of a storage
+    stride          strides in elements; None: those of a Tensor, or row-major ones
+
+    RuntimeError for another type or device than the tensor has, or where the storage
+    is too small.
+
+    >>> x = torch.tensor([1.0, 2.0, 3.0])
+    >>> torch.empty(0).set_(x.untyped_storage(), 1, (2,))
+    tensor([2., 3.])
+    """
+    from pydevtensor.storage import _Storage
+
+    whole, offset = source, storage_offset
+    if source is None:
+        whole = input.new_empty(0)
+    elif isinstance(source, _Storage):
+        memory = _C._storage_bytes(source._elements)
+        count = memory.numel() // input.element_size()
+        whole = memory[: count * input.element_size()].view(input.dtype)
+    elif not isinstance(source, _C.Tensor):
+        raise TypeError(
+            f"source is a {type(source).__name__}; give a Tensor or a storage"
+        )
+    else:
+        offset += source.storage_offset()
+        if size is None:
+            size, stride = source.shape, source.stride()
+    if whole.dtype != input.dtype or whole.device != input.device:
+        raise RuntimeError(
+            f"the source is of {whole.dtype} on {whole.device}, the tensor of "
+            f"{input.dtype} on {input.device}; convert one of them first"
+        )
+    if size is None:
+        size = (whole.numel() - offset,)
+    if stride is None:
+        stride, step = [], 1
+        for n in reversed(size):
+            stride.insert(0, step)
+            step *= n
+    input.data = whole.detach().as_strided(size, stride, offset)
+    return input
+
+
+@method()
+def is_shared(input: Tensor) -> bool:
+    """Whether forked processes share the memory; memory of GPUs counts as such.
+
+    >>> torch.ones(2).is_shared(), torch.ones(2).share_memory_().is_shared()
+    (False, True)
+    """
+    return untyped_storage(input).is_shared()
+
+
+@method()
+def share_memory_(input: Tensor) -> Tensor:
+    """Move the tensor to memory that forked processes share; returns the tensor.
+
+    What one process writes, the others see. Views made before stay where they were, and
+    spawned processes get copies. On a GPU it does nothing.
+
+    >>> torch.ones(2).share_memory_()
+    tensor([1., 1.])
+    """
+    if not is_shared(input):
+        from pydevtensor.storage import shared_copy
+
+        memory = shared_copy(_C._storage_bytes(input.detach())).view(input.dtype)
+        place = input.stride(), input.storage_offset()
+        input.data = memory.as_strided(input.shape, *place)
+    return input

@@ -1,0 +1,257 @@
+"""The memory of tensors: UntypedStorage in bytes, TypedStorage in elements."""
+
+from __future__ import annotations
+
+import mmap
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
+
+from pydevtensor import _C
+from pydevtensor._names import publish as _publish
+
+# Memory that processes share, by its address, for as long as it is there. Forked
+# processes have a copy of the table.
+_shared: weakref.WeakValueDictionary[int, mmap.mmap] = weakref.WeakValueDictionary()
+
+
+def shared_copy(data: _C.Tensor) -> _C.Tensor:
+    """A copy of bytes in memory that forked processes share."""
+    room = mmap.mmap(-1, max(1, data.numel()))
+    made = _C.frombuffer(room, dtype=_C.uint8)[: data.numel()]
+    _shared[made.data_ptr()] = room
+    return made.copy_(data)
+
+
+class _Storage:
+    """What both kinds do, by a tensor of one dimension over the elements."""
+
+    _elements: _C.Tensor
+
+    def __init__(self, args: tuple[Any, ...], dtype: _C.dtype, device: Any) -> None:
+        name, given = type(self).__name__, args[0] if args else 0
+        if len(args) > 1 or not isinstance(given, int | Sequence) or given == "":
+            kinds = ", ".join(type(value).__name__ for value in args)
+            raise TypeError(f"{name}() takes a size or a list of numbers, not {kinds}")
+        if isinstance(given, int):
+            self._elements = _C.empty((given,), dtype=dtype, device=device)
+        else:
+            self._elements = _C.tensor([*given], dtype=dtype, device=device)
+
+    @classmethod
+    def _over(cls, elements: _C.Tensor) -> Self:
+        made = cls.__new__(cls)
+        made._elements = elements
+        return made
+
+    @property
+    def device(self) -> _C.device:
+        """Where the memory is."""
+        return self._elements.device
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether it is a GPU's."""
+        return self._elements.is_cuda
+
+    @property
+    def _cdata(self) -> int:
+        """A number that tells storages apart for as long as they are there."""
+        return _C._storage_key(self._elements)
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other) or not isinstance(other, _Storage):
+            return NotImplemented
+        mine, its = self._elements, other._elements
+        return mine.dtype == its.dtype and mine.is_set_to(its)
+
+    def __hash__(self) -> int:
+        return self._cdata
+
+    def data_ptr(self) -> int:
+        """The address of the first byte, on its device."""
+        return self._elements.data_ptr()
+
+    def element_size(self) -> int:
+        """The size of an element in bytes."""
+        return self._elements.element_size()
+
+    def nbytes(self) -> int:
+        """The size in bytes."""
+        return len(self) * self.element_size()
+
+    def size(self) -> int:
+        """The number of elements."""
+        return len(self)
+
+    def __len__(self) -> int:
+        return self._elements.numel()
+
+    def tolist(self) -> list[Any]:
+        """The elements as a list of numbers."""
+        return self._elements.tolist()
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist())
+
+    def _part(self, index: Any) -> _C.Tensor:
+        """The elements at an index or a slice."""
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
+            if step != 1:
+                raise RuntimeError(f"a slice of a storage has the step 1, not {step}")
+            return self._elements[start : max(start, stop)]
+        if not isinstance(index, int):
+            raise TypeError(
+                "the index of a storage is an int or a slice, not a "
+                f"{type(index).__name__}"
+            )
+        if not -len(self) <= index < len(self):
+            raise IndexError(
+                f"index {index} is out of range for a storage of size {len(self)}"
+            )
+        return self._elements[index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._part(index).fill_(value)
+
+    def fill_(self, value: Any) -> Self:
+        """Write one number to all elements; returns the storage.
+
+        value  a number
+        """
+        self._elements.fill_(value)
+        return self
+
+    def copy_(self, source: Self, non_blocking: bool = False) -> Self:
+        """Copy the elements of another storage; returns this one.
+
+        source        of the same size, on any device; RuntimeError for another size
+        non_blocking  as of Tensor.copy_()
+        """
+        self._elements.copy_(source._elements, non_blocking)
+        return self
+
+    def clone(self) -> Self:
+        """A copy."""
+        return self._over(self._elements.clone())
+
+    def to(self, *, device: Any, non_blocking: bool = False) -> Self:
+        """The storage itself where it is on the device, else a copy there.
+
+        device        as of Tensor.to()
+        non_blocking  as of Tensor.to()
+        """
+        moved = self._elements.to(device, non_blocking=non_blocking)
+        return self if moved is self._elements else self._over(moved)
+
+    def cpu(self) -> Self:
+        """The storage itself where it is the CPU's, else a copy there."""
+        return self.to(device="cpu")
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> Self:
+        """The storage itself where it is on the GPU, else a copy there.
+
+        device        a GPU; None: the current one
+        non_blocking  as of Tensor.to()
+        """
+        return self.to(device="cuda" if device is None else device)
+
+    def pin_memory(self) -> Self:
+        """A copy in page-locked memory of the host."""
+        return self._over(self._elements.pin_memory())
+
+    def is_pinned(self) -> bool:
+        """Whether it is page-locked memory of the host."""
+        return self._elements.is_pinned()
+
+    def is_shared(self) -> bool:
+        """Whether forked processes share the memory; memory of GPUs counts as such."""
+        return self.is_cuda or self.data_ptr() in _shared
+
+    def _shown(self, name: str) -> str:
+        return "".join(f" {n}\n" for n in self) + (
+            f"[pydevtensor.storage.{name}device={self.device}) of size {len(self)}]"
+        )
+
+
+class UntypedStorage(_Storage):
+    """The memory of a tensor and its views, in bytes; Tensor.untyped_storage() gives it.
+
+    UntypedStorage(size) has bytes of any value, UntypedStorage([1, 2]) those given. An
+    index gives a byte as an int, a slice a storage that shares those bytes.
+
+    args    a size or the bytes; a TypeError for others
+    device  where; None: the default device
+
+    >>> x = torch.tensor([1, 2], dtype=torch.int16)
+    >>> x.untyped_storage().tolist()
+    [1, 0, 2, 0]
+    >>> x.untyped_storage().data_ptr() == x[1:].untyped_storage().data_ptr()
+    True
+    """
+
+    def __init__(self, *args: Any, device: Any = None) -> None:
+        super().__init__(args, _C.uint8, device)
+
+    def __getitem__(self, index: Any) -> Any:
+        part = self._part(index)
+        return self._over(part) if isinstance(index, slice) else part.item()
+
+    def __repr__(self) -> str:
+        return self._shown("UntypedStorage(")
+
+
+class TypedStorage(_Storage):
+    """The memory of a tensor and its views, in elements; Tensor.storage() gives it.
+
+    PyTorch has it for old programs; new ones use UntypedStorage. Indices are ints.
+
+    args          a size or the elements; a TypeError for others
+    wrap_storage  an UntypedStorage to share, in place of args
+    dtype         the type of the elements; None: the default type
+    device        where; None: the default device, and not with wrap_storage
+
+    >>> torch.storage.TypedStorage([1, 2], dtype=torch.int16).tolist()
+    [1, 2]
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        wrap_storage: UntypedStorage | None = None,
+        dtype: _C.dtype | None = None,
+        device: Any = None,
+    ) -> None:
+        if wrap_storage is None:
+            super().__init__(args, dtype or _C.get_default_dtype(), device)
+            return
+        if args or device is not None or not isinstance(wrap_storage, UntypedStorage):
+            raise TypeError(
+                "TypedStorage() takes wrap_storage, an UntypedStorage, with dtype alone"
+            )
+        dtype = dtype or _C.get_default_dtype()
+        whole = len(wrap_storage) // dtype.itemsize * dtype.itemsize
+        self._elements = wrap_storage._elements[:whole].view(dtype)
+
+    @property
+    def dtype(self) -> _C.dtype:
+        """The type of the elements."""
+        return self._elements.dtype
+
+    def untyped(self) -> UntypedStorage:
+        """The same memory in bytes."""
+        return UntypedStorage._over(_C._storage_bytes(self._elements))
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            raise RuntimeError(
+                "a TypedStorage has no slices; take untyped() or tolist() first"
+            )
+        return self._part(index).item()
+
+    def __repr__(self) -> str:
+        return self._shown(f"TypedStorage(dtype={self.dtype}, ")
+
+
+_publish(__name__)

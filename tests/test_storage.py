@@ -1,0 +1,173 @@
+"""Storages: the memory of tensors in bytes and elements, shared by views and processes."""
+
+import os
+import warnings
+
+import pytest
+
+import pydevtensor as torch
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "a TypedStorage")
+        yield
+
+
+def test_bytes(device):
+    y = torch.arange(4, dtype=torch.int16, device=device)
+    whole = y.untyped_storage()
+    assert whole.tolist() == list(whole) == [0, 0, 1, 0, 2, 0, 3, 0]
+    assert len(whole) == whole.size() == whole.nbytes() == 8
+    assert whole.element_size() == 1 and whole.device == y.device
+    assert whole[2] == 1 and whole[-2] == 3 and whole[2:4].tolist() == [1, 0]
+    whole[2] = 7
+    whole[4:] = 1
+    assert y.tolist() == [0, 7, 257, 257]
+    assert whole.is_cuda == (device != "cpu") == whole.is_shared()
+
+
+def test_elements(device):
+    x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], device=device)
+    s = x[1].storage()
+    assert s.tolist() == x.t().storage().tolist() == [1, 2, 3, 4]
+    assert (s[2], s[-1], s.dtype, len(s), s.nbytes()) == (3, 4, torch.float32, 4, 16)
+    s[0] = 9
+    assert x[0, 0] == 9 and x.t()[0, 0] == 9
+    assert s.fill_(2) is s and x.tolist() == [[2, 2], [2, 2]]
+    copy = s.clone()
+    copy[0] = 5
+    assert s[0] == 2 and s.copy_(copy)[0] == 5 == x[0, 0]
+    assert s.untyped() == x.untyped_storage()
+    assert s.cpu().tolist() == s.tolist()
+    if device != "cpu":
+        assert s.cpu().cuda(device).device == s.device == s.cuda(device).device
+
+
+def test_views_have_one_storage(device):
+    x = torch.zeros(3, 4, device=device)
+    same = x.untyped_storage()
+    for view in (x[1:], x.t(), x.detach(), x.view(torch.int32)):
+        other = view.untyped_storage()
+        assert other == same and hash(other) == hash(same)
+        assert other.data_ptr() == same.data_ptr() and other._cdata == same._cdata
+    assert x.clone().untyped_storage() != same and same != x.storage()
+
+
+def test_shown():
+    x = torch.tensor([1.5, 2.0])
+    assert repr(x.storage()) == (
+        " 1.5\n 2.0\n[pydevtensor.storage.TypedStorage(dtype=torch.float32, "
+        "device=cpu) of size 2]"
+    )
+    assert repr(x.untyped_storage()[2:4]) == (
+        " 192\n 63\n[pydevtensor.storage.UntypedStorage(device=cpu) of size 2]"
+    )
+
+
+def test_made():
+    assert torch.UntypedStorage(3).size() == 3 and torch.UntypedStorage().size() == 0
+    assert torch.UntypedStorage([1, 2]).tolist() == [1, 2]
+    typed = torch.TypedStorage([1, 2], dtype=torch.int64)
+    assert typed.untyped().nbytes() == 16
+    wrapped = torch.TypedStorage(wrap_storage=typed.untyped(), dtype=torch.int32)
+    assert wrapped.tolist() == [1, 0, 2, 0]
+    odd = torch.TypedStorage(wrap_storage=torch.UntypedStorage(7), dtype=torch.int32)
+    assert len(odd) == 1
+
+
+@pytest.mark.parametrize(
+    "wrong, error",
+    [
+        (lambda s: s["a"], TypeError),
+        (lambda s: s[16], IndexError),
+        (lambda s: s[-17], IndexError),
+        (lambda s: s[::2], RuntimeError),
+        (lambda s: s.copy_(torch.UntypedStorage(3)), RuntimeError),
+        (lambda s: torch.UntypedStorage("a"), TypeError),
+        (lambda s: torch.UntypedStorage(1, 2), TypeError),
+        (lambda s: torch.UntypedStorage(-1), RuntimeError),
+        (lambda s: torch.TypedStorage(3, wrap_storage=s), TypeError),
+        (lambda s: torch.TypedStorage(wrap_storage=3), TypeError),
+        (lambda s: torch.TypedStorage(3)[0:1], RuntimeError),
+    ],
+)
+def test_wrong(wrong, error):
+    with pytest.raises(error):
+        wrong(torch.ones(4).untyped_storage())
+
+
+def test_typed_storages_warn():
+    with pytest.warns(UserWarning, match="untyped_storage"):
+        torch.ones(1).storage()
+
+
+def test_set(device):
+    y = torch.arange(6, dtype=torch.int16, device=device)
+
+    def fresh():
+        return torch.empty(0, dtype=torch.int16, device=device)
+
+    assert fresh().set_(y).is_set_to(y)
+    assert fresh().set_(y[2:]).tolist() == [2, 3, 4, 5]
+    assert fresh().set_(y[2:], 1, (2,), (1,)).tolist() == [3, 4]
+    memory = y.untyped_storage()
+    assert fresh().set_(memory).tolist() == y.tolist()
+    assert fresh().set_(y.storage()).tolist() == y.tolist()
+    assert fresh().set_(memory, 1, (2, 2)).tolist() == [[1, 2], [3, 4]]
+    x = fresh()
+    assert x.set_(memory, 1, (2, 2), (1, 2)) is x
+    x[0, 0] = 9
+    assert x.tolist() == [[9, 3], [2, 4]] and y[1] == 9
+    assert x.set_().shape == (0,)
+    for wrong in (
+        lambda: torch.empty(0, device=device).set_(y),
+        lambda: fresh().set_(memory, 5, (9,)),
+        lambda: fresh().set_(memory, -1, (1,)),
+        lambda: fresh().set_(y.cpu() if device != "cpu" else y.cuda()),
+    ):
+        with pytest.raises(RuntimeError):
+            wrong()
+    with pytest.raises(TypeError, match="int"):
+        fresh().set_(3)
+    assert y.tolist() == [0, 9, 2, 3, 4, 5]
+
+
+def in_a_fork(run):
+    child = os.fork()
+    if not child:
+        try:
+            run()
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+
+
+def test_processes_share_memory():
+    alone, x = torch.zeros(2, 3), torch.zeros(3, 2).t()
+    view = x[0]
+    assert x.share_memory_() is x and x.is_shared() and x.t().is_shared()
+    assert x.stride() == (1, 2) and not alone.is_shared() and not view.is_shared()
+    net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
+    weight = net[0].weight
+    assert net.share_memory() is net and net[0].weight is weight
+    assert all(t.is_shared() for t in net.state_dict().values())
+    address = x.data_ptr()
+    assert x.share_memory_().data_ptr() == address
+
+    def write():
+        assert x.is_shared()
+        alone.fill_(1), x.fill_(2), view.fill_(3)
+        with torch.no_grad():
+            weight.fill_(4)
+
+    in_a_fork(write)
+    assert alone.sum() == 0 and x.eq(2).all() and weight.eq(4).all()
+
+
+def test_gpu_tensors_are_shared_as_they_are(device):
+    x = torch.ones(2, device=device)
+    address = x.data_ptr()
+    x.share_memory_()
+    assert (x.data_ptr() == address) == (device != "cpu") and x.tolist() == [1, 1]
