@@ -2,7 +2,8 @@
 
 inputs and results are a Tensor or a tuple of them; what is returned has the structure
 of both. With create_graph the results are differentiable. strict=True raises
-RuntimeError for a result that does not depend on an input; without it that is zeros.
+RuntimeError for a result that does not depend on an input, and with create_graph for a
+derivative that does not; without it both are zeros.
 """
 
 from __future__ import annotations
@@ -65,6 +66,11 @@ def _gradients(
                 f"{name}(): the result does not depend on input {i}; use it, or give "
                 "strict=False for zeros"
             )
+        if strict and create and not g.requires_grad:
+            raise RuntimeError(
+                f"{name}(): the derivative for input {i} does not depend on it; give "
+                "strict=False for a second derivative of zeros"
+            )
     return tuple(
         _C.zeros_like(x) if g is None else g for x, g in zip(inputs, found, strict=True)
     )
@@ -111,6 +117,12 @@ def vjp(
 
     v has the result's shape, and may be left out for one element.
 
+    inputs        its arguments: a Tensor, or a tuple of them
+    create_graph  the results can be differentiated again
+    strict        RuntimeError in place of zeros for an input that was not used
+
+    See also func.vjp().
+
     >>> torch.autograd.functional.vjp(lambda x: x ** 2, torch.tensor([1.0, 2.0]),
     ...                               torch.ones(2))
     (tensor([1., 4.]), tensor([2., 4.]))
@@ -149,6 +161,12 @@ def jvp(
 
     It takes two backward passes.
 
+    inputs        its arguments: a Tensor, or a tuple of them
+    create_graph  the results can be differentiated again
+    strict        RuntimeError in place of zeros for an input that was not used
+
+    See also func.jvp().
+
     >>> torch.autograd.functional.jvp(lambda x: x ** 2, torch.tensor([1.0, 2.0]),
     ...                               torch.ones(2))
     (tensor([1., 4.]), tensor([2., 4.]))
@@ -173,17 +191,25 @@ def jacobian(
     """The Jacobian of func at inputs: for each result and input, of both their shapes.
 
     A backward pass for each element of the results; vectorize and strategy have no
-    effect.
+    effect (RuntimeError for vectorize with strict).
+
+    inputs        its arguments: a Tensor, or a tuple of them
+    create_graph  the results can be differentiated again
+    strict        RuntimeError in place of zeros for an input that was not used
+
+    See also func.jacrev().
 
     >>> torch.autograd.functional.jacobian(torch.exp, torch.zeros(2))
     tensor([[1., 0.],
             [0., 1.]])
     """
     if strategy not in ("reverse-mode", "forward-mode"):
-        raise ValueError(
+        raise AssertionError(
             f"jacobian(): strategy is {strategy!r}; give 'reverse-mode' or "
             "'forward-mode'"
         )
+    if strict and vectorize:
+        raise RuntimeError("jacobian(): strict and vectorize; leave vectorize out")
     is_tuple, given = _tuple_of(inputs, "jacobian", "inputs")
     xs = _fresh(given, create_graph)
     many, outputs = _call("jacobian", func, xs)
@@ -247,8 +273,16 @@ def hessian(
     vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:
-    """The second derivatives of func, which returns one element: as the Jacobian of its
-    gradient.
+    """The second derivatives of func, which returns one element.
+
+    They are the Jacobian of its gradient, in the structure of jacobian()'s. vectorize
+    and outer_jacobian_strategy are as for that: they have no effect.
+
+    inputs        its arguments: a Tensor, or a tuple of them
+    create_graph  the results can be differentiated again
+    strict        RuntimeError in place of zeros for an input that was not used
+
+    See also func.hessian().
 
     >>> torch.autograd.functional.hessian(lambda x: (x ** 3).sum(), torch.ones(2))
     tensor([[6., 0.],
@@ -283,6 +317,11 @@ def vhp(
 ) -> tuple[Any, ...]:
     """func's result, one element, and the product of v and its Hessian.
 
+    inputs        its arguments: a Tensor, or a tuple of them
+    v             of the shape of inputs
+    create_graph  the results can be differentiated again
+    strict        RuntimeError in place of zeros for an input that was not used
+
     >>> torch.autograd.functional.vhp(lambda x: (x ** 3).sum(), torch.ones(2),
     ...                               torch.tensor([1.0, 2.0]))
     (tensor(2.), tensor([ 6., 12.]))
@@ -307,6 +346,11 @@ def hvp(
 ) -> tuple[Any, ...]:
     """func's result, one element, and the product of its Hessian and v; vhp is faster.
 
+    inputs        its arguments: a Tensor, or a tuple of them
+    v             of the shape of inputs
+    create_graph  the results can be differentiated again
+    strict        RuntimeError in place of zeros for an input that was not used
+
     >>> torch.autograd.functional.hvp(lambda x: (x ** 3).sum(), torch.ones(2),
     ...                               torch.tensor([1.0, 2.0]))
     (tensor(2.), tensor([ 6., 12.]))
@@ -316,7 +360,7 @@ def hvp(
     vectors = _vectors("hvp", v, xs, "inputs")
     output = _single("hvp", func)(*xs)
     first = _gradients("hvp", (output,), xs, (_C.ones_like(output),), True, strict)
-    found = _pushed("hvp", first, xs, vectors, create_graph, False)
+    found = _pushed("hvp", first, xs, vectors, create_graph, strict)
     return _out((output,), False, create_graph), _out(found, is_tuple, create_graph)
 
 
