@@ -40,6 +40,9 @@ def vector_norm(
     ord is any number, also 0 (how many elements are not 0) and inf. RuntimeError for
     Tensors of integers.
 
+    keepdim  the reduced dimensions stay, with size 1
+    dtype    convert x to it first; RuntimeError for one that holds less
+
     >>> import pydevtensor as torch
     >>> torch.linalg.vector_norm(torch.tensor([3.0, 4.0]))
     tensor(5.)
@@ -66,6 +69,9 @@ def matrix_norm(
     column's magnitudes), inf or -inf (of a row's). RuntimeError for other orders and
     for Tensors of integers.
 
+    keepdim  the reduced dimensions stay, with size 1
+    dtype    convert A to it first; RuntimeError for one that holds less
+
     >>> import pydevtensor as torch
     >>> torch.linalg.matrix_norm(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), 1)
     tensor(6.)
@@ -81,6 +87,11 @@ def matrix_norm(
     if rows == columns:
         raise RuntimeError(f"dim is {dim!r}; give two different ints")
     if dtype is not None:
+        if _C.promote_types(A.dtype, dtype) != dtype:
+            raise RuntimeError(
+                f"dtype is {dtype}, which does not hold every element of {A.dtype}; "
+                "give a wider one, or convert the result"
+            )
         A = A.to(dtype)
     if ord == "fro":
         return write(A.norm(2, dim=(rows, columns), keepdim=keepdim), out)
@@ -121,6 +132,8 @@ def norm(
     Without ord, the root of the sum of squares of all elements, or along dim. With ord,
     vector_norm for one dimension and matrix_norm for two.
 
+    keepdim: the reduced dimensions stay, with size 1. dtype: convert A to it first.
+
     >>> import pydevtensor as torch
     >>> torch.linalg.norm(torch.tensor([[3.0, 4.0], [0.0, 0.0]]))
     tensor(5.)
@@ -148,7 +161,8 @@ def norm(
 def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The product of two or more matrices, in the order that costs the least.
 
-    The first and the last may be vectors. RuntimeError where they do not fit together.
+    tensors: a sequence, whose first and last may be vectors. RuntimeError where they do
+    not fit together.
 
     >>> import pydevtensor as torch
     >>> torch.linalg.multi_dot([torch.ones(2, 3), torch.ones(3, 4), torch.ones(4)])
@@ -207,6 +221,10 @@ def matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
     """The inner products of vectors along dim, broadcasting.
 
+    x, y: Tensors of a floating type (RuntimeError).
+
+    See also tensordot(), over several dimensions.
+
     >>> import pydevtensor as torch
     >>> torch.linalg.vecdot(torch.ones(2, 3), torch.tensor([1.0, 2.0, 3.0]))
     tensor([6., 6.])
@@ -218,7 +236,9 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) ->
 
 @named
 def vander(x: Tensor, *, N: int | None = None) -> Tensor:
-    """Powers 0 to N - 1 of each element of vectors, as rows.
+    """Powers 0 to N - 1 of each element of vectors x, as rows.
+
+    N: above 1 (RuntimeError), by default the size of the last dimension.
 
     >>> import pydevtensor as torch
     >>> torch.linalg.vander(torch.tensor([2, 3]))
@@ -238,7 +258,10 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
 
 
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The diagonals of matrices, a view.
+    """The diagonals of the matrices A, a view.
+
+    offset: how far above (or, negative, below) the main one. dim1, dim2: the dimensions
+    of rows and columns.
 
     >>> torch.linalg.diagonal(torch.eye(2))
     tensor([1., 1.])

@@ -234,9 +234,17 @@ static int norm(dt_call *c)
     const dt_tensor *x = c->args[0].tensor;
     const dt_value *dims = &c->args[2];
     double p = c->args[1].f;
+    dt_dtype own = (dt_dtype)x->dtype;
+    int dtype = dt_dtype_is_float(own) ? c->args[5].dtype : -1;
+    if (dtype >= 0 && dt_dtype_is_float((dt_dtype)dtype) &&
+        dt_dtype_promote(own, (dt_dtype)dtype) != (dt_dtype)dtype)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "norm: dtype is %s, which does not hold every element of %s; "
+                       "give a wider one, or convert the result",
+                       dt_dtype_name((dt_dtype)dtype), dt_dtype_name(own));
     return reduce_as("norm", dt_norm_row(p), c->out[0], x,
-                     dims->count > 0 ? dims->count : 0, dims->ints, c->args[3].b,
-                     dt_dtype_is_float((dt_dtype)x->dtype) ? c->args[5].dtype : -1, p);
+                     dims->count > 0 ? dims->count : 0, dims->ints, c->args[3].b, dtype,
+                     p);
 }
 
 /* --- extremes --- */
