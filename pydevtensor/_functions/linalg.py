@@ -38,7 +38,9 @@ def _added(input, product, beta, alpha, node):
 
 @function(method=True, out=True, aliases=("ger",))
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """Outer product of two vectors of n and m elements: a matrix of shape [n, m].
+    """Outer product of two vectors: a matrix of shape [n, m].
+
+    input has n elements and vec2 m. RuntimeError for other shapes.
 
     >>> torch.tensor([1.0, 2.0]).outer(torch.tensor([3.0, 4.0]))
     tensor([[3., 4.],
@@ -280,7 +282,12 @@ def addbmm(
     beta: Number = 1,
     alpha: Number = 1,
 ) -> Tensor:
-    """beta * input + alpha * sum of the matrix products of two batches.
+    """beta * input + alpha * sum of the matrix products batch1[i] @ batch2[i].
+
+    batch1 (b, n, k) and batch2 (b, k, m); input broadcasts to (n, m). RuntimeError for
+    other shapes.
+
+    See also baddbmm(), which does not add them.
 
     >>> torch.zeros(1, 1).addbmm(torch.ones(2, 1, 3), torch.ones(2, 3, 1))
     tensor([[6.]])
@@ -319,18 +326,37 @@ def dist(input: Tensor, other: Tensor, p: Number = 2) -> Tensor:
     return _C._named((input - other).norm(p), "DistBackward0")
 
 
+# PyTorch's ways to compute Euclidean distances, one of which is used here.
+_MODES = (
+    "use_mm_for_euclid_dist_if_necessary",
+    "use_mm_for_euclid_dist",
+    "donot_use_mm_for_euclid_dist",
+)
+
+
 @function()
 @casts(cpu="float32", cuda="float32")
 def cdist(
-    x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None
+    x1: Tensor,
+    x2: Tensor,
+    p: float = 2.0,
+    compute_mode: Any = "use_mm_for_euclid_dist_if_necessary",
 ) -> Tensor:
     """p-norm distance between each pair of rows.
 
-    Inputs of shape [..., n, k] and [..., m, k] give [..., n, m].
+    x1 of shape [..., n, k] and x2 of [..., m, k] give [..., n, m].
+
+    compute_mode has no effect: distances are those of the differences, never computed
+    by matrix products. RuntimeError for other shapes and for a negative p, ValueError
+    for a mode that PyTorch does not have either.
 
     >>> torch.cdist(torch.zeros(1, 2), torch.tensor([[3.0, 4.0], [0.0, 1.0]]))
     tensor([[5., 1.]])
     """
+    if compute_mode not in _MODES:
+        raise ValueError(
+            f"compute_mode is {compute_mode!r}; leave it out, it has no effect"
+        )
     same_dtype(x1, x2)
     if min(x1.dim(), x2.dim()) < 2 or x1.shape[-1] != x2.shape[-1]:
         raise RuntimeError(
@@ -402,6 +428,9 @@ def block_diag(*tensors: Tensor) -> Tensor:
 def frobenius_norm(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     """The root of the sum of squares along one or two dimensions.
 
+    dim      the dimensions, one or two (RuntimeError for more); none for all
+    keepdim  the reduced dimensions stay, with size 1
+
     >>> torch.frobenius_norm(torch.tensor([[3.0, 4.0]]), (0, 1))
     tensor(5.)
     """
@@ -414,7 +443,7 @@ def frobenius_norm(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
 def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """The sum of the singular values of a matrix, or of each of a batch.
 
-    dim: its two dimensions, by default the last ones.
+    dim: its two dimensions, by default the last ones. keepdim: they stay, with size 1.
 
     >>> torch.nuclear_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
     tensor(7.)
