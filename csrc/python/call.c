@@ -507,12 +507,14 @@ __attribute__((format(printf, 1, 2))) static char *text_of(const char *format, .
  * the result's type, which does not apply in place: replace it. */
 static char *in_place_doc(const dt_op *op)
 {
+    int length = (int)name_length(op->schema);
     const char *end = strstr(op->doc, "\n\n");
     if (!end || !strstr(op->schema, "out: Tensor"))
-        return text_of("In place: %s", op->doc);
-    return text_of("In place: %.*s\n\nThe result has to have input's shape, and a type "
-                   "that input's can hold (RuntimeError where not).",
-                   (int)(end - op->doc), op->doc);
+        return text_of("In-place %.*s(). %s", length, op->schema, op->doc);
+    return text_of(
+        "In-place %.*s(). %.*s\n\nThe result has to have input's shape, and a "
+        "type that input's can hold (RuntimeError where not).",
+        length, op->schema, (int)(end - op->doc), op->doc);
 }
 
 /* Adds row i, the first of its name, with its overloads; under another name where alias is
@@ -523,7 +525,7 @@ static int add_row(PyObject *module, int i, const char *alias)
     /* The method tables use names and docstrings: never free them. */
     char *first = text_of("%.*s", (int)name_length(op->schema), op->schema);
     const char *name = alias ? alias : first;
-    char *what = alias ? text_of("The same as %s.", first) : strdup(op->doc);
+    char *what = alias ? text_of("The same as %s().", first) : strdup(op->doc);
     char *doc = dt_doc_with_example(what, first, op->example, op->prints, false);
     free(what);
     unsigned flags = 0;
@@ -555,7 +557,7 @@ static int add_row(PyObject *module, int i, const char *alias)
         return 0;
     if (!in_place_signatures[i])
         in_place_signatures[i] = make_signature(i, in_place, false, true);
-    what = alias ? text_of("The same as %s_.", first) : in_place_doc(op);
+    what = alias ? text_of("The same as %s_().", first) : in_place_doc(op);
     doc = dt_doc_with_example(what, first, op->example, op->prints, true);
     free(what);
     if (!in_place_signatures[i])

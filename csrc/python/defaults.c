@@ -137,9 +137,10 @@ static const dt_function rows[] = {
     DT_FUNCTION(
         set_float32_matmul_precision, "set_float32_matmul_precision",
         "Say how exact float32 matrix products on GPUs have to be.\n\n"
-        "'highest': in float32. 'high' and 'medium': elements may be rounded to "
-        "TF32, which has 10 bits of fraction, for several times the speed; sums "
-        "stay in float32. The CPU and simulated GPUs always compute in float32.",
+        "precision: 'highest', in float32; 'high' or 'medium', elements may be rounded "
+        "to TF32, which has 10 bits of fraction, for several times the speed, and sums "
+        "stay in float32. RuntimeError for others. The CPU and simulated GPUs always "
+        "compute in float32.",
         "torch.set_float32_matmul_precision('highest')", ""),
     DT_FUNCTION(get_float32_matmul_precision, "get_float32_matmul_precision",
                 "What set_float32_matmul_precision was given; 'highest' at first.",

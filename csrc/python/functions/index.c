@@ -43,7 +43,7 @@ static const dt_function rows[] = {
         "torch.tensor([[0, 1], [2, 0]]).nonzero()",
         "tensor([[0, 1],\n        [1, 0]])"),
     DT_BOTH(
-        index_put_in_place, "index_put_", "In place: index_put.",
+        index_put_in_place, "index_put_", "In-place index_put().",
         "x = torch.zeros(3)\nx.index_put_((torch.tensor([0, 2]),), torch.tensor([1.0, "
         "2.0])) is x",
         "True"),

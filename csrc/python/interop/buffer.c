@@ -274,8 +274,9 @@ static const dt_function rows[] = {
     DT_FUNCTION(frombuffer, "frombuffer",
                 "A 1-dim tensor that shares a buffer's memory.\n\nbuffer supports the "
                 "buffer protocol (bytes, bytearray, memoryview, array, mmap); count is "
-                "in elements (-1: all), offset in bytes. ValueError if they do not fit "
-                "the buffer. A read-only buffer warns and gives a read-only tensor.",
+                "in elements (-1: all), offset in bytes. requires_grad: whether "
+                "gradients are computed for it. ValueError if they do not fit the "
+                "buffer. A read-only buffer warns and gives a read-only tensor.",
                 "torch.frombuffer(bytearray([1, 2, 3]), dtype=torch.uint8)",
                 "tensor([1, 2, 3], dtype=torch.uint8)"),
     DT_FUNCTION(storage_key, "_storage_key",

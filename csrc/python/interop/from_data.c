@@ -395,19 +395,23 @@ PyObject *dt_tensor_construct(PyTypeObject *type, PyObject *args, PyObject *kwar
 }
 
 static const dt_function rows[] = {
-    DT_FUNCTION(tensor, "tensor",
-                "A new tensor with a copy of data: a number, nested sequences of "
-                "numbers, a NumPy array or a tensor.\n\nWithout dtype: bool for bools, "
-                "int64 for ints, the default floating type for floats, an array's own "
-                "type.\nValueError for ragged data, TypeError for non-numbers.\n\n>>> "
-                "torch.tensor([[1, 2], [3, 4]])\ntensor([[1, 2],\n        [3, 4]])",
-                "", ""),
+    DT_FUNCTION(
+        tensor, "tensor",
+        "A new tensor with a copy of data: a number, nested sequences of "
+        "numbers, a NumPy array or a tensor.\n\nWithout dtype: bool for bools, "
+        "int64 for ints, the default floating type for floats, an array's own "
+        "type. device: by default data's, or the default one. requires_grad: "
+        "whether gradients are computed for it, of floats alone. pin_memory: in "
+        "page-locked memory, for copies to a GPU. ValueError for ragged data, "
+        "TypeError for non-numbers. See also as_tensor(), which shares memory.",
+        "torch.tensor([[1, 2], [3, 4]])", "tensor([[1, 2],\n        [3, 4]])"),
     DT_METHOD(new_tensor, "new_tensor",
-              "Like tensor, with the type and device of this Tensor.",
+              "Like tensor(data), with the type and device of this Tensor.\n\ndtype, "
+              "layout, device, requires_grad and pin_memory are those of empty().",
               "torch.tensor([1.0]).new_tensor([3, 4])", "tensor([3., 4.])"),
     DT_FUNCTION(as_tensor, "as_tensor",
                 "Like tensor(), but without a copy if data is a tensor or NumPy array "
-                "that fits.",
+                "that fits: of dtype and on device, where these are given.",
                 "torch.as_tensor([1, 2])", "tensor([1, 2])"),
 };
 

@@ -257,11 +257,12 @@ static const dt_function rows[] = {
               "A NumPy array that shares the tensor's memory.\n\nA tensor on a GPU "
               "raises TypeError unless force=True, which copies it.",
               "torch.tensor([1, 2]).numpy()", "array([1, 2])"),
-    DT_FUNCTION(from_numpy, "from_numpy",
-                "A tensor that shares a NumPy array's memory.\n\nTypeError for "
-                "unsupported element types, ValueError for unsupported layouts "
-                "(negative strides, other byte orders).",
-                "torch.from_numpy(torch.tensor([1, 2]).numpy())", "tensor([1, 2])"),
+    DT_FUNCTION(
+        from_numpy, "from_numpy",
+        "A tensor that shares the memory of ndarray, a NumPy array.\n\nTypeError for "
+        "unsupported element types, ValueError for unsupported layouts "
+        "(negative strides, other byte orders).",
+        "torch.from_numpy(torch.tensor([1, 2]).numpy())", "tensor([1, 2])"),
 };
 
 int dt_setup_numpy(PyObject *module)

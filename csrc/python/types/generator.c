@@ -230,8 +230,10 @@ static PyMethodDef methods[] = {
      "get_state($self)\n--\n\nThe state as a Tensor of uint8, for set_state().\n\n>>> "
      "torch.Generator().get_state().dtype\ntorch.uint8"},
     {"set_state", generator_set_state, METH_O,
-     "set_state($self, new_state)\n--\n\nRestore a state that get_state() "
-     "returned.\n\n>>> generator = torch.Generator()\n>>> state = "
+     "set_state($self, new_state)\n--\n\nRestore new_state, which get_state() "
+     "returned; return the generator.\n\nTypeError unless it is a Tensor of uint8 on "
+     "the CPU, RuntimeError for what is no\nstate.\n\n>>> generator = "
+     "torch.Generator()\n>>> state = "
      "generator.get_state()\n>>> first = torch.rand(2, generator=generator)\n>>> again "
      "= torch.rand(2, generator=generator.set_state(state))\n>>> torch.equal(first, "
      "again)\nTrue"},

@@ -125,9 +125,11 @@ static PyMethodDef methods[] = {
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "Size(iterable=())\n--\n\nThe shape of a tensor: a tuple of ints.\n\n"
-                ">>> torch.zeros(2, 3).shape + (4,)\n"
-                "torch.Size([2, 3, 4])"},
+    {Py_tp_doc,
+     "Size(iterable=())\n--\n\nThe shape of a tensor: a tuple of ints, those of "
+     "iterable.\n\nTypeError for others.\n\n"
+     ">>> torch.zeros(2, 3).shape + (4,)\n"
+     "torch.Size([2, 3, 4])"},
     {Py_tp_new, size_new},
     {Py_tp_repr, size_repr},
     {Py_tp_methods, methods},

@@ -330,7 +330,7 @@ static const dt_function rows[] = {
     DT_BOTH(is_same_size, "is_same_size", "Whether both have the same shape.",
             "torch.ones(2).is_same_size(torch.zeros(2))", "True"),
     DT_METHOD(is_set_to, "is_set_to",
-              "Whether both are the same view of the same memory.",
+              "Whether this Tensor and tensor are the same view of the same memory.",
               "x = torch.ones(2)\nx.is_set_to(x[:]), x.is_set_to(x.clone())",
               "(True, False)"),
     DT_METHOD(is_contiguous, "is_contiguous",
@@ -339,22 +339,28 @@ static const dt_function rows[] = {
     DT_FUNCTION(is_tensor, "is_tensor", "Whether obj is a Tensor.",
                 "torch.is_tensor([1, 2])", "False"),
     DT_FUNCTION(result_type, "result_type",
-                "The dtype of an operation on two operands.",
+                "The dtype of an operation on tensor1 and tensor2, Tensors or "
+                "numbers.\n\nBeside a Tensor with dimensions, a number or a Tensor "
+                "without any counts only where it is of a higher kind: bool, integer, "
+                "floating.",
                 "torch.result_type(torch.tensor([1, 2]), 1.0)", "torch.float32"),
     DT_FUNCTION(promote_types, "promote_types",
-                "The smallest common dtype of two dtypes.",
+                "The dtype in which an operation on Tensors of the dtypes type1 and "
+                "type2 computes. See also result_type().",
                 "torch.promote_types(torch.int32, torch.float32)", "torch.float32"),
     DT_FUNCTION(_is_read_only, "_is_read_only", "Whether its memory cannot be written.",
                 "", ""),
     DT_FUNCTION(float_limits, "_float_limits", "The limits of a floating type.", "",
                 ""),
     DT_FUNCTION(can_cast, "can_cast",
-                "Whether results of one dtype may be stored in another.",
+                "Whether results of the dtype from_ may be stored in Tensors of the "
+                "dtype to: not floats as integers, nor numbers as bools.",
                 "torch.can_cast(torch.float32, torch.int32)", "False"),
     DT_FUNCTION(storage_count, "_storage_count",
                 "The number of live storages on a device.", "", ""),
     DT_FUNCTION(set_num_threads, "set_num_threads",
-                "Set the maximum number of CPU threads.",
+                "Set num as the maximum number of CPU threads.\n\nRuntimeError for "
+                "fewer than 1.",
                 "torch.set_num_threads(torch.get_num_threads())", ""),
     DT_FUNCTION(get_num_threads, "get_num_threads",
                 "The maximum number of CPU threads.", "torch.get_num_threads() >= 1",
