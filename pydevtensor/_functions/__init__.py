@@ -41,7 +41,7 @@ def function(
     in_place  adds the method x_(), which copies the result into its tensor; "both": and
               a function x_()
     factory   adds dtype, layout, device, requires_grad and pin_memory, passed on as
-              keywords
+              keywords, and to the docstring where they are described
     results   the names of several results
     aliases   further names
     """

@@ -44,6 +44,8 @@ def apply_(input: Tensor, callable: Any) -> Tensor:
 
     TypeError on a GPU, RuntimeError where a gradient is required.
 
+    callable  a function of one number; its result is converted to the Tensor's type
+
     >>> torch.tensor([1.0, 2.0]).apply_(lambda element: element * 10)
     tensor([10., 20.])
     """
@@ -56,6 +58,8 @@ def map_(input: Tensor, tensor: Tensor, callable: Any) -> Tensor:
 
     tensor broadcasts to input's shape and has its type. TypeError on a GPU.
 
+    callable  a function of two numbers; its result is converted to the Tensor's type
+
     >>> torch.tensor([1.0, 2.0]).map_(torch.tensor([3.0, 4.0]), lambda a, b: a * b)
     tensor([3., 8.])
     """
@@ -65,6 +69,9 @@ def map_(input: Tensor, tensor: Tensor, callable: Any) -> Tensor:
 @method()
 def map2_(input: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
     """Replace each element by a function of it and of elements of x and y. Slow.
+
+    x, y      Tensors that broadcast to input's shape and have its type
+    callable  a function of three numbers; its result is converted to the Tensor's type
 
     >>> x = torch.tensor([1.0, 2.0])
     >>> x.map2_(x, x, lambda a, b, c: a + b + c)

@@ -21,6 +21,8 @@ def _cat(tensors: list[Tensor], dim: int) -> Tensor:
 def hstack(tensors: Tensors) -> Tensor:
     """Concatenates along dimension 1, vectors along 0.
 
+    tensors: Tensors that cat() takes; numbers become vectors.
+
     >>> torch.hstack([torch.tensor([1, 2]), torch.tensor([3, 4])])
     tensor([1, 2, 3, 4])
     """
@@ -31,6 +33,8 @@ def hstack(tensors: Tensors) -> Tensor:
 @function(out=True, aliases=("row_stack",))
 def vstack(tensors: Tensors) -> Tensor:
     """Concatenates along dimension 0, vectors as rows.
+
+    tensors: Tensors that cat() takes; numbers and vectors of size n become (1, n).
 
     >>> torch.vstack([torch.tensor([1, 2]), torch.tensor([3, 4])])
     tensor([[1, 2],
@@ -43,6 +47,8 @@ def vstack(tensors: Tensors) -> Tensor:
 def dstack(tensors: Tensors) -> Tensor:
     """Concatenates atleast_3d of each tensor along dimension 2.
 
+    tensors: Tensors of which cat() takes what atleast_3d() makes.
+
     >>> torch.dstack([torch.tensor([1, 2]), torch.tensor([3, 4])])
     tensor([[[1, 3],
              [2, 4]]])
@@ -53,6 +59,8 @@ def dstack(tensors: Tensors) -> Tensor:
 @function(out=True)
 def column_stack(tensors: Tensors) -> Tensor:
     """Concatenates along dimension 1, vectors as columns.
+
+    tensors: Tensors that cat() takes; vectors and numbers become (n, 1).
 
     >>> torch.column_stack([torch.tensor([1, 2]), torch.tensor([3, 4])])
     tensor([[1, 3],
@@ -86,7 +94,7 @@ def _each_at_least(n: int, given: tuple[Any, ...]) -> Any:
 
 @function()
 def atleast_1d(*tensors: Any) -> Any:
-    """The Tensor, or a tuple of several, with at least 1 dimension: views.
+    """The tensors, a tuple of them for several, with at least 1 dimension: views.
 
     >>> torch.atleast_1d(torch.tensor(1))
     tensor([1])
@@ -96,7 +104,7 @@ def atleast_1d(*tensors: Any) -> Any:
 
 @function()
 def atleast_2d(*tensors: Any) -> Any:
-    """The Tensor, or a tuple of several, with at least 2 dimensions: views.
+    """The tensors, a tuple of them for several, with at least 2 dimensions: views.
 
     A vector becomes a row.
 
@@ -108,7 +116,7 @@ def atleast_2d(*tensors: Any) -> Any:
 
 @function()
 def atleast_3d(*tensors: Any) -> Any:
-    """The Tensor, or a tuple of several, with at least 3 dimensions: views.
+    """The tensors, a tuple of them for several, with at least 3 dimensions: views.
 
     The shape [n] becomes [1, n, 1], and [n, m] becomes [n, m, 1].
 

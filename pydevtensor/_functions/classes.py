@@ -21,6 +21,15 @@ _CLASSES = {
 def type(input: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The name of its type, or a conversion to the type given.
 
+    Raises ValueError for a name of no type.
+
+    dtype         a dtype, or a class such as torch.FloatTensor or its name, which also
+                  says whether the result is on the CPU or a GPU; None: give the name of
+                  this Tensor's class
+    non_blocking  has no effect
+
+    See also to().
+
     >>> torch.tensor([1, 2]).type(torch.float32)
     tensor([1., 2.])
     """

@@ -95,6 +95,12 @@ def asarray(
     obj is a Tensor, NumPy array, DLPack or buffer object, or a sequence of numbers.
     copy=True always copies; copy=False raises ValueError where a copy is needed.
 
+    dtype          convert to it; by default obj's type, as tensor() chooses it
+    device         copy to it; by default where the memory is
+    requires_grad  whether gradients are computed for it; None keeps a Tensor's
+
+    See also as_tensor() and from_dlpack().
+
     >>> torch.asarray([1, 2])
     tensor([1, 2])
     """
@@ -152,6 +158,10 @@ def fill_diagonal_(input: Tensor, fill_value: Number, wrap: bool = False) -> Ten
 
     Tensors of more than 2 dimensions must have equal sizes. wrap=True restarts the
     diagonal in tall matrices, one row after its end.
+
+    fill_value  a number
+
+    See also diagonal().
 
     >>> torch.zeros(2, 2).fill_diagonal_(5)
     tensor([[5., 0.],

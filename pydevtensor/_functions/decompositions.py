@@ -82,6 +82,10 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
 def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
     """X of A X = input from A's Cholesky factor input2.
 
+    input2: L of A = L L^T, or with upper=True U of A = U^T U.
+
+    See also linalg.solve(), which needs no factor.
+
     >>> torch.ones(2, 1).cholesky_solve(2 * torch.eye(2))
     tensor([[0.2500],
             [0.2500]])
@@ -95,6 +99,8 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor
 @casts(cpu="float32")
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A from its Cholesky factor.
+
+    input: L of A = L L^T, or with upper=True U of A = U^T U. It is not checked.
 
     >>> torch.cholesky_inverse(2 * torch.eye(2))
     tensor([[0.2500, 0.0000],
@@ -141,6 +147,10 @@ def svd(
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """The pseudoinverse of a matrix, or of each of a batch.
 
+    rcond: singular values up to rcond times the greatest count as 0.
+
+    See also linalg.pinv().
+
     >>> torch.tensor([[2.0], [0.0]]).pinverse()
     tensor([[0.5000, 0.0000]])
     """
@@ -169,6 +179,11 @@ def triangular_solve(
 ) -> tuple[Tensor, ...]:
     """X of A X = input, or A^T X = input with transpose, and a copy of A.
 
+    upper          A's upper triangle is read, else its lower one
+    unitriangular  A's diagonal is not read and counts as ones
+
+    See also linalg.solve_triangular().
+
     >>> torch.ones(2, 1).triangular_solve(2 * torch.eye(2)).solution
     tensor([[0.5000],
             [0.5000]])
@@ -181,7 +196,11 @@ def triangular_solve(
 
 @function(method=True)
 def lu(input: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
-    """L and U in one matrix and the pivots; with get_infos where U has a 0.
+    """L and U in one matrix and the pivots, with get_infos also where U has a 0.
+
+    pivot: only True, which exchanges rows; RuntimeError for False.
+
+    See also lu_unpack(), which gives matrices, and linalg.lu().
 
     >>> torch.lu(torch.eye(2))[1]
     tensor([1, 2], dtype=torch.int32)
@@ -193,6 +212,10 @@ def lu(input: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
 @function(method=True, out=True)
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """X of A X = input from what lu() makes of A.
+
+    LU_data, LU_pivots: the two results of lu().
+
+    See also linalg.solve(), which needs no factor.
 
     >>> torch.ones(2, 1).lu_solve(*torch.lu(2 * torch.eye(2)))
     tensor([[0.5000],
@@ -209,6 +232,10 @@ def lu_unpack(
     unpack_pivots: bool = True,
 ) -> tuple[Tensor, ...]:
     """The matrices P, L and U of what lu() gives; those not wanted are empty.
+
+    LU_data, LU_pivots  the two results of lu()
+    unpack_data         give L and U
+    unpack_pivots       give P
 
     >>> torch.lu_unpack(*torch.lu(torch.eye(2))).P
     tensor([[1., 0.],

@@ -95,6 +95,8 @@ def allclose(
 
     Returns a bool; synchronizes with the GPU.
 
+    rtol, atol and equal_nan are those of isclose().
+
     >>> torch.tensor([1.0, 2.0]).allclose(torch.tensor([1.0, 2.000001]))
     True
     """

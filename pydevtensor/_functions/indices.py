@@ -102,9 +102,10 @@ def meshgrid(*tensors: Tensor, indexing: str | None = None) -> tuple[Tensor, ...
 
 @function()
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """Cartesian product of vectors: [n0 * n1 * ..., number of vectors].
+    """Cartesian product of tensors, vectors: [n0 * n1 * ..., number of vectors].
 
-    All have the same dtype. A single vector is returned as it is.
+    All have the same dtype. A single vector is returned as it is. RuntimeError for
+    other shapes.
 
     >>> torch.cartesian_prod(torch.tensor([1, 2]), torch.tensor([3, 4]))
     tensor([[1, 3],
@@ -249,6 +250,9 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 @function(method=True)
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     """Indices of nonzero elements, [size, input.dim()]: the first, or filled up.
+
+    size: the number of rows of the result; RuntimeError where it is negative.
+    fill_value: what the rows hold for which there are no elements.
 
     >>> torch.tensor([0, 1, 2]).nonzero_static(size=3)
     tensor([[ 1],

@@ -120,6 +120,8 @@ def gradient(
     vector of coordinates. edge_order=2 uses three samples at the boundaries instead of
     two.
 
+    dim: the dimension or dimensions, None for all.
+
     >>> torch.gradient(torch.tensor([1.0, 4.0, 9.0]))
     (tensor([3., 4., 5.]),)
     """

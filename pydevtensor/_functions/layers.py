@@ -64,7 +64,10 @@ def rrelu(
     upper: float = 0.3333333333333333,
     training: bool = False,
 ) -> Tensor:
-    """leaky_relu with a slope of each element, random in training, else their mean.
+    """leaky_relu with a slope of each element, drawn from lower to upper in training.
+
+    Otherwise all slopes are the mean of both. RuntimeError where lower is greater than
+    upper.
 
     >>> torch.rrelu(torch.tensor([-1.0, 2.0]), 0.1, 0.3)
     tensor([-0.2000,  2.0000])
@@ -147,6 +150,9 @@ def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
 def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """dropout of whole channels of (N, C, ...).
 
+    p: the probability of a channel to be zeroed, if train is true. RuntimeError for a p
+    outside 0 to 1.
+
     >>> torch.feature_dropout(torch.ones(1, 2), 0.5, False)
     tensor([[1., 1.]])
     """
@@ -173,6 +179,9 @@ def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
 def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """alpha_dropout of whole channels of (N, C, ...).
 
+    p: the probability of a channel to be dropped, if train is true. RuntimeError for a
+    p outside 0 to 1.
+
     >>> torch.feature_alpha_dropout(torch.ones(1, 2), 0.5, False)
     tensor([[1., 1.]])
     """
@@ -192,6 +201,13 @@ def group_norm(
     cudnn_enabled: bool = True,
 ) -> Tensor:
     """Normalize each group of channels of each sample, then scale and shift channels.
+
+    RuntimeError where num_groups does not divide the channels.
+
+    num_groups     how many groups the channels, dimension 1, are divided into
+    weight, bias   one number for each channel, or None
+    eps            added to the variance, against a division by 0
+    cudnn_enabled  has no effect
 
     >>> torch.group_norm(torch.tensor([[1.0, 3.0, 5.0, 5.0]]), 2)
     tensor([[-1.0000,  1.0000,  0.0000,  0.0000]])
@@ -215,6 +231,13 @@ def instance_norm(
 ) -> Tensor:
     """Normalize each channel of each sample, then multiply by weight and add bias.
 
+    running_mean, running_var  one number for each channel, or None
+    use_input_stats            normalize by the input's statistics, which update the
+                               running ones; else by the running ones
+    momentum                   the share of the input's statistics in an update
+    eps                        added to the variance, against a division by 0
+    cudnn_enabled              has no effect
+
     >>> x = torch.tensor([[[1.0, 3.0]]])
     >>> torch.instance_norm(x, None, None, None, None, True, 0.1, 1e-5, False)
     tensor([[[-1.0000,  1.0000]]])
@@ -236,6 +259,11 @@ def rms_norm(
 ) -> Tensor:
     """Divide by the root of the mean of squares over the last dimensions.
 
+    normalized_shape  the sizes of these dimensions; RuntimeError where input's shape
+                      does not end with them
+    weight            multiplies the result; of that shape, or None
+    eps               added to the mean, by default the type's least step from 1
+
     >>> torch.rms_norm(torch.tensor([[3.0, 4.0]]), (2,))
     tensor([[0.8485, 1.1314]])
     """
@@ -248,7 +276,9 @@ def rms_norm(
 def cosine_similarity(
     x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08
 ) -> Tensor:
-    """The cosine of the angle between vectors along dim; the shapes broadcast.
+    """The cosine of the angle between the vectors of x1 and x2 along dim.
+
+    The shapes broadcast. A length counts as at least eps, against a division by 0.
 
     >>> x, y = torch.tensor([[3.0, 4.0]]), torch.tensor([[1.0, 0.0]])
     >>> torch.cosine_similarity(x, y)
@@ -264,6 +294,10 @@ def pairwise_distance(
     x1: Tensor, x2: Tensor, p: float = 2, eps: float = 1e-06, keepdim: bool = False
 ) -> Tensor:
     """The p-norm of x1 - x2 + eps along the last dimension; the shapes broadcast.
+
+    keepdim: that dimension stays, with size 1.
+
+    See also cdist(), for all pairs.
 
     >>> x, y = torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]])
     >>> torch.pairwise_distance(x, y)
@@ -290,7 +324,10 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
 def bilinear(
     input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None
 ) -> Tensor:
-    """x1 @ A @ x2 for each matrix A of weight (out, in1, in2), plus bias.
+    """input1 @ A @ input2 for each matrix A of weight (out, in1, in2), plus bias.
+
+    input1 (..., in1), input2 (..., in2) and bias (out) give (..., out). RuntimeError
+    for other shapes.
 
     >>> torch.bilinear(torch.ones(2, 3), torch.ones(2, 4), torch.ones(5, 3, 4)).shape
     torch.Size([2, 5])
@@ -303,6 +340,9 @@ def bilinear(
 @function()
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
     """conv1d of an input (length, N, C) with a weight (kernel, C, out).
+
+    bias: a vector of out elements. pad: zeros at both ends. RuntimeError for other
+    shapes.
 
     >>> x = torch.arange(3.0).reshape(3, 1, 1)
     >>> torch.conv_tbc(x, torch.ones(2, 1, 1), torch.zeros(1)).flatten()

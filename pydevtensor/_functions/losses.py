@@ -27,7 +27,9 @@ def binary_cross_entropy_with_logits(
     pos_weight: Tensor | None = None,
     reduction: int = 0,
 ) -> Tensor:
-    """nn.functional's function with a number for the reduction.
+    """As nn.functional's function, with a number for the reduction.
+
+    reduction: 1 gives the mean, 2 the sum, any other number one loss each.
 
     >>> torch.binary_cross_entropy_with_logits(torch.zeros(1), torch.ones(1))
     tensor([0.6931])
@@ -44,7 +46,9 @@ def cosine_embedding_loss(
     margin: float = 0.0,
     reduction: int = 0,
 ) -> Tensor:
-    """nn.functional.cosine_embedding_loss with a number for the reduction.
+    """As nn.functional.cosine_embedding_loss(), with a number for the reduction.
+
+    reduction: 1 gives the mean, 2 the sum, any other number one loss each.
 
     >>> x, y = torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]])
     >>> torch.cosine_embedding_loss(x, y, torch.tensor([1.0]))
@@ -64,7 +68,9 @@ def ctc_loss(
     reduction: int = 0,
     zero_infinity: bool = False,
 ) -> Tensor:
-    """nn.functional.ctc_loss with a number for the reduction.
+    """As nn.functional.ctc_loss(), with a number for the reduction.
+
+    reduction: 1 gives the mean, 2 the sum, any other number one loss each.
 
     >>> x = torch.full((2, 1, 2), 0.5).log()
     >>> torch.ctc_loss(x, torch.tensor([[1]]), (2,), (1,))
@@ -78,7 +84,9 @@ def ctc_loss(
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 0
 ) -> Tensor:
-    """nn.functional.hinge_embedding_loss with a number for the reduction.
+    """As nn.functional.hinge_embedding_loss(), with a number for the reduction.
+
+    reduction: 1 gives the mean, 2 the sum, any other number one loss each.
 
     >>> x, t = torch.tensor([0.25, 0.25]), torch.tensor([1.0, -1.0])
     >>> torch.hinge_embedding_loss(x, t)
@@ -92,7 +100,9 @@ def hinge_embedding_loss(
 def kl_div(
     input: Tensor, target: Tensor, reduction: int = 0, *, log_target: bool = False
 ) -> Tensor:
-    """nn.functional.kl_div with a number for the reduction.
+    """As nn.functional.kl_div(), with a number for the reduction.
+
+    reduction: 1 gives the mean, 2 the sum, any other number one loss each.
 
     >>> p, q = torch.tensor([0.5, 0.5]), torch.tensor([0.25, 0.75])
     >>> torch.kl_div(q.log(), p, 2)
@@ -110,7 +120,9 @@ def margin_ranking_loss(
     margin: float = 0.0,
     reduction: int = 0,
 ) -> Tensor:
-    """nn.functional.margin_ranking_loss with a number for the reduction.
+    """As nn.functional.margin_ranking_loss(), with a number for the reduction.
+
+    reduction: 1 gives the mean, 2 the sum, any other number one loss each.
 
     >>> x, y, t = torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1.0])
     >>> torch.margin_ranking_loss(x, y, t)
@@ -129,7 +141,9 @@ def poisson_nll_loss(
     eps: float,
     reduction: int,
 ) -> Tensor:
-    """nn.functional.poisson_nll_loss with a number for the reduction.
+    """As nn.functional.poisson_nll_loss(), with a number for the reduction.
+
+    reduction: 1 gives the mean, 2 the sum, any other number one loss each.
 
     >>> x, t = torch.tensor([0.0]), torch.tensor([2.0])
     >>> torch.poisson_nll_loss(x, t, True, False, 1e-8, 1)
@@ -151,7 +165,9 @@ def triplet_margin_loss(
     swap: bool = False,
     reduction: int = 0,
 ) -> Tensor:
-    """nn.functional.triplet_margin_loss with a number for the reduction.
+    """As nn.functional.triplet_margin_loss(), with a number for the reduction.
+
+    reduction: 1 gives the mean, 2 the sum, any other number one loss each.
 
     >>> a, b = torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]])
     >>> torch.triplet_margin_loss(a, b, a, reduction=1)

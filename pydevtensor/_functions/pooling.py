@@ -20,7 +20,7 @@ def max_pool1d(
     dilation: Dims = 1,  # type: ignore[assignment]
     ceil_mode: bool = False,
 ) -> Tensor:
-    """The maximum of each window of (..., length): see nn.functional.max_pool1d.
+    """As nn.functional.max_pool1d(): the maximum of each window of (..., length).
 
     >>> torch.max_pool1d(torch.tensor([[1.0, 3.0, 2.0, 4.0]]), 2)
     tensor([[3., 4.]])
@@ -37,9 +37,7 @@ def max_pool1d_with_indices(
     dilation: Dims = 1,  # type: ignore[assignment]
     ceil_mode: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """The maximum of each window of (..., length) and its index.
-
-    See nn.functional.max_pool1d_with_indices.
+    """As nn.functional.max_pool1d() with return_indices: the maxima and their indices.
 
     >>> torch.max_pool1d_with_indices(torch.tensor([[1.0, 3.0, 2.0, 4.0]]), 2)
     (tensor([[3., 4.]]), tensor([[1, 3]]))
@@ -58,7 +56,7 @@ def max_pool2d(
     dilation: Dims = 1,  # type: ignore[assignment]
     ceil_mode: bool = False,
 ) -> Tensor:
-    """The maximum of each window of (..., height, width): see nn.functional.max_pool2d.
+    """As nn.functional.max_pool2d(): the maximum of windows of (..., height, width).
 
     >>> torch.max_pool2d(torch.ones(1, 4, 4), 2).shape
     torch.Size([1, 2, 2])
@@ -75,9 +73,7 @@ def max_pool3d(
     dilation: Dims = 1,  # type: ignore[assignment]
     ceil_mode: bool = False,
 ) -> Tensor:
-    """The maximum of each window of (..., depth, height, width).
-
-    See nn.functional.max_pool3d.
+    """As nn.functional.max_pool3d(): the maximum of windows of three dimensions.
 
     >>> torch.max_pool3d(torch.ones(1, 4, 4, 4), 2).shape
     torch.Size([1, 2, 2, 2])
@@ -94,7 +90,7 @@ def avg_pool1d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:
-    """The average of each window of (..., length): see nn.functional.avg_pool1d.
+    """As nn.functional.avg_pool1d(): the average of each window of (..., length).
 
     >>> torch.avg_pool1d(torch.tensor([[1.0, 3.0, 2.0, 4.0]]), 2)
     tensor([[2., 3.]])

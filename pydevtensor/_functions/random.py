@@ -21,7 +21,12 @@ def cauchy_(
     *,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Fill with samples of the Cauchy distribution. sigma is positive.
+    """Fill with samples of the Cauchy distribution.
+
+    sigma: the scale, above 0 (RuntimeError). Floating types only.
+
+    median     the center
+    generator  the source of the numbers, else the device's default generator
 
     >>> generator = torch.manual_seed(0)
     >>> torch.empty(2).cauchy_()
@@ -46,7 +51,9 @@ def log_normal_(
 ) -> Tensor:
     """Fill with samples whose logarithm has that mean and standard deviation.
 
-    std is positive.
+    std is positive (RuntimeError). Floating types only (NotImplementedError).
+
+    generator  the source of the numbers, else the device's default generator
 
     >>> generator = torch.manual_seed(0)
     >>> torch.empty(2).log_normal_()
@@ -69,7 +76,9 @@ def geometric_(
 ) -> Tensor:
     """Fill with samples of the geometric distribution: trials up to the first success.
 
-    p is the probability of success.
+    p: the probability of success, between 0 and 1 (RuntimeError).
+
+    generator  the source of the numbers, else the device's default generator
 
     >>> generator = torch.manual_seed(0)
     >>> torch.empty(3).geometric_(0.5)
@@ -97,6 +106,8 @@ def multinomial(
 
     (n, num_samples) for (n, k), int64. RuntimeError for negative weights, for rows of
     zeros, and for more samples than weights without replacement.
+
+    generator  the source of the numbers, else the device's default generator
 
     >>> torch.tensor([0.0, 1.0]).multinomial(2, replacement=True)
     tensor([1, 1])

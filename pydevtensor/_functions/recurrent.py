@@ -172,6 +172,12 @@ def lstm(
     params, has_biases, num_layers, dropout, train, bidirectional). RuntimeError for
     shapes and types that do not fit.
 
+    num_layers     how many layers lie on one another
+    dropout        probability of an element between two layers to be zeroed, if train
+                   is true
+    bidirectional  each layer also runs from the last step to the first; results are
+                   side by side
+
     >>> state, weights = torch.zeros(1, 2, 4), [torch.ones(16, 3), torch.ones(16, 4)]
     >>> x = torch.ones(5, 2, 3)
     >>> y, h, c = torch.lstm(x, [state, state], weights, False, 1, 0.0, False, False, False)
@@ -194,9 +200,9 @@ def gru(
     bidirectional: Any,
     batch_first: Any,
 ) -> tuple[Tensor, Tensor]:
-    """nn.GRU as a function: the results and the last states; arguments as lstm()'s.
+    """As lstm(), for nn.GRU: the results and the last states.
 
-    hx is one Tensor.
+    hx is one Tensor, (layers * directions, N, size).
 
     >>> state, weights = torch.zeros(1, 2, 4), [torch.ones(12, 3), torch.ones(12, 4)]
     >>> x = torch.ones(5, 2, 3)
@@ -220,9 +226,9 @@ def rnn_tanh(
     bidirectional: Any,
     batch_first: Any,
 ) -> tuple[Tensor, Tensor]:
-    """nn.RNN as a function: the results and the last states; arguments as lstm()'s.
+    """As lstm(), for nn.RNN: the results and the last states.
 
-    hx is one Tensor.
+    hx is one Tensor, (layers * directions, N, size).
 
     >>> state, weights = torch.zeros(1, 2, 4), [torch.ones(4, 3), torch.ones(4, 4)]
     >>> x = torch.ones(5, 2, 3)
@@ -246,7 +252,7 @@ def rnn_relu(
     bidirectional: Any,
     batch_first: Any,
 ) -> tuple[Tensor, Tensor]:
-    """nn.RNN with relu as a function; arguments as lstm()'s, and hx is one Tensor.
+    """As rnn_tanh(), for nn.RNN with relu.
 
     >>> state, weights = torch.zeros(1, 2, 4), [torch.ones(4, 3), torch.ones(4, 4)]
     >>> x = torch.ones(1, 2, 3)
@@ -290,6 +296,9 @@ def lstm_cell(
     input (N, features), states (N, size). RuntimeError for shapes and types that do
     not fit.
 
+    w_ih, w_hh  matrices for input and h, (4 * size, features) and (4 * size, size)
+    b_ih, b_hh  vectors of 4 * size elements, or both None
+
     >>> state = torch.zeros(2, 4)
     >>> w_ih, w_hh = torch.ones(16, 3), torch.ones(16, 4)
     >>> h, c = torch.lstm_cell(torch.ones(2, 3), [state, state], w_ih, w_hh)
@@ -311,7 +320,9 @@ def gru_cell(
     b_ih: Tensor | None = None,
     b_hh: Tensor | None = None,
 ) -> Tensor:
-    """nn.GRUCell as a function: the state after a step; arguments as lstm_cell()'s.
+    """As lstm_cell(), for nn.GRUCell: the state after a step.
+
+    hx is one Tensor, (N, size); the matrices have 3 * size rows.
 
     >>> w_ih, w_hh = torch.ones(12, 3), torch.ones(12, 4)
     >>> torch.gru_cell(torch.ones(2, 3), torch.zeros(2, 4), w_ih, w_hh).shape
@@ -329,7 +340,9 @@ def rnn_tanh_cell(
     b_ih: Tensor | None = None,
     b_hh: Tensor | None = None,
 ) -> Tensor:
-    """nn.RNNCell as a function: the state after a step; arguments as lstm_cell()'s.
+    """As lstm_cell(), for nn.RNNCell: the state after a step.
+
+    hx is one Tensor, (N, size); the matrices have size rows.
 
     >>> w_ih, w_hh = torch.ones(4, 3), torch.ones(4, 4)
     >>> torch.rnn_tanh_cell(torch.ones(2, 3), torch.zeros(2, 4), w_ih, w_hh).shape
@@ -347,7 +360,7 @@ def rnn_relu_cell(
     b_ih: Tensor | None = None,
     b_hh: Tensor | None = None,
 ) -> Tensor:
-    """nn.RNNCell with relu as a function; arguments as lstm_cell()'s.
+    """As rnn_tanh_cell(), for nn.RNNCell with relu.
 
     >>> w_ih, w_hh = torch.ones(1, 3), torch.ones(1, 1)
     >>> torch.rnn_relu_cell(torch.ones(1, 3), torch.ones(1, 1), w_ih, w_hh)

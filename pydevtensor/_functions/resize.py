@@ -49,6 +49,8 @@ def resize_(input: Tensor, *size: int, memory_format: Any = None) -> Tensor:
     views of the memory that it had do not follow. RuntimeError where a gradient is
     required.
 
+    memory_format  only torch.contiguous_format, the default; RuntimeError for others
+
     >>> torch.tensor([1, 2, 3, 4]).resize_(2)
     tensor([1, 2])
     """
@@ -60,6 +62,9 @@ def resize_as_(
     input: Tensor, the_template: Tensor, *, memory_format: Any = None
 ) -> Tensor:
     """resize_() to the size of another tensor.
+
+    the_template   the Tensor whose size is taken
+    memory_format  only torch.contiguous_format, the default; RuntimeError for others
 
     >>> torch.tensor([1, 2, 3, 4]).resize_as_(torch.ones(2, 2))
     tensor([[1, 2],

@@ -148,6 +148,12 @@ def index_put(
 
     accumulate=True adds them to the elements there.
 
+    indices  for each of input's first dimensions an index Tensor, or bools; they
+             broadcast
+    values   a Tensor that broadcasts to the shape of the positions, of input's type
+
+    See also put(), by flat indices, and index_copy().
+
     >>> torch.zeros(3).index_put((torch.tensor([0, 2]),), torch.tensor([1.0, 2.0]))
     tensor([1., 0., 2.])
     """
@@ -299,6 +305,9 @@ def as_strided_scatter(
 
     src has the shape of the view (RuntimeError).
 
+    size, stride    of the view: one int for each dimension, in elements
+    storage_offset  where it begins in memory, by default where input does
+
     >>> torch.zeros(4).as_strided_scatter(torch.ones(2), (2,), (2,))
     tensor([1., 0., 1., 0.])
     """
@@ -327,6 +336,10 @@ def scatter_reduce(
     reduce is 'sum', 'prod', 'mean', 'amax' or 'amin'. With include_self=False the
     reduction leaves out the elements of input. index has as many dimensions as input
     and src, and no more elements than src along each.
+
+    dim  the dimension along which index counts
+
+    See also scatter_add() and index_reduce().
 
     >>> x = torch.zeros(2)
     >>> x.scatter_reduce(0, torch.tensor([0, 0, 1]), torch.tensor([1.0, 5.0, 2.0]), "amax")
@@ -362,6 +375,8 @@ def index_reduce(
 
     reduce is 'prod', 'mean', 'amax' or 'amin'. With include_self=False the reduction
     leaves out the elements of input. index is a vector.
+
+    dim  the dimension along which index counts
 
     >>> x = torch.ones(2, 2)
     >>> x.index_reduce(0, torch.tensor([0, 0]), torch.full((2, 2), 3.0), "prod")

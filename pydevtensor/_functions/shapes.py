@@ -55,6 +55,8 @@ def sum_to_size(input: Tensor, *size: int) -> Tensor:
 
     Returns the tensor itself if it has that shape already.
 
+    size: ints, or one sequence of them, each input's or 1. RuntimeError for others.
+
     >>> torch.tensor([[1, 2], [3, 4]]).sum_to_size(1, 2)
     tensor([[4, 6]])
     """

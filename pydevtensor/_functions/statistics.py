@@ -28,6 +28,10 @@ def aminmax(
 
     Raises RuntimeError for an empty reduction.
 
+    keepdim  the reduced dimensions stay, with size 1
+
+    See also amin() and amax().
+
     >>> x = torch.tensor([[1.0, 5.0, 3.0], [4.0, 2.0, 6.0]])
     >>> x.aminmax(dim=1)
     torch.return_types.aminmax(
@@ -59,6 +63,10 @@ def nansum(
 ) -> Tensor:
     """Sum of the elements, treating NaN as 0.
 
+    dim      the dimension or dimensions to reduce, None for all
+    keepdim  the reduced dimensions stay, with size 1
+    dtype    convert to it first; by default integers and bools become int64
+
     >>> x = torch.tensor([[1.0, 5.0, 3.0], [4.0, 2.0, 6.0]])
     >>> x.nansum(dim=1)
     tensor([ 9., 12.])
@@ -78,6 +86,12 @@ def nanmean(
     dtype: Dtype | None = None,
 ) -> Tensor:
     """Mean of the elements that are not NaN.
+
+    RuntimeError for integers.
+
+    dim      the dimension or dimensions to reduce, None for all
+    keepdim  the reduced dimensions stay, with size 1
+    dtype    of the sum, by default input's
 
     >>> x = torch.tensor([[1.0, 5.0, 3.0], [4.0, 2.0, 6.0]])
     >>> x.nanmean(dim=1)
@@ -151,6 +165,11 @@ def quantile(
     interpolation between two elements is 'linear', 'lower', 'higher', 'midpoint' or
     'nearest'. A vector q adds a first dimension. NaN if an element is NaN.
 
+    RuntimeError for types other than float32 and float64, for no elements, and for a q
+    outside 0 to 1.
+
+    keepdim  the reduced dimensions stay, with size 1
+
     >>> x = torch.tensor([[1.0, 5.0, 3.0], [4.0, 2.0, 6.0]])
     >>> x.quantile(0.5)
     tensor(3.5000)
@@ -170,6 +189,8 @@ def nanquantile(
 ) -> Tensor:
     """quantile() of the elements that are not NaN.
 
+    q, dim, keepdim and interpolation are those of quantile().
+
     >>> x = torch.tensor([[1.0, 5.0, 3.0], [4.0, 2.0, 6.0]])
     >>> x.nanquantile(0.5)
     tensor(3.5000)
@@ -183,6 +204,8 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, T
     """Most frequent value along dim, the smallest of several, and its last index.
 
     Returns (values, indices).
+
+    keepdim  dim stays, with size 1
 
     >>> x = torch.tensor([[1.0, 5.0, 3.0], [4.0, 2.0, 6.0]])
     >>> x.mode(dim=1)
@@ -217,6 +240,8 @@ def isin(
 
     invert=True negates the result.
 
+    assume_unique has no effect.
+
     >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 5]))
     tensor([False,  True, False])
     """
@@ -249,6 +274,9 @@ def cov(
     """Covariance matrix of variables in rows and observations in columns.
 
     fweights is the integer frequency of each observation, aweights its floating weight.
+
+    correction  subtracted from the number of observations, by which the sum of products
+                is divided: 1 for a sample, 0 for all there are
 
     >>> x = torch.tensor([[1.0, 5.0, 3.0], [4.0, 2.0, 6.0]])
     >>> x.cov()

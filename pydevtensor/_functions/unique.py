@@ -90,6 +90,8 @@ def unique_consecutive(
 ) -> Any:
     """The elements that differ from the one before; otherwise like unique().
 
+    return_inverse, return_counts and dim are those of unique().
+
     >>> torch.tensor([1, 1, 2, 2, 1]).unique_consecutive()
     tensor([1, 2, 1])
     """

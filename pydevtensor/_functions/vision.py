@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """Channels as pixels: (..., C * r * r, H, W) to (..., C, H * r, W * r).
 
+    upscale_factor: r, above 0. RuntimeError where r * r does not divide the channels.
+
     >>> torch.pixel_shuffle(torch.arange(4.0).reshape(4, 1, 1), 2)
     tensor([[[0., 1.],
              [2., 3.]]])
@@ -25,6 +27,8 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 @function()
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """Pixels as channels: (..., C, H * r, W * r) to (..., C * r * r, H, W).
+
+    downscale_factor: r, above 0. RuntimeError where r does not divide both sizes.
 
     >>> torch.pixel_unshuffle(torch.arange(4.0).reshape(1, 2, 2), 2).flatten()
     tensor([0., 1., 2., 3.])
@@ -55,6 +59,9 @@ def grid_sampler(
     interpolation_mode: 0 bilinear, 1 nearest, 2 bicubic. padding_mode: 0 zeros, 1
     border, 2 reflection.
 
+    grid           where to sample: x and y, from -1 to 1, in its last dimension
+    align_corners  -1 and 1 are the centers of the outermost pixels, else their edges
+
     >>> x = torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
     >>> torch.grid_sampler(x, torch.zeros(1, 1, 1, 2), 0, 0, True)
     tensor([[[[2.5000]]]])
@@ -73,7 +80,7 @@ def grid_sampler(
 
 @function()
 def affine_grid_generator(theta: Tensor, size: Sizes, align_corners: bool) -> Tensor:
-    """nn.functional.affine_grid with all of its arguments.
+    """As nn.functional.affine_grid(), with all of its arguments.
 
     >>> theta = torch.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
     >>> torch.affine_grid_generator(theta, (1, 1, 1, 2), True)

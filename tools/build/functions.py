@@ -35,6 +35,15 @@ def factory_keywords() -> str:
     return "".join(re.findall(r'"(.*)"', macro[0]))
 
 
+FACTORY = "dtype, layout, device, requires_grad and pin_memory are those of empty()."
+
+
+def described(doc: str, factory: bool) -> str:
+    """The docstring, with a factory's keywords before the example."""
+    at = doc.index(">>> ") if factory else 0
+    return f"{doc[:at]}{FACTORY}\n\n{doc[at:]}" if factory else doc
+
+
 @dataclass(frozen=True)
 class Function:
     """One public name: a row of the table, and what the stubs say beyond signatures."""
@@ -144,6 +153,7 @@ def read_function(
     factory = options.get("factory", False)
     doc = ast.get_docstring(node)
     assert doc, f"{node.name}: write a docstring"
+    doc = described(doc, factory)
     every = [*node.args.args, *node.args.kwonlyargs]
     every += [node.args.vararg] if node.args.vararg else []
     types = {
