@@ -40,7 +40,7 @@ def _known(function: str, device_type: Any) -> str:
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether autocast knows a device type.
+    """Whether autocast knows device_type, a str: True for 'cuda' and 'cpu'.
 
     >>> torch.amp.is_autocast_available('cuda')
     True
@@ -49,7 +49,9 @@ def is_autocast_available(device_type: str) -> bool:
 
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:
-    """Whether autocast is on in this thread; without an argument, for GPUs.
+    """Whether autocast is on in this thread.
+
+    device_type: 'cuda', the default, or 'cpu'; RuntimeError for others.
 
     >>> with torch.autocast('cpu'):
     ...     torch.is_autocast_enabled('cpu')
@@ -69,7 +71,9 @@ def is_autocast_cpu_enabled() -> bool:
 
 
 def get_autocast_dtype(device_type: str) -> Any:
-    """The lower dtype of autocast.
+    """The lower dtype of autocast, for a type of devices.
+
+    device_type: 'cuda' or 'cpu'; RuntimeError for others.
 
     >>> torch.get_autocast_dtype('cpu'), torch.get_autocast_dtype('cuda')
     (torch.bfloat16, torch.float16)
@@ -96,7 +100,10 @@ def get_autocast_gpu_dtype() -> Any:
 
 
 def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
-    """Turn autocast on or off in this thread; without a device type, for GPUs.
+    """Turn autocast on or off in this thread.
+
+    device_type: 'cuda' or 'cpu'; RuntimeError for others. enabled: whether it is on.
+    One argument is enabled, for GPUs. See also autocast(), which ends with a block.
 
     >>> torch.set_autocast_enabled('cpu', False)
     """
@@ -107,7 +114,7 @@ def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
 
 
 def set_autocast_cpu_enabled(enabled: bool) -> None:
-    """Turn autocast on or off for the CPU in this thread.
+    """Turn autocast on (enabled true) or off for the CPU in this thread.
 
     >>> torch.set_autocast_cpu_enabled(False)
     """
@@ -115,7 +122,9 @@ def set_autocast_cpu_enabled(enabled: bool) -> None:
 
 
 def set_autocast_dtype(device_type: str, dtype: Any) -> None:
-    """Set the lower dtype of autocast in this thread.
+    """Set dtype as the lower one of autocast in this thread.
+
+    device_type: 'cuda' or 'cpu'; RuntimeError for others.
 
     >>> torch.set_autocast_dtype('cpu', torch.bfloat16)
     """
@@ -152,6 +161,8 @@ def is_autocast_cache_enabled() -> bool:
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
     """Set whether autocast may keep casts of parameters.
+
+    enabled: a bool, which is remembered; none are kept here.
 
     >>> torch.set_autocast_cache_enabled(True)
     """
@@ -255,10 +266,12 @@ class autocast:
 def custom_fwd(
     fwd: Callable[..., Any] | None = None, *, device_type: str, cast_inputs: Any = None
 ) -> Callable[..., Any]:
-    """Decorates forward() of an autograd.Function for use under autocast.
+    """Decorates fwd, forward() of an autograd.Function, for use under autocast.
 
     cast_inputs: the dtype that floating arguments are cast to; forward() then runs
     without autocast. Without it forward() runs in the mode of its caller.
+
+    device_type: 'cuda' or 'cpu', whose autocast is meant; RuntimeError for others.
 
     >>> class Square(torch.autograd.Function):
     ...     @staticmethod
@@ -293,7 +306,9 @@ def custom_fwd(
 def custom_bwd(
     bwd: Callable[..., Any] | None = None, *, device_type: str
 ) -> Callable[..., Any]:
-    """Decorates backward() beside custom_fwd(): it runs in the mode of forward().
+    """Decorates bwd, backward() beside custom_fwd(): it runs in the mode of forward().
+
+    device_type: 'cuda' or 'cpu', whose autocast is meant; RuntimeError for others.
 
     >>> @torch.amp.custom_bwd(device_type='cpu')
     ... def backward(ctx, gradient):

@@ -77,7 +77,10 @@ class GradScaler:
         return self._scale.to(device, non_blocking=True)
 
     def scale(self, outputs: Any) -> Any:
-        """A loss, or a list or tuple of them, times the scale."""
+        """outputs, a loss or a list or tuple of them, times the scale.
+
+        ValueError for others.
+        """
         if not self._enabled:
             return outputs
         if isinstance(outputs, _C.Tensor):
@@ -208,7 +211,7 @@ class GradScaler:
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
-        """Set growth_factor."""
+        """Set growth_factor to new_factor, above 1."""
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
@@ -216,7 +219,7 @@ class GradScaler:
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:
-        """Set backoff_factor."""
+        """Set backoff_factor to new_factor, below 1."""
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
@@ -224,7 +227,7 @@ class GradScaler:
         return self._growth_interval
 
     def set_growth_interval(self, new_interval: int) -> None:
-        """Set growth_interval."""
+        """Set growth_interval to new_interval, a number of steps."""
         self._growth_interval = new_interval
 
     def is_enabled(self) -> bool:

@@ -87,6 +87,10 @@ class _Mode:
 class no_grad(_Mode):
     """Disables recording: `with torch.no_grad():` or `@torch.no_grad()`.
 
+    function: the one that the decorator stands above.
+
+    See also enable_grad() and inference_mode().
+
     >>> x = torch.ones(2, requires_grad=True)
     >>> with torch.no_grad():
     ...     y = x * 2
@@ -100,6 +104,8 @@ class no_grad(_Mode):
 class enable_grad(_Mode):
     """Enables recording inside no_grad().
 
+    function: the one that `@torch.enable_grad` stands above.
+
     >>> x = torch.ones(2, requires_grad=True)
     >>> with torch.no_grad(), torch.enable_grad():
     ...     y = x * 2
@@ -112,6 +118,10 @@ class enable_grad(_Mode):
 
 class set_grad_enabled(_Mode):
     """Enables or disables recording, from this call on or in a `with` block.
+
+    mode: whether operations are recorded, in this thread.
+
+    See also no_grad() and enable_grad().
 
     >>> x = torch.ones(2, requires_grad=True)
     >>> with torch.set_grad_enabled(False):
@@ -135,6 +145,8 @@ _inference_depth = 0
 
 class inference_mode(_Mode):
     """Disables recording, as no_grad(); results may be used in recorded code later.
+
+    mode: False leaves recording as it is.
 
     >>> with torch.inference_mode():
     ...     torch.is_grad_enabled()
@@ -229,6 +241,9 @@ def backward(
     grad_tensors: the gradient of each of them, None for one with a single element.
     inputs: the only Tensors whose .grad is set. Errors are those of Tensor.backward.
 
+    retain_graph  keep the graph for another pass; by default create_graph
+    create_graph  record the pass itself, for second derivatives
+
     >>> x = torch.ones(2, requires_grad=True)
     >>> torch.autograd.backward((x * 3).sum())
     >>> x.grad
@@ -255,6 +270,12 @@ def grad(
 
     For an input that outputs do not depend on: None with allow_unused, zeros with
     materialize_grads, else RuntimeError.
+
+    grad_outputs      the gradient of each of outputs, None for one with a single
+                      element
+    retain_graph      keep the graph for another pass; by default create_graph
+    create_graph      record the pass itself, for second derivatives
+    is_grads_batched  NotImplementedError for True; see func.vmap()
 
     >>> x = torch.tensor(3.0, requires_grad=True)
     >>> torch.autograd.grad(x ** 2, x)
@@ -319,6 +340,8 @@ class Variable(metaclass=_TensorName):
 
 class RemovableHandle:
     """What register_hook() returns: remove(), or the end of a `with`, removes the hook.
+
+    id: the number of the hook.
 
     >>> x = torch.ones(2, requires_grad=True)
     >>> handle = x.register_hook(lambda gradient: gradient * 10)
@@ -405,19 +428,25 @@ class FunctionCtx:
         self._node: Any = None
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Save inputs or results; backward() fails if they are modified in place."""
+        """Save tensors, inputs or results, which backward() finds in saved_tensors.
+
+        It raises RuntimeError if they are modified in place.
+        """
         self._saved = tensors
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
-        """Mark results that have no gradient."""
+        """Mark tensors, results that have no gradient."""
         self._undifferentiable = tensors
 
     def mark_dirty(self, *tensors: Tensor) -> None:
-        """Mark inputs that forward() modified in place."""
+        """Mark tensors, inputs that forward() modified in place."""
         self._dirty = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether backward() gets zeros (True) or None for a missing gradient."""
+        """Set what backward() gets for a missing gradient.
+
+        value: True for zeros, the default; False for None.
+        """
         self._materialize = bool(value)
 
     @property
@@ -477,12 +506,18 @@ class Function:
 
     @staticmethod
     def forward(ctx: FunctionCtx, *args: Any) -> Any:
-        """Compute the results, without recording."""
+        """Compute the results of args, without recording.
+
+        ctx: where backward() finds what is kept for it.
+        """
         raise NotImplementedError("Function.forward: define it as a staticmethod")
 
     @staticmethod
     def backward(ctx: FunctionCtx, *grads: Any) -> Any:
-        """The gradients of forward()'s arguments, None for those without."""
+        """The gradients of forward()'s arguments, None for those without.
+
+        ctx: what forward() kept. grads: the gradient of each of its results.
+        """
         raise NotImplementedError("Function.backward: define it as a staticmethod")
 
     @classmethod
@@ -585,6 +620,8 @@ def gradcheck(
     of a Jacobian differs by more than atol + rtol * its size, raises GradcheckError, or
     returns False without raise_exception.
 
+    nondet_tol has no effect: each derivative is computed once.
+
     >>> x = torch.rand(3, dtype=torch.float64, requires_grad=True)
     >>> torch.autograd.gradcheck(torch.sin, x)
     True
@@ -633,7 +670,9 @@ def gradgradcheck(
     grad_outputs: Tensor | Sequence[Tensor] | None = None,
     **options: Any,
 ) -> bool:
-    """gradcheck() of func's gradients, with the options of gradcheck().
+    """gradcheck() of func's gradients, with the inputs and options of gradcheck().
+
+    grad_outputs: the gradients of func's results, by default random ones.
 
     >>> x = torch.rand(3, dtype=torch.float64, requires_grad=True)
     >>> torch.autograd.gradgradcheck(torch.sin, x)

@@ -64,6 +64,8 @@ class set_detect_anomaly:
 class detect_anomaly:
     """set_detect_anomaly(True) for a `with` block, with a warning that it is slow.
 
+    check_nan: a NaN is an error too.
+
     >>> import warnings
     >>> warnings.simplefilter("ignore")
     >>> with torch.autograd.detect_anomaly():

@@ -29,7 +29,7 @@ class _Once(Function):
 
 
 def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorates backward() of a Function that cannot be differentiated again.
+    """Decorates fn, backward() of a Function that cannot be differentiated again.
 
     It runs without recording; a second derivative through it is a RuntimeError.
 

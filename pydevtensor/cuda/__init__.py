@@ -193,6 +193,8 @@ def virtual(n: int) -> None:
 def is_simulated(device: Any = None) -> bool:
     """Whether the GPU is simulated; False if there is none.
 
+    device: a GPU, by default the current one.
+
     >>> torch.cuda.is_simulated()
     True
     """
@@ -283,6 +285,8 @@ class _CudaDeviceProperties(SimpleNamespace):
 def get_device_properties(device: Any = None) -> _CudaDeviceProperties:
     """The name, compute capability, memory and more of a GPU, as attributes.
 
+    device: a GPU, by default the current one.
+
     >>> torch.cuda.get_device_properties(0).total_memory > 0
     True
     """
@@ -291,6 +295,8 @@ def get_device_properties(device: Any = None) -> _CudaDeviceProperties:
 
 def get_device_name(device: Any = None) -> str:
     """The name of a GPU; a simulated one is named so.
+
+    device: a GPU, by default the current one.
 
     >>> isinstance(torch.cuda.get_device_name(0), str)
     True
@@ -301,6 +307,8 @@ def get_device_name(device: Any = None) -> str:
 def get_device_capability(device: Any = None) -> tuple[int, int]:
     """The compute capability of a GPU as (major, minor).
 
+    device: a GPU, by default the current one.
+
     >>> torch.cuda.get_device_capability() >= (7, 5)
     True
     """
@@ -310,6 +318,8 @@ def get_device_capability(device: Any = None) -> tuple[int, int]:
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
     """Whether the current GPU computes with bfloat16.
+
+    including_emulation: also where the card has no instructions for it, before 8.0.
 
     >>> torch.cuda.is_bf16_supported()
     True
@@ -350,6 +360,8 @@ def current_stream(device: Any = None) -> Stream:
 
 def default_stream(device: Any = None) -> Stream:
     """The stream that is current until another is set.
+
+    device: a GPU, by default the current one.
 
     >>> torch.cuda.default_stream() == torch.cuda.current_stream()
     True
@@ -417,6 +429,8 @@ def memory_stats(device: Any = None) -> dict[str, int]:
     reserved_bytes, requested_bytes, allocation and segment, num_alloc_retries and
     num_ooms.
 
+    device: a GPU, by default the current one.
+
     >>> torch.cuda.memory_stats()['num_ooms'] >= 0
     True
     """
@@ -425,6 +439,8 @@ def memory_stats(device: Any = None) -> dict[str, int]:
 
 def memory_allocated(device: Any = None) -> int:
     """The bytes that tensors on the GPU use.
+
+    device: a GPU, by default the current one.
 
     >>> before = torch.cuda.memory_allocated()
     >>> x = torch.zeros(1024, device='cuda')
@@ -437,6 +453,8 @@ def memory_allocated(device: Any = None) -> int:
 def max_memory_allocated(device: Any = None) -> int:
     """The maximum of memory_allocated() since the last reset.
 
+    device: a GPU, by default the current one.
+
     >>> torch.cuda.max_memory_allocated() >= torch.cuda.memory_allocated()
     True
     """
@@ -445,6 +463,8 @@ def max_memory_allocated(device: Any = None) -> int:
 
 def memory_reserved(device: Any = None) -> int:
     """The bytes allocated from the GPU, including those cached for later tensors.
+
+    device: a GPU, by default the current one.
 
     >>> torch.cuda.memory_reserved() >= torch.cuda.memory_allocated()
     True
@@ -455,6 +475,8 @@ def memory_reserved(device: Any = None) -> int:
 def max_memory_reserved(device: Any = None) -> int:
     """The maximum of memory_reserved() since the last reset.
 
+    device: a GPU, by default the current one.
+
     >>> torch.cuda.max_memory_reserved() >= torch.cuda.memory_reserved()
     True
     """
@@ -463,6 +485,8 @@ def max_memory_reserved(device: Any = None) -> int:
 
 def reset_peak_memory_stats(device: Any = None) -> None:
     """Reset the peaks to what is in use now.
+
+    device: a GPU, by default the current one.
 
     >>> torch.cuda.reset_peak_memory_stats()
     >>> torch.cuda.max_memory_allocated() == torch.cuda.memory_allocated()
@@ -482,6 +506,8 @@ def empty_cache() -> None:
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
     """The (free, total) bytes of a GPU, from its driver.
+
+    device: a GPU, by default the current one.
 
     >>> free, total = torch.cuda.mem_get_info()
     >>> 0 <= free <= total
@@ -587,8 +613,8 @@ _SYNC_MODES = ("default", "warn", "error")
 def set_sync_debug_mode(debug_mode: int | str) -> None:
     """What becomes of operations that make the host wait for a GPU.
 
-    'default' or 0: they wait; 'warn' or 1: they warn; 'error' or 2: they raise
-    RuntimeError. Such are item(), copies to the host that are not pinned and
+    debug_mode: 'default' or 0, they wait; 'warn' or 1, they warn; 'error' or 2, they
+    raise RuntimeError. Such are item(), copies to the host that are not pinned and
     non_blocking, nonzero() and others whose result's shape depends on values. What
     says that it waits, synchronize(), always may.
 
@@ -616,6 +642,8 @@ def get_sync_debug_mode() -> int:
 def get_rng_state(device: Any = "cuda") -> _C.Tensor:
     """The state of a GPU's default generator, a Tensor of uint8 on the CPU.
 
+    device: a GPU, by default the current one.
+
     >>> state = torch.cuda.get_rng_state()
     >>> first = torch.rand(2, device='cuda')
     >>> torch.cuda.set_rng_state(state)
@@ -627,6 +655,9 @@ def get_rng_state(device: Any = "cuda") -> _C.Tensor:
 
 def set_rng_state(new_state: _C.Tensor, device: Any = "cuda") -> None:
     """Restore the state that get_rng_state() returned.
+
+    new_state: a Tensor of uint8 on the CPU, also of another GPU. device: a GPU, by
+    default the current one.
 
     >>> torch.cuda.set_rng_state(torch.cuda.get_rng_state(1), 1)
     """
@@ -645,6 +676,8 @@ def get_rng_state_all() -> list[_C.Tensor]:
 
 def set_rng_state_all(new_states: Any) -> None:
     """Restore the states that get_rng_state_all() returned.
+
+    new_states: one for each GPU, in their order.
 
     >>> torch.cuda.set_rng_state_all(torch.cuda.get_rng_state_all())
     """
@@ -707,7 +740,7 @@ class transfers:
 
 
 def sim_counters(device: Any = None) -> dict[str, int]:
-    """The launches, copies, waits, ... of a simulated GPU, or of all for None.
+    """The launches, copies, waits, ... of device, a simulated GPU, or of all for None.
 
     >>> before = torch.cuda.sim_counters()['launches']
     >>> x = torch.ones(2, device='cuda')
@@ -723,8 +756,8 @@ def sim_counters(device: Any = None) -> dict[str, int]:
 def sim_fail(text: str) -> None:
     """Make simulated calls fail.
 
-    'malloc:3': the third allocation from now on, once; 'malloc:3+': also all after it;
-    'copy:1,launch:2': several; '': none.
+    text: 'malloc:3', the third allocation from now on, once; 'malloc:3+', also all
+    after it; 'copy:1,launch:2', several; '', none.
 
     >>> torch.cuda.sim_fail('')
     """
@@ -732,7 +765,7 @@ def sim_fail(text: str) -> None:
 
 
 def sim_schedule(name: str) -> None:
-    """Set when simulated work runs: 'eager', 'lazy' or 'random:SEED'.
+    """Set when simulated work runs: name is 'eager', 'lazy' or 'random:SEED'.
 
     >>> torch.cuda.sim_schedule('eager')
     """

@@ -125,9 +125,10 @@ def broadcast_coalesced(
 
 
 def reduce_add(inputs: Sequence[Tensor], destination: Any = None) -> Tensor:
-    """The sum of tensors of one shape, on a device: the current GPU by default.
+    """The sum of inputs, Tensors of one shape on GPUs.
 
-    ValueError for tensors of different shapes, RuntimeError for none.
+    destination: the GPU of the result, by default the current one. ValueError for
+    Tensors of different shapes, RuntimeError for none.
 
     >>> parts = [torch.ones(2, device='cuda:0'), torch.ones(2, device='cuda:1')]
     >>> torch.cuda.comm.reduce_add(parts, 0)
@@ -163,7 +164,9 @@ def reduce_add_coalesced(
 ) -> tuple[Tensor, ...]:
     """The sums of several tensors over devices, few copies for many small tensors.
 
-    inputs: for each device a list of tensors, of the same shapes on all.
+    inputs: for each device a list of tensors, of the same shapes on all. destination:
+    the GPU of the results, by default the current one. buffer_size: the bytes that
+    travel together.
 
     >>> parts = [[torch.ones(2, device=d), torch.ones((), device=d)] for d in (0, 1)]
     >>> torch.cuda.comm.reduce_add_coalesced(parts, 0)
@@ -207,7 +210,7 @@ def scatter(
     *,
     out: Sequence[Tensor] | None = None,
 ) -> tuple[Tensor, ...]:
-    """The pieces of a tensor along dim, one on each device (all GPUs by default).
+    """The pieces of a tensor along dim, one on each of devices (by default all GPUs).
 
     chunk_sizes: the sizes of the pieces, equal ones by default. streams: where the
     copies run; copies from the CPU have streams of their own, so from pinned memory

@@ -97,6 +97,9 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
     After torch.cuda.memory._record_memory_history() also the lines of the program whose
     tensors hold the memory.
 
+    device: a GPU, by default the current one. abbreviated: leave out the
+    rows of requested bytes and segments.
+
     >>> len(torch.cuda.memory_summary().splitlines()) > 5
     True
     """
@@ -197,6 +200,8 @@ def memory_snapshot(mempool_id: Any = None) -> list[dict[str, Any]]:
     'requested_size' (bytes), 'stream', 'segment_type' and 'blocks'; a block 'address',
     'size', 'requested_size', 'state' ('active_allocated', 'active_pending_free' or
     'inactive') and, after _record_memory_history(), 'frames'.
+
+    mempool_id has no effect.
 
     >>> x = torch.zeros(1000, device='cuda')
     >>> sum(s['allocated_size'] for s in torch.cuda.memory_snapshot()) >= 4000

@@ -83,6 +83,11 @@ def _places(module: Any) -> Any:
 def stack_module_state(models: Sequence[Any]) -> tuple[dict[Any, Any], dict[Any, Any]]:
     """The parameters, and the buffers, of alike modules stacked: for vmap over them.
 
+    models: a sequence of modules of one class; RuntimeError for none and for several
+    classes.
+
+    See also functional_call().
+
     >>> nets = [nn.Linear(2, 1) for _ in range(3)]
     >>> torch.func.stack_module_state(nets)[0]['weight'].shape
     torch.Size([3, 1, 2])

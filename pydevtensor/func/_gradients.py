@@ -196,6 +196,8 @@ def vjp(
 ) -> tuple[Any, ...]:
     """func's result, and a function from gradients of it to gradients of primals.
 
+    has_aux: func returns (result, aux), and vjp (result, function, aux).
+
     >>> value, back = torch.func.vjp(torch.sin, torch.zeros(2))
     >>> back(torch.tensor([1.0, 2.0]))
     (tensor([1., 2.]),)
@@ -243,6 +245,8 @@ def jvp(
 
     Two backward passes: the derivative of vjp with respect to its argument.
 
+    has_aux: func returns (result, aux), and jvp (result, derivative, aux).
+
     >>> torch.func.jvp(torch.sin, (torch.zeros(2),), (torch.tensor([1.0, 2.0]),))
     (tensor([0., 0.]), tensor([1., 2.]))
     """
@@ -283,6 +287,9 @@ def jacrev(
 
     Its shape is the result's, then the argument's; for structures, one in each place of
     the result and, inside, of the argument. chunk_size has no effect.
+
+    argnums: the positional argument to differentiate for, or a tuple of them. has_aux:
+    func returns (result, aux), and the function (Jacobian, aux).
 
     >>> torch.func.jacrev(torch.exp)(torch.zeros(2))
     tensor([[1., 0.],
@@ -347,7 +354,9 @@ def jacfwd(
 def hessian(
     func: Callable[..., Any], argnums: int | tuple[int, ...] = 0
 ) -> Callable[..., Any]:
-    """A function that gives the second derivatives: jacrev of jacrev.
+    """A function that gives func's second derivatives: jacrev of jacrev.
+
+    argnums: the positional argument to differentiate for, or a tuple of them.
 
     >>> torch.func.hessian(lambda x: (x ** 3).sum())(torch.ones(2))
     tensor([[6., 0.],

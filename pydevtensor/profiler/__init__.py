@@ -35,6 +35,8 @@ __all__ += ["schedule", "supported_activities", "tensorboard_trace_handler"]
 class ProfilerActivity(enum.Enum):
     """What a profile records: calls of the host, and the work of GPUs.
 
+    value  0 is CPU, 2 is CUDA; ValueError for others
+
     >>> torch.profiler.ProfilerActivity.CPU.name
     'CPU'
     """
@@ -45,6 +47,9 @@ class ProfilerActivity(enum.Enum):
 
 class ProfilerAction(enum.Enum):
     """What a profile does in a step; a schedule gives one for each.
+
+    value  0 is NONE, 1 WARMUP, 2 RECORD, 3 RECORD_AND_SAVE, at whose end
+           on_trace_ready is called; ValueError for others
 
     >>> torch.profiler.ProfilerAction.RECORD.value
     2
@@ -110,6 +115,8 @@ def tensorboard_trace_handler(
 ) -> Callable[[profile], None]:
     """An on_trace_ready that writes each trace to a file of its own in dir_name.
 
+    worker_name: how the files' names begin ('worker'). use_gzip: compress them.
+
     >>> handler = torch.profiler.tensorboard_trace_handler('traces')
     """
 
@@ -130,6 +137,8 @@ _background: profile | None = None
 
 class record_function:
     """A named part of the program in a profile: a context manager or a decorator.
+
+    name: what the part is called in tables and traces.
 
     >>> with torch.profiler.profile() as prof:
     ...     with torch.profiler.record_function("my part"):
@@ -189,7 +198,7 @@ class profile:
     with_flops    the table of key_averages() has a column of GFLOPs
     record_shapes  an event has the shapes that its kernel reads, as "[2, 3], [3, 4]";
                   dimensions of elementwise operations that lie in one run are one there
-    experimental_config, acc_events, execution_trace_observer   are accepted for
+    experimental_config, acc_events, execution_trace_observer, use_cuda   are for
                   PyTorch's programs and change nothing
 
     One profile can run at a time: RuntimeError for a second. An exception in the block
@@ -373,7 +382,7 @@ class profile:
         """Write the events as JSON that Perfetto and chrome://tracing open.
 
         Processes are devices, threads are streams; arrows lead from the host's call to
-        the work of a GPU. A name that ends with .gz is compressed.
+        the work of a GPU. path: the file; one whose name ends with .gz is compressed.
 
         >>> import tempfile
         >>> with torch.profiler.profile() as prof:
@@ -387,6 +396,9 @@ class profile:
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
         """Write the time of each line, in microseconds, for tools that draw flames.
+
+        path: the file. metric: 'self_cpu_time_total', or another number of
+        key_averages().
 
         >>> import tempfile
         >>> with torch.profiler.profile() as prof:
