@@ -37,7 +37,7 @@ class TensorType(type):
 
 
 def set_default_tensor_type(t: Any) -> None:
-    """set_default_dtype() by a class such as torch.DoubleTensor, or by its name.
+    """set_default_dtype() by t, a class such as torch.DoubleTensor or its name.
 
     TypeError for a type that is no floating one, and for a class of GPUs, instead of
     which set_default_device('cuda') makes new tensors there.
@@ -69,7 +69,10 @@ def _is_index(value: Any) -> bool:
 
 
 class BoolTensor(metaclass=TensorType):
-    """A CPU tensor of bool, of the given sizes or of data.
+    """A CPU tensor of bool.
+
+    size: ints, for elements of any value, or one sequence of data. device: the CPU
+    (RuntimeError for another). See also tensor().
 
     >>> torch.BoolTensor([0, 1])
     tensor([False,  True])
@@ -79,7 +82,10 @@ class BoolTensor(metaclass=TensorType):
 
 
 class ByteTensor(metaclass=TensorType):
-    """A CPU tensor of uint8, of the given sizes or of data.
+    """A CPU tensor of uint8.
+
+    size: ints, for elements of any value, or one sequence of data. device: the CPU
+    (RuntimeError for another). See also tensor().
 
     >>> torch.ByteTensor([1, 2])
     tensor([1, 2], dtype=torch.uint8)
@@ -89,7 +95,10 @@ class ByteTensor(metaclass=TensorType):
 
 
 class CharTensor(metaclass=TensorType):
-    """A CPU tensor of int8, of the given sizes or of data.
+    """A CPU tensor of int8.
+
+    size: ints, for elements of any value, or one sequence of data. device: the CPU
+    (RuntimeError for another). See also tensor().
 
     >>> torch.CharTensor([1, 2])
     tensor([1, 2], dtype=torch.int8)
@@ -99,7 +108,10 @@ class CharTensor(metaclass=TensorType):
 
 
 class ShortTensor(metaclass=TensorType):
-    """A CPU tensor of int16, of the given sizes or of data.
+    """A CPU tensor of int16.
+
+    size: ints, for elements of any value, or one sequence of data. device: the CPU
+    (RuntimeError for another). See also tensor().
 
     >>> torch.ShortTensor([1, 2])
     tensor([1, 2], dtype=torch.int16)
@@ -109,7 +121,10 @@ class ShortTensor(metaclass=TensorType):
 
 
 class IntTensor(metaclass=TensorType):
-    """A CPU tensor of int32, of the given sizes or of data.
+    """A CPU tensor of int32.
+
+    size: ints, for elements of any value, or one sequence of data. device: the CPU
+    (RuntimeError for another). See also tensor().
 
     >>> torch.IntTensor([1, 2])
     tensor([1, 2], dtype=torch.int32)
@@ -119,7 +134,10 @@ class IntTensor(metaclass=TensorType):
 
 
 class LongTensor(metaclass=TensorType):
-    """A CPU tensor of int64, of the given sizes or of data.
+    """A CPU tensor of int64.
+
+    size: ints, for elements of any value, or one sequence of data. device: the CPU
+    (RuntimeError for another). See also tensor().
 
     >>> torch.LongTensor([1, 2])
     tensor([1, 2])
@@ -129,7 +147,10 @@ class LongTensor(metaclass=TensorType):
 
 
 class HalfTensor(metaclass=TensorType):
-    """A CPU tensor of float16, of the given sizes or of data.
+    """A CPU tensor of float16.
+
+    size: ints, for elements of any value, or one sequence of data. device: the CPU
+    (RuntimeError for another). See also tensor().
 
     >>> torch.HalfTensor([1, 2])
     tensor([1., 2.], dtype=torch.float16)
@@ -139,7 +160,10 @@ class HalfTensor(metaclass=TensorType):
 
 
 class BFloat16Tensor(metaclass=TensorType):
-    """A CPU tensor of bfloat16, of the given sizes or of data.
+    """A CPU tensor of bfloat16.
+
+    size: ints, for elements of any value, or one sequence of data. device: the CPU
+    (RuntimeError for another). See also tensor().
 
     >>> torch.BFloat16Tensor([1, 2])
     tensor([1., 2.], dtype=torch.bfloat16)
@@ -149,7 +173,10 @@ class BFloat16Tensor(metaclass=TensorType):
 
 
 class FloatTensor(metaclass=TensorType):
-    """A CPU tensor of float32, of the given sizes or of data.
+    """A CPU tensor of float32.
+
+    size: ints, for elements of any value, or one sequence of data. device: the CPU
+    (RuntimeError for another). See also tensor().
 
     >>> torch.FloatTensor([1, 2])
     tensor([1., 2.])
@@ -159,7 +186,10 @@ class FloatTensor(metaclass=TensorType):
 
 
 class DoubleTensor(metaclass=TensorType):
-    """A CPU tensor of float64, of the given sizes or of data.
+    """A CPU tensor of float64.
+
+    size: ints, for elements of any value, or one sequence of data. device: the CPU
+    (RuntimeError for another). See also tensor().
 
     >>> torch.DoubleTensor([1, 2])
     tensor([1., 2.], dtype=torch.float64)

@@ -21,6 +21,10 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     by index (index_add, scatter_add, index_put with accumulate=True, and the gradients
     of indexing) add in an order that varies: a warning says so.
 
+    mode: whether it does. warn_only: what
+    is_deterministic_algorithms_warn_only_enabled() tells, and nothing else: no
+    operation raises.
+
     >>> torch.use_deterministic_algorithms(False)
     """
     global _asked, _warn_only
@@ -54,8 +58,9 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
-    """use_deterministic_algorithms() by 0 or 'default', 1 or 'warn', 2 or 'error'.
+    """use_deterministic_algorithms() by a number or a name.
 
+    debug_mode: 0 or 'default', off; 1 or 'warn', with warn_only; 2 or 'error', on.
     RuntimeError for others, TypeError for other types.
 
     >>> torch.set_deterministic_debug_mode('default')

@@ -24,7 +24,7 @@ def get_num_interop_threads() -> int:
 
 
 def set_num_interop_threads(num: int) -> None:
-    """Remember a number of threads; set_num_threads() sets what operations use.
+    """Remember num, a number of threads; set_num_threads() sets what operations use.
 
     RuntimeError for a number below 1.
 
@@ -47,7 +47,9 @@ def is_warn_always_enabled() -> bool:
 
 
 def set_warn_always(b: bool, /) -> None:
-    """Remember whether warnings are to be repeated; Python's filters decide that here.
+    """Remember b, whether warnings are to be repeated; Python's filters decide here.
+
+    RuntimeError for what is no bool.
 
     >>> torch.set_warn_always(False)
     """
@@ -59,6 +61,8 @@ def set_warn_always(b: bool, /) -> None:
 def set_flush_denormal(mode: bool) -> bool:
     """Ask for denormal numbers to be 0; False, since they never are.
 
+    mode: a bool (TypeError), which has no effect.
+
     >>> torch.set_flush_denormal(True)
     False
     """
@@ -68,7 +72,9 @@ def set_flush_denormal(mode: bool) -> bool:
 
 
 def get_device_module(device: Any = None) -> ModuleType:
-    """torch.cpu or torch.cuda: of None, that of the GPUs, if there are any.
+    """torch.cpu or torch.cuda: the module of a device.
+
+    device: its name, index or torch.device; None means a GPU where there is one.
 
     >>> torch.get_device_module('cuda') is torch.cuda
     True

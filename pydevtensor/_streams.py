@@ -21,6 +21,9 @@ class Stream:
 
     Its work runs in order, and concurrently with other streams.
 
+    device    a GPU, by default the current one
+    priority  below 0: its work goes first
+
     >>> stream = torch.cuda.Stream()
     >>> with stream:
     ...     x = torch.ones(2, device='cuda')
@@ -165,6 +168,10 @@ class ExternalStream(Stream):
 
 class Event:
     """A mark in a stream, to wait for, query, or measure time with.
+
+    enable_timing  elapsed_time() can measure from and to it
+    blocking       has no effect
+    interprocess   NotImplementedError for True
 
     >>> event = torch.cuda.Event()
     >>> event.record()

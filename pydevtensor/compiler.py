@@ -41,6 +41,9 @@ def compile(
     Without model, a decorator that does the same. Raises TypeError for what cannot be
     called.
 
+    fullgraph, dynamic, backend, mode, options and disable are PyTorch's and have no
+    effect.
+
     >>> import warnings
     >>> with warnings.catch_warnings(action='ignore'):
     ...     f = torch.compile(torch.exp, mode='max-autotune')

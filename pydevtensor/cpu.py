@@ -47,14 +47,14 @@ def current_device() -> str:
 
 
 def set_device(device: Any) -> None:
-    """Nothing: there is one CPU.
+    """Nothing: there is one CPU, whatever device names.
 
     >>> torch.cpu.set_device('cpu')
     """
 
 
 def synchronize(device: Any = None) -> None:
-    """Nothing: there is no work to wait for.
+    """Nothing: there is no work to wait for. device has no effect.
 
     >>> torch.cpu.synchronize()
     """

@@ -32,9 +32,11 @@ def script(
     _rcb: Any = None,
     example_inputs: Any = None,
 ) -> Any:
-    """The function or module itself, with a warning the first time.
+    """obj itself, a function or a module, with a warning the first time.
 
     A module gets a method save(f), which calls torch.jit.save().
+
+    optimize and example_inputs have no effect. TypeError for what cannot be called.
 
     >>> import warnings
     >>> with warnings.catch_warnings(action='ignore'):
@@ -47,9 +49,12 @@ def script(
 
 
 def trace(func: Any, example_inputs: Any = None, **options: Any) -> Any:
-    """The function or module itself, with a warning the first time; as script().
+    """func itself, a function or a module, with a warning the first time; see script().
 
     It is not run, so control flow that depends on the input stays right.
+
+    example_inputs and other options have no effect. TypeError for what cannot be
+    called.
 
     >>> import warnings
     >>> with warnings.catch_warnings(action='ignore'):
@@ -64,7 +69,9 @@ def trace(func: Any, example_inputs: Any = None, **options: Any) -> Any:
 def freeze(
     mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True
 ) -> Any:
-    """The module itself.
+    """The module mod itself.
+
+    preserved_attrs and optimize_numerics have no effect.
 
     >>> net = nn.ReLU().eval()
     >>> torch.jit.freeze(net) is net
@@ -74,7 +81,7 @@ def freeze(
 
 
 def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
-    """The module itself.
+    """The module mod itself; other_methods has no effect.
 
     >>> net = nn.ReLU().eval()
     >>> torch.jit.optimize_for_inference(net) is net
@@ -86,6 +93,8 @@ def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
 def ignore(drop: Any = False, **options: Any) -> Any:
     """A decorator that gives the function back, with or without arguments.
 
+    drop and other options have no effect.
+
     >>> @torch.jit.ignore
     ... def f(x):
     ...     return x + 1
@@ -96,7 +105,7 @@ def ignore(drop: Any = False, **options: Any) -> Any:
 
 
 def export(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """A decorator that gives the function back.
+    """A decorator that gives the function fn back.
 
     >>> torch.jit.export(len)([1, 2])
     2
@@ -105,7 +114,7 @@ def export(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def unused(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """A decorator that gives the function back.
+    """A decorator that gives the function fn back.
 
     >>> torch.jit.unused(len)([1, 2])
     2
@@ -114,7 +123,7 @@ def unused(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def annotate(the_type: Any, the_value: Any) -> Any:
-    """The value.
+    """the_value; the_type has no effect.
 
     >>> torch.jit.annotate(int, 3)
     3
@@ -156,7 +165,7 @@ def _with_save(value: Any) -> Any:
 
 
 def save(m: Any, f: Any, _extra_files: Any = None) -> None:
-    """Write a module made of this package's layers, to be read by torch.jit.load().
+    """Write m, a module of this package's layers, to be read by torch.jit.load().
 
     f is a path or a file object. PyTorch cannot read it. Raises RuntimeError for a
     module with a class of the program's own, with hooks, or with lazy parameters: save
@@ -191,6 +200,9 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> Any:
     Raises RuntimeError for a TorchScript program of PyTorch's: save its state_dict()
     there, and load that into a module built here; UnpicklingError for a file that does
     not describe layers.
+
+    f: a path or a file object. map_location: the device of the parameters, or what else
+    torch.load() takes.
 
     >>> torch.jit.save(nn.Linear(2, 1), 'net.pt')
     >>> torch.jit.load('net.pt', map_location='cpu')

@@ -57,7 +57,9 @@ def set_rng_state(new_state: Tensor) -> None:
 
 
 def default_generators(devices: Any = None) -> list[Any]:
-    """The default generators of the CPU and of GPUs, by default of all in use.
+    """The default generators of the CPU and of GPUs.
+
+    devices: the indices of the GPUs, by default of all in use.
 
     >>> torch.random.default_generators([])[0] is torch.default_generator
     True
@@ -73,6 +75,8 @@ def fork_rng(devices: Any = None, enabled: bool = True) -> Iterator[None]:
     """Restore the states of generators at the end of a `with` block.
 
     Those of the CPU and of the GPUs `devices`, by default of all that are in use.
+
+    enabled: False does nothing.
 
     >>> import pydevtensor as torch
     >>> _ = torch.manual_seed(0)

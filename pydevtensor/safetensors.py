@@ -127,7 +127,7 @@ def save_file(
     filename: Any,
     metadata: Mapping[str, str] | None = None,
 ) -> None:
-    """Write a dict from names to tensors to a file.
+    """Write tensors, a dict from names to Tensors, to the file filename.
 
     The tensors have to be contiguous and share no memory; the file does not record
     their devices. metadata: a dict from str to str. The file is written under a
@@ -150,6 +150,8 @@ def save(
 ) -> bytes:
     """Return the file that save_file() would write.
 
+    tensors and metadata are those of save_file().
+
     >>> file = torch.safetensors.save({'w': torch.tensor([1.0, 2.0])})
     >>> torch.safetensors.load(file)
     {'w': tensor([1., 2.])}
@@ -161,7 +163,7 @@ def save(
 
 
 def load_file(filename: Any, device: Any = "cpu") -> dict[str, _C.Tensor]:
-    """Read a file into a dict from names to tensors, on the device.
+    """Read the file filename into a dict from names to tensors, on the device.
 
     Raises SafetensorError, a ValueError, for a damaged file or another format.
 
@@ -175,7 +177,9 @@ def load_file(filename: Any, device: Any = "cpu") -> dict[str, _C.Tensor]:
 
 
 def load(data: Any) -> dict[str, _C.Tensor]:
-    """Read a file given as bytes, onto the CPU.
+    """Read a file given as data, bytes, onto the CPU.
+
+    See also load_file().
 
     >>> torch.safetensors.load(torch.safetensors.save({'w': torch.tensor([1, 2])}))
     {'w': tensor([1, 2])}

@@ -97,7 +97,7 @@ def ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """torch.softmax().
+    """The same as torch.softmax().
 
     >>> torch.special.softmax(torch.zeros(2), 0)
     tensor([0.5000, 0.5000])
@@ -106,7 +106,7 @@ def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
 
 
 def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """torch.log_softmax().
+    """The same as torch.log_softmax().
 
     >>> torch.special.log_softmax(torch.zeros(2), 0)
     tensor([-0.6931, -0.6931])

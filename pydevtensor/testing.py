@@ -42,6 +42,14 @@ def assert_close(
     msg replaces the message, or is a function that gets it and returns another one.
     Raises TypeError for what cannot be compared, ValueError for one tolerance alone.
 
+    equal_nan                                              NaN is close to NaN
+    allow_subclasses                                       one type may be a subclass of
+                                                           the other, else both are the
+                                                           same
+    check_device, check_dtype, check_layout, check_stride  whether these have to be the
+                                                           same; else the values are
+                                                           brought together first
+
     >>> torch.testing.assert_close(torch.tensor(1.0), torch.tensor(1.0 + 1e-7))
     >>> torch.testing.assert_close(torch.tensor([1, 2]), torch.tensor([1, 4]))
     Traceback (most recent call last):

@@ -56,6 +56,8 @@ def solve_triangular(
     The other triangle is not read, with unitriangular neither the diagonal, which
     counts as ones. Batches broadcast. A 0 on the diagonal gives inf or nan.
 
+    upper: read A's upper triangle, else its lower one.
+
     >>> import pydevtensor as torch
     >>> A = torch.tensor([[2.0, 0.0], [1.0, 1.0]])
     >>> torch.linalg.solve_triangular(A, torch.tensor([[2.0], [3.0]]), upper=False)
@@ -129,7 +131,12 @@ def checked_cholesky(name: str, A: Tensor, upper: bool) -> Tensor:
 def cholesky_ex(
     A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None
 ) -> Any:
-    """cholesky() that does not raise: (L, info), info not 0 where A is not positive.
+    """cholesky() that does not raise: (L, info).
+
+    info, int32, is 0, or the order of the first minor that is not positive.
+
+    upper         give U of A = U^T U in place of L
+    check_errors  raise LinAlgError where info is not 0
 
     >>> import pydevtensor as torch
     >>> torch.linalg.cholesky_ex(-torch.eye(2)).info
@@ -224,6 +231,10 @@ def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     pivots, int32, say which row each row was exchanged with, from 1. RuntimeError
     where U has a 0 on its diagonal.
 
+    pivot: only True, which exchanges rows; RuntimeError for False.
+
+    See also solve(), which needs no factors.
+
     >>> import pydevtensor as torch
     >>> torch.linalg.lu_factor(torch.tensor([[0.0, 2.0], [1.0, 0.0]])).pivots
     tensor([2, 2], dtype=torch.int32)
@@ -244,6 +255,9 @@ def lu_factor_ex(
 ) -> Any:
     """lu_factor() that does not raise: (LU, pivots, info).
 
+    A and pivot are those of lu_factor(). info, int32, is 0, or the place on U's
+    diagonal, from 1, of a 0. check_errors: raise LinAlgError where there is one.
+
     >>> import pydevtensor as torch
     >>> torch.linalg.lu_factor_ex(torch.zeros(2, 2)).info
     tensor(1, dtype=torch.int32)
@@ -257,6 +271,10 @@ def lu_factor_ex(
 @named
 def lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     """A as a permutation, a lower and an upper triangular matrix: (P, L, U).
+
+    A: (..., m, n). pivot: only True, which exchanges rows; RuntimeError for False.
+
+    See also lu_factor(), whose result solves equations.
 
     >>> import pydevtensor as torch
     >>> torch.linalg.lu(torch.tensor([[1.0, 2.0], [2.0, 2.0]])).U

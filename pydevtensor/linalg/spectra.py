@@ -116,6 +116,10 @@ def svdvals(
 ) -> Tensor:
     """The singular values of A, descending.
 
+    driver is that of svd().
+
+    See also svd().
+
     >>> import pydevtensor as torch
     >>> torch.linalg.svdvals(torch.tensor([[0.0, 3.0], [4.0, 0.0]]))
     tensor([4., 3.])
@@ -166,10 +170,10 @@ def _upper(UPLO: str) -> bool:
 @named
 @casts(cpu="float32")
 def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
-    """Eigenvalues, ascending, and eigenvectors of symmetric matrices.
+    """Eigenvalues, ascending, and eigenvectors of symmetric matrices A.
 
     (eigenvalues, eigenvectors), the vectors being columns. Only the triangle that UPLO
-    names is read. LinAlgError for inf and nan.
+    names, 'L' or 'U', is read. LinAlgError for inf and nan.
 
     >>> import pydevtensor as torch
     >>> torch.linalg.eigh(torch.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
@@ -184,7 +188,11 @@ def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
 @named
 @casts(cpu="float32")
 def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Tensor:
-    """The eigenvalues of symmetric matrices, ascending.
+    """The eigenvalues of symmetric matrices A, ascending.
+
+    UPLO: 'L' or 'U', the triangle that is read (RuntimeError for others).
+
+    See also eigh().
 
     >>> import pydevtensor as torch
     >>> torch.linalg.eigvalsh(torch.tensor([[2.0, 0.0], [0.0, 1.0]]))
@@ -258,7 +266,7 @@ def eig(A: Tensor, *, out: Any = None) -> Any:
 @named
 @casts(cpu="float32")
 def eigvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The eigenvalues of square matrices, where all are real; see eig().
+    """The eigenvalues of square matrices A, where all are real; see eig().
 
     >>> import pydevtensor as torch
     >>> torch.linalg.eigvals(torch.tensor([[1.0, 1.0], [0.0, 2.0]]))
@@ -365,10 +373,13 @@ def pinv(
     rtol: Any = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The pseudoinverse of a matrix, or of each of a batch (Moore and Penrose).
+    """The pseudoinverse of A, a matrix or a batch of them (Moore and Penrose).
 
     Singular values up to max(atol, rtol * the greatest) count as 0; rcond is an older
     name of rtol. The derivative is that for a constant rank.
+
+    hermitian: A is symmetric; its lower triangle is read, and eigenvalues count in
+    place of singular values.
 
     >>> import pydevtensor as torch
     >>> torch.linalg.pinv(torch.tensor([[2.0], [0.0]]))
@@ -393,7 +404,7 @@ _PADE += (40840800, 960960, 16380, 182, 1)
 
 @named
 def matrix_exp(A: Tensor) -> Tensor:
-    """The exponential of a square matrix, or of each of a batch.
+    """The exponential of a square matrix A, or of each of a batch.
 
     By scaling, a Pade approximant of order 13 and squaring (Higham, The scaling and
     squaring method for the matrix exponential revisited, 2005).

@@ -180,7 +180,10 @@ def solve_ex(
     check_errors: bool = False,
     out: Any = None,
 ) -> Any:
-    """solve() that does not raise: (result, info), info not 0 for a singular matrix.
+    """solve() that does not raise: (result, info).
+
+    A, B and left are those of solve(). info, int32, is not 0 for a singular matrix.
+    check_errors: raise LinAlgError there.
 
     >>> import pydevtensor as torch
     >>> torch.linalg.solve_ex(torch.eye(2), torch.ones(2)).info
@@ -195,7 +198,7 @@ def solve_ex(
 @named
 @casts(cpu="float32")
 def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse of a square matrix, or of each of a batch.
+    """The inverse of a square matrix A, or of each of a batch.
 
     LinAlgError for a singular matrix. To solve equations, solve() is quicker and
     nearer.
@@ -214,7 +217,9 @@ def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
 @named
 @casts(cpu="float32")
 def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> Any:
-    """inv() that does not raise: (inverse, info), info not 0 for a singular matrix.
+    """inv(A) that does not raise: (inverse, info).
+
+    info, int32, is not 0 for a singular matrix. check_errors: raise LinAlgError there.
 
     >>> import pydevtensor as torch
     >>> torch.linalg.inv_ex(torch.zeros(2, 2)).info
@@ -229,7 +234,9 @@ def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> Any:
 
 @named
 def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The determinant of a square matrix, or of each of a batch.
+    """The determinant of a square matrix A, or of each of a batch.
+
+    See also slogdet(), which does not overflow.
 
     >>> import pydevtensor as torch
     >>> torch.linalg.det(torch.tensor([[2.0, 1.0], [1.0, 2.0]]))
@@ -242,6 +249,8 @@ def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
 @named
 def slogdet(A: Tensor, *, out: Any = None) -> Any:
     """The determinant's sign, and the logarithm of its magnitude: (sign, logabsdet).
+
+    Of a square matrix A, or of each of a batch. A singular one has sign 0 and -inf.
 
     >>> import pydevtensor as torch
     >>> torch.linalg.slogdet(torch.tensor([[0.0, 1.0], [1.0, 0.0]])).sign
@@ -262,6 +271,10 @@ def lu_solve(
     out: Tensor | None = None,
 ) -> Tensor:
     """X of A X = B from lu_factor(A); with adjoint of A^T, with left=False of X A = B.
+
+    LU, pivots: the results of lu_factor(). RuntimeError for shapes that do not fit.
+
+    See also solve(), which needs no factors.
 
     >>> import pydevtensor as torch
     >>> LU, pivots = torch.linalg.lu_factor(torch.tensor([[0.0, 2.0], [1.0, 0.0]]))
