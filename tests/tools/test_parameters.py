@@ -22,7 +22,8 @@ ELSEWHERE = re.compile(r"^(In-place|Alias of|As|The same as) \S+")
 
 
 def prose(doc):
-    """A docstring without examples."""
+    """A docstring without examples and the forms of a call."""
+    doc = doc.partition("\nForms:\n")[0]
     lines = (line for line in doc.splitlines() if not re.match(r" *(>>>|\.\.\.)", line))
     return "\n".join(lines)
 
@@ -35,10 +36,12 @@ def parameters(value):
     if isinstance(value, property):
         return []  # read, not called, where it is a decorator too
     try:
-        found = inspect.signature(value)
+        found = [*inspect.signature(value).parameters]
     except (ValueError, TypeError):
         return []
-    return [name for name in found.parameters if not name.startswith("_")]
+    forms = (inspect.getdoc(value) or "").partition("\nForms:\n")[2]
+    found += re.findall(r"[(,] ?\*?([a-z]\w*)", forms)
+    return [name for name in dict.fromkeys(found) if not name.startswith("_")]
 
 
 def missing(value, shared=""):
@@ -100,6 +103,18 @@ def test_list_has_nothing_that_is_described(found):
     }
     done = {name: names for name, names in done.items() if names}
     assert not done, f"{WITHOUT.name} is to lose these"
+
+
+def test_parameters_of_every_form_are_found():
+    def moved(input, by):
+        """input, moved by a number.
+
+        Forms:
+            moved(input, by)
+            moved(input, *steps, wrap=(1, 2), out=None)
+        """
+
+    assert missing(moved) == ["steps", "wrap"]
 
 
 def test_a_parameter_without_a_word_is_found():

@@ -205,7 +205,10 @@ DT_PUBLIC(contiguous, "contiguous(input: Tensor, memory_format: Format = None)")
     " memory_format: the order of its elements in memory, by default the same."
 static const dt_function rows[] = {
     {"to", &to_signature, NULL, to_quick,
-     "Of another type or on another device; itself where nothing changes.",
+     "Of another type or on another device; itself where nothing changes.\n\n"
+     "other: a Tensor whose type and device are taken. non_blocking: a copy between "
+     "page-locked memory and a GPU is only queued. copy: make one also where nothing "
+     "changes." MEMORY_FORMAT,
      "torch.tensor([1, 2]).to(torch.float64)", "tensor([1., 2.], dtype=torch.float64)"},
     DT_METHOD(type_as, "type_as",
               "Of the type and on the device of other; itself where nothing changes.",
