@@ -229,6 +229,9 @@ def test_help_shows_forms_as_python():
         "    max(other, *, out=None)"
     )
     assert "    max(input, dim, keepdim=False, *, out=None)\n" in torch.max.__doc__
+    # Forms that differ in types alone are one, and one form is the signature.
+    assert "Forms:" not in torch.hsplit.__doc__
+    assert torch.repeat_interleave.__doc__.count("(input, repeats, dim") == 1
     for name in dir(torch.Tensor):
         shown = getattr(torch.Tensor, name).__doc__ or ""
         assert "Forms:" not in shown or ": " not in shown.rpartition("Forms:\n")[2]

@@ -97,16 +97,23 @@ static char *copy_form(const char *text, const char *end, const char *name,
     return out;
 }
 
-/* All forms, without their results; each after `before`. */
+/* All forms, without their results; each after `before`. Forms that follow one another and
+ * differ in types alone are one. */
 static char *copy_forms(const char *text, const char *name, const char *self,
                         const char *before, char *out)
 {
+    const char *last = out;
     for (const char *form = text; form;) {
         const char *bar = strstr(form, " | ");
         const char *end = bar ? bar : form + strlen(form);
         const char *arrow = strstr(form, " -> ");
+        char *start = out;
         out = stpcpy(out, before);
         out = copy_form(form, arrow && arrow < end ? arrow : end, name, self, out);
+        if (out - start == start - last && !memcmp(start, last, (size_t)(out - start)))
+            out = start;
+        else
+            last = start;
         form = bar ? bar + 3 : NULL;
     }
     *out = '\0';
@@ -160,8 +167,9 @@ char *dt_signature_doc(const char *text, const char *name, bool method, const ch
     out = stpcpy(out, "\n--\n\n");
     out = stpcpy(out, doc);
     if (forms > 1) {
-        out = stpcpy(out, "\n\nForms:");
-        out = copy_forms(text, name, method ? "" : NULL, "\n    ", out);
+        char *list = stpcpy(out, "\n\nForms:");
+        char *end = copy_forms(text, name, method ? "" : NULL, "\n    ", list);
+        out = strchr(list + 1, '\n') ? end : out;
     }
     *out = '\0';
     return buffer;
