@@ -1001,6 +1001,45 @@ def test_gradcheck_notices_a_wrong_derivative():
 # --- errors
 
 
+def test_gradcheck_refuses_checks_that_it_does_not_make():
+    x = torch.rand(2, dtype=torch.float64, requires_grad=True)
+    for name in ("check_forward_ad", "check_batched_grad"):
+        with pytest.raises(NotImplementedError, match=name):
+            gradcheck(torch.sin, (x,), **{name: True})
+    with pytest.raises(NotImplementedError, match="check_fwd_over_rev"):
+        gradgradcheck(torch.sin, (x,), check_fwd_over_rev=True)
+
+
+def test_seeds_of_gradgradcheck_can_have_gaps():
+    seen = []
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, gradient):
+            seen.append(gradient.is_contiguous())
+            return gradient * 2
+
+    x = torch.rand(3, dtype=torch.float64, requires_grad=True)
+    assert gradgradcheck(Double.apply, (x,)) and all(seen)
+    assert gradgradcheck(Double.apply, (x,), gen_non_contig_grad_outputs=True)
+    assert not all(seen)
+
+
+def test_deprecated_arguments_warn(device):
+    x = torch.ones(2, device=device, requires_grad=True)
+    with pytest.warns(FutureWarning, match="grad_tensors") as warned:
+        torch.autograd.backward(x * 2, grad_variables=torch.ones_like(x))
+    assert x.grad.tolist() == [2, 2]
+    with pytest.warns(FutureWarning, match="only_inputs") as again:
+        (found,) = torch.autograd.grad((x * 3).sum(), x, only_inputs=False)
+    assert found.tolist() == [3, 3] and x.grad.tolist() == [2, 2]
+    assert {each[0].filename for each in (warned, again)} == {__file__}
+
+
 def test_backward_errors(device):
     x = torch.ones(2, device=device, requires_grad=True)
     with pytest.raises(RuntimeError, match="scalar"):

@@ -203,13 +203,15 @@ DT_PUBLIC(backward, "backward(input: Tensor, gradient: Any = None, "
                   .accumulates = true};
         return run(&p);
     }
-    PyObject *given[5], *result = NULL;
-    for (int i = 0; i < 5; i++)
+    PyObject *given[6], *result = NULL; /* the fifth is an old name of the second */
+    for (int i = 0; i < 4; i++)
         given[i] = args->slots[i] ? args->slots[i] : i == 3 ? Py_False : Py_None;
+    given[4] = Py_None;
+    given[5] = args->slots[4] ? args->slots[4] : Py_None;
     PyObject *module = PyImport_ImportModule("pydevtensor.autograd");
     PyObject *function = module ? PyObject_GetAttrString(module, "backward") : NULL;
     if (function)
-        result = PyObject_Vectorcall(function, given, 5, NULL);
+        result = PyObject_Vectorcall(function, given, 6, NULL);
     Py_XDECREF(function);
     Py_XDECREF(module);
     return result;

@@ -229,11 +229,18 @@ def _run(
     )
 
 
+def _warn_of(text: str) -> None:
+    import warnings
+
+    warnings.warn(text, FutureWarning, stacklevel=3)
+
+
 def backward(
     tensors: Tensor | Sequence[Tensor],
     grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    grad_variables: Tensor | Sequence[Tensor | None] | None = None,
     inputs: Tensor | Sequence[Tensor] | None = None,
 ) -> None:
     """Add the gradients of tensors to the .grad of the leaves they depend on.
@@ -241,8 +248,9 @@ def backward(
     grad_tensors: the gradient of each of them, None for one with a single element.
     inputs: the only Tensors whose .grad is set. Errors are those of Tensor.backward.
 
-    retain_graph  keep the graph for another pass; by default create_graph
-    create_graph  record the pass itself, for second derivatives
+    retain_graph    keep the graph for another pass; by default create_graph
+    create_graph    record the pass itself, for second derivatives
+    grad_variables  deprecated: an older name of grad_tensors
 
     >>> x = torch.ones(2, requires_grad=True)
     >>> torch.autograd.backward((x * 3).sum())
@@ -250,6 +258,13 @@ def backward(
     tensor([3., 3.])
     """
     tensors = _as_tuple(tensors)
+    if grad_variables is not None:
+        _warn_of("backward(): grad_variables is deprecated; call it grad_tensors")
+        if grad_tensors is not None:
+            raise RuntimeError(
+                "backward(): grad_tensors and grad_variables were given; give the first"
+            )
+        grad_tensors = grad_variables
     wanted = () if inputs is None else _as_tuple(inputs)
     if inputs is not None and not wanted:
         raise RuntimeError("backward(): inputs is empty; leave it out for all leaves")
@@ -262,6 +277,7 @@ def grad(
     grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
@@ -275,6 +291,7 @@ def grad(
                       element
     retain_graph      keep the graph for another pass; by default create_graph
     create_graph      record the pass itself, for second derivatives
+    only_inputs       deprecated: it is always true
     is_grads_batched  NotImplementedError for True; see func.vmap()
 
     >>> x = torch.tensor(3.0, requires_grad=True)
@@ -282,6 +299,8 @@ def grad(
     (tensor(6.),)
     """
     outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
+    if not only_inputs:
+        _warn_of("grad(): only_inputs=False has no effect; use backward()")
     if is_grads_batched:
         raise NotImplementedError("grad(): is_grads_batched; call grad() in a loop")
     if not inputs:
@@ -604,6 +623,17 @@ def _outputs(results: Any) -> tuple[Any, ...]:
     return tuple(r for r in results if _is_tensor(r) and r.dtype.is_floating_point)
 
 
+def _only_backward(function: str, name: str, wanted: bool, **others: bool) -> None:
+    """Raise for the checks that there are not, or for none at all."""
+    for other, value in others.items():
+        if value:
+            raise NotImplementedError(
+                f"{function}(): {other}; there is the backward pass to check alone"
+            )
+    if not wanted:
+        raise AssertionError(f"{function}(): {name} is false, so nothing is checked")
+
+
 def gradcheck(
     func: Callable[..., Any],
     inputs: Tensor | Sequence[Any],
@@ -613,6 +643,14 @@ def gradcheck(
     rtol: float = 1e-3,
     raise_exception: bool = True,
     nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
+    masked: bool | None = None,
 ) -> bool:
     """Compare func's derivatives with central differences of width eps.
 
@@ -620,12 +658,23 @@ def gradcheck(
     of a Jacobian differs by more than atol + rtol * its size, raises GradcheckError, or
     returns False without raise_exception.
 
-    nondet_tol has no effect: each derivative is computed once.
+    nondet_tol, check_undefined_grad, check_grad_dtypes, fast_mode and masked have no
+    effect: every element is compared, once. NotImplementedError for checks of batches
+    and of PyTorch's forward mode, check_batched_grad, check_forward_ad and
+    check_batched_forward_grad; AssertionError without check_backward_ad.
 
     >>> x = torch.rand(3, dtype=torch.float64, requires_grad=True)
     >>> torch.autograd.gradcheck(torch.sin, x)
     True
     """
+    _only_backward(
+        "gradcheck",
+        "check_backward_ad",
+        check_backward_ad,
+        check_forward_ad=check_forward_ad,
+        check_batched_grad=check_batched_grad,
+        check_batched_forward_grad=check_batched_forward_grad,
+    )
     inputs = _as_tuple(inputs)
     leaves = _leaves(inputs)
     if not leaves:
@@ -668,21 +717,48 @@ def gradgradcheck(
     func: Callable[..., Any],
     inputs: Tensor | Sequence[Any],
     grad_outputs: Tensor | Sequence[Tensor] | None = None,
-    **options: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    gen_non_contig_grad_outputs: bool = False,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    fast_mode: bool = False,
+    masked: bool = False,
 ) -> bool:
     """gradcheck() of func's gradients, with the inputs and options of gradcheck().
 
-    grad_outputs: the gradients of func's results, by default random ones.
+    grad_outputs: the gradients of func's results, by default random ones, with
+    gen_non_contig_grad_outputs not contiguous. eps, atol, rtol, raise_exception,
+    nondet_tol, check_undefined_grad, check_grad_dtypes, check_batched_grad, fast_mode
+    and masked are those of gradcheck(); NotImplementedError for check_fwd_over_rev,
+    AssertionError without check_rev_over_rev.
 
     >>> x = torch.rand(3, dtype=torch.float64, requires_grad=True)
     >>> torch.autograd.gradgradcheck(torch.sin, x)
     True
     """
+    _only_backward(
+        "gradgradcheck",
+        "check_rev_over_rev",
+        check_rev_over_rev,
+        check_fwd_over_rev=check_fwd_over_rev,
+        check_batched_grad=check_batched_grad,
+    )
     inputs = _as_tuple(inputs)
     leaves = _leaves(inputs)
     outputs = _outputs(func(*inputs))
     if grad_outputs is None:
-        seeds = tuple(_C.randn_like(o).requires_grad_() for o in outputs)
+        drawn = [_C.randn_like(o) for o in outputs]
+        if gen_non_contig_grad_outputs:
+            drawn = [_C.stack([x, x], -1)[..., 0] for x in drawn]
+        seeds = tuple(x.requires_grad_() for x in drawn)
     else:
         seeds = _as_tuple(grad_outputs)
 
@@ -698,7 +774,14 @@ def gradgradcheck(
             found = grad(results, wanted, given, create_graph=True, allow_unused=True)
         return tuple(g for g in found if g is not None)
 
-    return gradcheck(gradients, (*inputs, *seeds), **options)
+    return gradcheck(
+        gradients,
+        (*inputs, *seeds),
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+    )
 
 
 # Importing from autograd.function makes it a name here; `function` is a parameter too.
