@@ -172,6 +172,7 @@ class Event:
     enable_timing  elapsed_time() can measure from and to it
     blocking       has no effect
     interprocess   NotImplementedError for True
+    external       NotImplementedError for True
 
     >>> event = torch.cuda.Event()
     >>> event.record()
@@ -186,11 +187,17 @@ class Event:
         enable_timing: bool = False,
         blocking: bool = False,
         interprocess: bool = False,
+        external: bool = False,
     ) -> None:
         if interprocess:
             raise NotImplementedError(
                 "Event(): events cannot be shared between processes; leave "
                 "interprocess out"
+            )
+        if external:
+            raise NotImplementedError(
+                "Event(): an event in a graph orders the graph's own work alone; leave "
+                "external out"
             )
         self._timing = bool(enable_timing)
         # Made by the first record, on its stream's device.

@@ -34,15 +34,19 @@ def compile(
     backend: Any = "inductor",
     mode: str | None = None,
     options: dict[Any, Any] | None = None,
+    name: str | None = None,
     disable: bool = False,
+    recompile_limit: int | None = None,
+    isolate_recompiles: bool = False,
+    shapes_spec: Any = None,
 ) -> Any:
     """The function or module itself, with a warning the first time.
 
     Without model, a decorator that does the same. Raises TypeError for what cannot be
     called.
 
-    fullgraph, dynamic, backend, mode, options and disable are PyTorch's and have no
-    effect.
+    fullgraph, dynamic, backend, mode, options, name, disable, recompile_limit,
+    isolate_recompiles and shapes_spec are PyTorch's and have no effect.
 
     >>> import warnings
     >>> with warnings.catch_warnings(action='ignore'):

@@ -71,12 +71,15 @@ def default_generators(devices: Any = None) -> list[Any]:
 
 
 @contextmanager
-def fork_rng(devices: Any = None, enabled: bool = True) -> Iterator[None]:
+def fork_rng(
+    devices: Any = None, enabled: bool = True, *, device_type: Any = None
+) -> Iterator[None]:
     """Restore the states of generators at the end of a `with` block.
 
     Those of the CPU and of the GPUs `devices`, by default of all that are in use.
 
-    enabled: False does nothing.
+    enabled: False does nothing. device_type: 'cuda', the default; with 'cpu' the GPUs'
+    stay as they are left.
 
     >>> import pydevtensor as torch
     >>> _ = torch.manual_seed(0)
@@ -88,6 +91,8 @@ def fork_rng(devices: Any = None, enabled: bool = True) -> Iterator[None]:
     if not enabled:
         yield
         return
+    if device_type is not None and _C.device(device_type).type == "cpu":
+        devices = ()
     generators = default_generators(devices)
     states = [each.get_state() for each in generators]
     try:

@@ -198,6 +198,23 @@ def test_a_fork_leaves_no_trace():
     assert (torch.rand(2) == x).all()
 
 
+def test_a_fork_of_one_type_of_device(gpu):
+    def after(device_type, devices=None):
+        torch.manual_seed(1)
+        with torch.random.fork_rng(devices, device_type=device_type):
+            torch.rand(3), torch.rand(3, device=gpu)
+        return torch.rand(2), torch.rand(2, device=gpu)
+
+    torch.manual_seed(1)
+    wanted = torch.rand(2), torch.rand(2, device=gpu)
+    for kind in (None, "cuda", torch.device(gpu)):
+        assert all(map(torch.equal, after(kind), wanted)), kind
+    host, there = after("cpu")
+    assert torch.equal(host, wanted[0]) and not torch.equal(there, wanted[1])
+    with pytest.raises(RuntimeError):
+        after("gpu")
+
+
 def test_filling_what_has_a_history(device):
     x = torch.ones(4, device=device, requires_grad=True)
     with pytest.raises(RuntimeError, match="leaf"):

@@ -138,6 +138,8 @@ def test_an_event_belongs_to_one_device(two_gpus):
         event.record(1)
     with pytest.raises(NotImplementedError):
         torch.cuda.Event(interprocess=True)
+    with pytest.raises(NotImplementedError, match="external"):
+        torch.cuda.Event(external=True)
 
 
 def test_a_copy_between_gpus_is_in_order(two_gpus, schedule):

@@ -193,7 +193,9 @@ def _frames(
     return [{"filename": file, "line": line, "name": function}]
 
 
-def memory_snapshot(mempool_id: Any = None) -> list[dict[str, Any]]:
+def memory_snapshot(
+    mempool_id: Any = None, include_traces: bool = True
+) -> list[dict[str, Any]]:
     """The segments of all GPUs' memory with their blocks, as PyTorch's dicts.
 
     A segment has 'device', 'address', 'total_size', 'allocated_size', 'active_size',
@@ -201,7 +203,7 @@ def memory_snapshot(mempool_id: Any = None) -> list[dict[str, Any]]:
     'size', 'requested_size', 'state' ('active_allocated', 'active_pending_free' or
     'inactive') and, after _record_memory_history(), 'frames'.
 
-    mempool_id has no effect.
+    mempool_id and include_traces have no effect.
 
     >>> x = torch.zeros(1000, device='cuda')
     >>> sum(s['allocated_size'] for s in torch.cuda.memory_snapshot()) >= 4000

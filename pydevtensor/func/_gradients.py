@@ -74,6 +74,14 @@ class _Level:
             waiting += [following for following, _ in node.next_functions]
         return False
 
+    def reaches(self, output: Any) -> bool:
+        """Whether a result depends on an input."""
+        if not output.requires_grad:
+            return False
+        seed = _C.zeros_like(output)
+        found = _grad(output, self.inputs, seed, True, True, allow_unused=True)
+        return any(gradient is not None for gradient in found)
+
     def gradients(
         self, outputs: list[Any], seeds: list[Any], inputs: list[Any] | None = None
     ) -> list[Any]:
@@ -239,13 +247,16 @@ def jvp(
     primals: tuple[Any, ...],
     tangents: tuple[Any, ...],
     *,
+    strict: bool = False,
     has_aux: bool = False,
 ) -> tuple[Any, ...]:
     """func's result at primals, and its derivative in the direction of tangents.
 
     Two backward passes: the derivative of vjp with respect to its argument.
 
-    has_aux: func returns (result, aux), and jvp (result, derivative, aux).
+    strict: RuntimeError for a result that does not depend on primals, whose derivative
+    is zeros otherwise. has_aux: func returns (result, aux), and jvp (result,
+    derivative, aux).
 
     >>> torch.func.jvp(torch.sin, (torch.zeros(2),), (torch.tensor([1.0, 2.0]),))
     (tensor([0., 0.]), tensor([1., 2.]))
@@ -266,6 +277,11 @@ def jvp(
             )
         result, aux = _split("jvp", func(*given), has_aux)
         outputs, unflatten = _tensors("jvp", result)
+        if strict and not all(level.reaches(o) for o in outputs):
+            raise RuntimeError(
+                "jvp(): a result does not depend on primals; use them, or give "
+                "strict=False for zeros"
+            )
         seeds = [_C.zeros_like(o).requires_grad_() for o in outputs]
         back = level.gradients(outputs, seeds)
         pushed = level.gradients(back, directions, seeds)

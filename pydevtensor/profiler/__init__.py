@@ -72,12 +72,19 @@ def supported_activities() -> set[ProfilerActivity]:
 
 
 def schedule(
-    *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0
+    *,
+    wait: int,
+    warmup: int,
+    active: int,
+    repeat: int = 0,
+    skip_first: int = 0,
+    skip_first_wait: int = 0,
 ) -> Callable[[int], ProfilerAction]:
     """A function from the number of a step to the action in it.
 
     After skip_first steps come, `repeat` times or without end for 0: `wait` and
-    `warmup` steps that are not recorded, then `active` ones that are.
+    `warmup` steps that are not recorded, then `active` ones that are. skip_first_wait:
+    with 1 the first of these cycles has no `wait` steps.
 
     >>> plan = torch.profiler.schedule(wait=1, warmup=0, active=2, repeat=1)
     >>> [plan(step).name for step in range(4)]
@@ -93,6 +100,8 @@ def schedule(
 
     def action(step: int) -> ProfilerAction:
         step -= skip_first
+        if step >= 0 and skip_first_wait:
+            step += wait
         if step < 0 or (repeat and step >= repeat * cycle):
             return ProfilerAction.NONE
         step %= cycle
