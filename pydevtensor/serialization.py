@@ -22,13 +22,22 @@ _LEGACY = b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"
 _NEWEST = 10  # the newest version of the archive's layout that PyTorch names
 
 
-def save(obj: Any, f: Any) -> None:
+def save(
+    obj: Any,
+    f: Any,
+    pickle_module: Any = None,
+    pickle_protocol: int = 2,
+    _use_new_zipfile_serialization: bool = True,
+    _disable_byteorder_record: bool = False,
+) -> None:
     """Write obj to f in PyTorch's checkpoint format.
 
     obj: tensors, None, bools, numbers, strings, bytes, lists, tuples, dicts, sets,
     Size, device and dtype objects, in any nesting. Tensors that share a storage share
     it in the file; a view is saved with its whole storage.
     f: a path, or a binary file object open for writing.
+    pickle_module, pickle_protocol: have no effect, nor have the options after them: the
+    file is the archive that every torch.load() since 1.6 reads.
 
     A path is written under a temporary name and then renamed, so a failed save leaves
     the old file. GPU tensors are copied to the host one storage at a time, which
@@ -93,9 +102,11 @@ def _write(file, data, storages):
 def load(
     f: Any,
     map_location: Any = None,
+    pickle_module: Any = None,
     *,
-    weights_only: bool = True,
+    weights_only: bool | None = None,
     mmap: bool | None = None,
+    encoding: str = "utf-8",
 ) -> Any:
     """Read a checkpoint written by save() or by PyTorch's torch.save().
 
@@ -104,8 +115,9 @@ def load(
     name; a dict such as {"cuda:1": "cuda:0"}; or a function of (storage, location) that
     returns the storage, moved with storage.cpu(), storage.cuda(i) or
     storage.to(device), or None for the saved device.
-    weights_only: has no effect: nothing in a file is ever executed.
+    pickle_module, weights_only: have no effect: nothing in a file is ever executed.
     mmap: not supported; None and False are accepted.
+    encoding: has no effect: texts are UTF-8, and those of Python 2 are not read.
 
     Raises pickle.UnpicklingError for a damaged pickle and for one that calls anything
     but the known constructors; RuntimeError for a damaged archive, and for a device
@@ -115,7 +127,7 @@ def load(
     >>> torch.load('w.pt')
     {'w': tensor([1, 2])}
     """
-    del weights_only
+    del pickle_module, weights_only, encoding
     if mmap:
         raise NotImplementedError(
             "load(): mmap=True is not supported; leave it out, and the file is read "

@@ -287,6 +287,20 @@ def test_files(tmp_path):
         torch.load(path, mmap=True)
 
 
+def test_options_of_pickle_change_nothing():
+    x = torch.ones(2)
+    files = [io.BytesIO() for _ in range(3)]
+    torch.save(x, files[0])
+    torch.save(x, files[1], pickle, 4, _use_new_zipfile_serialization=False)
+    torch.save(x, files[2], pickle_protocol=5, _disable_byteorder_record=True)
+    assert len({file.getvalue() for file in files}) == 1
+    files[0].seek(0)
+    read = torch.load(files[0], "cpu", pickle, weights_only=False, encoding="latin1")
+    assert torch.equal(read, x)
+    with pytest.raises(TypeError):
+        torch.load(files[0], errors="strict", unknown=1)
+
+
 def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "x.pt"
     torch.save([1], path)
