@@ -449,7 +449,7 @@ class FunctionCtx:
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Save tensors, inputs or results, which backward() finds in saved_tensors.
 
-        It raises RuntimeError if they are modified in place.
+        Reading them raises RuntimeError where they were modified in place.
         """
         self._saved = tensors
 
