@@ -215,6 +215,28 @@ def test_a_fork_of_one_type_of_device(gpu):
         after("gpu")
 
 
+def test_a_generator_for_numbers_like_a_tensor(device):
+    x = torch.zeros(2, 3, device=device)
+    for draw in (
+        torch.rand_like,
+        torch.randn_like,
+        lambda x, **options: torch.randint_like(x, 1000, **options),
+    ):
+        first, again, others = (
+            draw(x, generator=torch.Generator(device).manual_seed(seed))
+            for seed in (3, 3, 4)
+        )
+        assert first.shape == x.shape and first.device == x.device
+        assert torch.equal(first, again) and not torch.equal(first, others)
+    with pytest.raises(TypeError):
+        torch.rand_like(x, generator=3)
+
+
+def test_a_generator_of_another_device_is_refused(gpu):
+    with pytest.raises(RuntimeError, match="generator"):
+        torch.rand_like(torch.zeros(2, device=gpu), generator=torch.Generator())
+
+
 def test_filling_what_has_a_history(device):
     x = torch.ones(4, device=device, requires_grad=True)
     with pytest.raises(RuntimeError, match="leaf"):
