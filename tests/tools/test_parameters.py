@@ -1,20 +1,13 @@
-"""Docstrings name the parameters of what they describe.
-
-without_parameters.txt lists the parameters that are not described yet, by public name.
-It may only shrink.
-"""
+"""Docstrings name the parameters of what they describe."""
 
 import enum
 import inspect
 import re
-from pathlib import Path
 
 import public_api
-import pytest
 
 import pydevtensor.array_api
 
-WITHOUT = Path(__file__).parent / "without_parameters.txt"
 # What an operation works on, and where it writes; the rest of the arguments.
 KNOWN = {"self", "input", "other", "out", "args", "kwargs", "cls"}
 # "In-place exp().", "Alias of div().": the other docstring says it.
@@ -76,33 +69,8 @@ def undescribed():
     return found
 
 
-def written():
-    lines = WITHOUT.read_text().splitlines()
-    return {name: rest.split() for name, _, rest in (x.partition(": ") for x in lines)}
-
-
-@pytest.fixture(scope="module")
-def found():
-    return undescribed()
-
-
-def test_docstrings_name_their_parameters(found):
-    allowed = written()
-    more = {
-        name: sorted(set(names) - set(allowed.get(name, ())))
-        for name, names in found.items()
-    }
-    more = {name: names for name, names in more.items() if names}
-    assert not more, "say in the docstrings what these parameters are"
-
-
-def test_list_has_nothing_that_is_described(found):
-    done = {
-        name: sorted(set(names) - set(found.get(name, ())))
-        for name, names in written().items()
-    }
-    done = {name: names for name, names in done.items() if names}
-    assert not done, f"{WITHOUT.name} is to lose these"
+def test_docstrings_name_their_parameters():
+    assert not undescribed(), "say in the docstrings what these parameters are"
 
 
 def test_parameters_of_every_form_are_found():
