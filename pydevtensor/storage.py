@@ -176,7 +176,7 @@ class _Storage:
 
 
 class UntypedStorage(_Storage):
-    """The memory of a tensor and its views, in bytes; Tensor.untyped_storage() gives it.
+    """The memory of a tensor and its views in bytes: Tensor.untyped_storage().
 
     UntypedStorage(size) has bytes of any value, UntypedStorage([1, 2]) those given. An
     index gives a byte as an int, a slice a storage that shares those bytes.
@@ -203,7 +203,7 @@ class UntypedStorage(_Storage):
 
 
 class TypedStorage(_Storage):
-    """The memory of a tensor and its views, in elements; Tensor.storage() gives it.
+    """The memory of a tensor and its views in elements: Tensor.storage().
 
     PyTorch has it for old programs; new ones use UntypedStorage. Indices are ints.
 
