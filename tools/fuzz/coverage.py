@@ -187,7 +187,8 @@ def dlpack_capsule():
     if __package__:
         from .capsules import Capsule
     else:
-        from capsules import Capsule
+        sys.path.append(str(Path(__file__).parent))  # -P leaves it out
+    from capsules import Capsule
     return Capsule
 
 
