@@ -17,7 +17,7 @@ Each case runs in a process of its own, so a crash or a hang is one finding. --f
 gives each fault a process, so that what the first call makes for good fails too.
 
 Allocations of the interpreter are a kind of their own: CPython itself may lose objects
-when they fail, so these runs are not searched for lost memory.
+when they fail, so these runs are not searched for lost memory, and each fails alone.
 """
 
 import argparse
@@ -368,6 +368,9 @@ def in_child(name, make, device, options, start, write):
             if kind == "host" and "faults.so" not in os.environ.get("LD_PRELOAD", ""):
                 continue
             for always in (0, 1):
+                # CPython 3.11 unwinds for ever where it can make no int.
+                if always and kind == "interpreter":
+                    continue
                 n = options.number or 1
                 if start:
                     if (step, kind, always) != start[:3]:
