@@ -15,7 +15,7 @@ from pydevtensor._names import publish as _publish
 _shared: weakref.WeakValueDictionary[int, mmap.mmap] = weakref.WeakValueDictionary()
 
 
-def shared_copy(data: _C.Tensor) -> _C.Tensor:
+def _shared_copy(data: _C.Tensor) -> _C.Tensor:
     """A copy of bytes in memory that forked processes share."""
     room = mmap.mmap(-1, max(1, data.numel()))
     made = _C.frombuffer(room, dtype=_C.uint8)[: data.numel()]

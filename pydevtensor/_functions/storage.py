@@ -124,9 +124,9 @@ def share_memory_(input: Tensor) -> Tensor:
     tensor([1., 1.])
     """
     if not is_shared(input):
-        from pydevtensor.storage import shared_copy
+        from pydevtensor.storage import _shared_copy
 
-        memory = shared_copy(_C._storage_bytes(input.detach())).view(input.dtype)
+        memory = _shared_copy(_C._storage_bytes(input.detach())).view(input.dtype)
         place = input.stride(), input.storage_offset()
         input.data = memory.as_strided(input.shape, *place)
     return input
