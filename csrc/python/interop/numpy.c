@@ -9,7 +9,7 @@
 #include "python/functions.h"
 #include "tensor/ops/copy.h"
 
-/* Imports NumPy's C API if needed; -1 with ImportError. */
+/* Imports NumPy's C API if needed; -1 with ImportError or MemoryError. */
 static int need_numpy(void)
 {
     static bool ready;
@@ -17,6 +17,8 @@ static int need_numpy(void)
         return 0;
     /* Not PyArray_ImportNumPyAPI, which prints its exceptions. */
     if (_import_array() < 0) {
+        if (PyErr_ExceptionMatches(PyExc_MemoryError))
+            return -1;
         PyObject *type, *value, *traceback;
         PyErr_Fetch(&type, &value, &traceback);
         PyErr_Format(PyExc_ImportError,
@@ -41,7 +43,12 @@ static bool numpy_is_loaded(void)
         loaded = PyDict_GetItemString(modules, "numpy.core.multiarray") ||
                  PyDict_GetItemString(modules, "numpy._core.multiarray");
     }
-    return loaded && !need_numpy();
+    if (!loaded)
+        return false;
+    if (!need_numpy())
+        return true;
+    PyErr_Clear(); /* for want of memory: what asks here takes no exceptions */
+    return false;
 }
 
 /* NumPy's type numbers; NPY_NOTYPE if there is none. */
