@@ -162,8 +162,10 @@ def right(kind, error):
         return isinstance(error, RuntimeError) and any(words in text for words in known)
     if kind == "gpu-malloc":
         return isinstance(error, torch.cuda.OutOfMemoryError)
-    if kind == "interpreter" and isinstance(error, SystemError):
-        return text.startswith("<function")  # a fault of CPython's own
+    if kind == "interpreter" and not isinstance(error, MemoryError):
+        # What CPython itself makes of want of memory.
+        own = ("<function", "can't allocate lock", "Can't pickle")
+        return text.startswith(own)
     words = any(word in text for word in ("cuda", "cuBLAS", "cuSOLVER", "page-locked"))
     return kind.startswith("gpu-") and isinstance(error, RuntimeError) and words
 
