@@ -332,9 +332,7 @@ def kl_div(
     if log_target:
         loss = target.exp() * (target - input)
     else:
-        positive = target > 0
-        safe = _C.where(positive, target, 1.0)
-        loss = _C.where(positive, target * (safe.log() - input), target * -input * 0)
+        loss = _C.xlogy(target, target) - target * input
     if reduction == "batchmean":
         return loss.sum() / (input.shape[0] if input.ndim else 1)
     return _reduce("", loss, reduction, size_average, reduce)
