@@ -87,6 +87,18 @@ class Nvcc:
             )
         return arch
 
+    @property
+    def language(self) -> list[str]:
+        """The flags that the code of a kernel depends on, beside the architecture."""
+        return [
+            *("-std=c++17", "-O3", "-DNDEBUG", "-Icsrc"),
+            # As on the host: a product and a sum are fused only where a kernel asks.
+            "-fmad=false",
+            # Variables that only some ops use, and comparisons that are always true of
+            # some element types.
+            "-diag-suppress=177,186,550",
+        ]
+
     def flags(
         self, archs: Sequence[int], werror: bool, host: Iterable[str]
     ) -> list[str]:
@@ -98,13 +110,8 @@ class Nvcc:
         if self.version >= (13, 0):
             compress = ["--compress-mode=size"]
         return [
-            *("-std=c++17", "-O3", "-DNDEBUG", "-Icsrc", *targets, *compress),
-            # As on the host: a product and a sum are fused only where a kernel asks.
-            "-fmad=false",
+            *(*self.language, *targets, *compress),
             *(("-Werror", "all-warnings") if werror else ()),
-            # Variables that only some ops use, and comparisons that are always true of
-            # some element types.
-            "-diag-suppress=177,186,550",
             "-Xcompiler=" + ",".join((*host, "-Wall", "-Wextra")),
             *flags_of("NVCCFLAGS"),
         ]

@@ -1,0 +1,440 @@
+"""Read the machine code of the CUDA kernels, and say what it costs an element.
+
+    python tools/sass.py                    # a table of all cases, for sm_90
+    python tools/sass.py --arch 80 convert reduce
+
+It needs nvcc and nvdisasm (of the CUDA toolkit, or `pip install nvidia-cuda-nvdisasm`),
+and no GPU. Sources are compiled with the flags of the build. Each row is a case: a way
+through a kernel, which the case describes by what it passes, such as two loads of
+16 bytes, an FADD and a store of 16 bytes. The tool follows the shortest such way and
+counts its instructions. That is the least that a thread does; a choice among many rows
+may cost it a few comparisons more.
+
+    an element  instructions on the way, by the elements that a thread computes there
+    loads       of global memory on the way: how many of how many bytes
+    in flight   bytes that a thread has asked for before it needs the first of them
+    registers   of a thread; `spilled` are the bytes that did not fit
+    shared      bytes of shared memory of a block
+    code        bytes of the kernel
+
+tests/tools/test_sass.py holds the cases to their limits.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tools" / "build"))
+
+import cuda  # noqa: E402
+
+KERNELS = ROOT / "csrc" / "cuda" / "kernels"
+ARCH = 90
+BYTES_OF_AN_INSTRUCTION = 16
+
+
+# --- the cases
+
+
+@dataclass(frozen=True)
+class Case:
+    """A way through a kernel, and what it may cost.
+
+    `passes` are opcodes, or `load 16` for a load of 16 bytes from global memory, in the
+    order in which the way comes by them. A round is the way from the first of them back
+    to it; any other way leads from the kernel's entry to its end.
+    """
+
+    name: str
+    source: str
+    kernel: str  # as C++ writes it, without its parameters
+    elements: int  # that a thread computes on the way
+    passes: tuple[str, ...]
+    most: float  # instructions an element
+    in_flight: int  # bytes, at least
+    registers: int  # at most
+    spilled: int = 0  # bytes, at most
+    is_round: bool = False
+
+
+def binary(kind: str, inputs: int = 2) -> str:
+    return f"elementwise_kernel<{kind}, {kind}, {kind}, {inputs}>"
+
+
+F32 = "elementwise_float32"
+# The place of an element in two dimensions: a division for each.
+PLACE = ("IMAD.HI.U32",) * 2
+LOADED = ("load 4", "load 4")
+CASES = (
+    Case(
+        "add, one run",
+        F32,
+        binary("float"),
+        elements=4,
+        passes=("load 16", "load 16", "FADD", "store 16"),
+        most=22,
+        in_flight=32,
+        registers=40,
+        spilled=192,
+    ),
+    Case(
+        "add, a row to each row",
+        F32,
+        binary("float"),
+        elements=4,
+        passes=((*PLACE, *LOADED) * 4 + ("FADD",) + (*PLACE, "store 4") * 4),
+        most=204,
+        in_flight=8,
+        registers=40,
+        spilled=192,
+    ),
+    Case(
+        "add, halves in one run",
+        F32,
+        binary("float"),
+        elements=4,
+        passes=("load 8", "load 8", "FADD", "store 8"),
+        most=28,
+        in_flight=8,
+        registers=40,
+        spilled=192,
+    ),
+    Case(
+        "float32 to float16, one run",
+        "convert",
+        "convert_strided",
+        elements=1,
+        passes=("IMAD.HI.U32", "load 4", "F2F.F64.F32", "F2F.F32.F64", "store 2"),
+        most=89,
+        in_flight=4,
+        registers=24,
+    ),
+    Case(
+        "copy of rows",
+        "convert",
+        "copy_strided<unsigned int>",
+        elements=1,
+        passes=(*PLACE, "load 4", "store 4"),
+        most=86,
+        in_flight=4,
+        registers=24,
+    ),
+    Case(
+        "sum, a round",
+        "reduce",
+        "reduce_kernel<float, float>",
+        elements=4,
+        passes=("load 16", "FADD", "FADD"),
+        most=17,
+        in_flight=16,
+        registers=40,
+        spilled=8,
+        is_round=True,
+    ),
+)
+
+
+# --- reading
+
+
+@dataclass(frozen=True)
+class Instruction:
+    opcode: str
+    operands: str
+    guarded: bool  # by a predicate: it may be passed over
+
+    @property
+    def word(self) -> str:
+        """`load 16` and the like for global memory; else the opcode."""
+        kind = {"LDG": "load", "STG": "store"}.get(self.opcode.split(".")[0])
+        return f"{kind} {self.width}" if kind else self.opcode
+
+    @property
+    def width(self) -> int:
+        """Bytes that a load or store moves."""
+        parts = self.opcode.split(".")
+        widths = {"128": 16, "64": 8, "U16": 2, "S16": 2, "U8": 1, "S8": 1}
+        return next((widths[part] for part in parts if part in widths), 4)
+
+    def is_a(self, wanted: str) -> bool:
+        return self.word == wanted or self.opcode.startswith(wanted + ".")
+
+
+@dataclass
+class Kernel:
+    code: list[Instruction] = field(default_factory=list)
+    labels: dict[str, int] = field(default_factory=dict)
+    registers: int = 0
+    spilled: int = 0
+    shared: int = 0
+
+    def next_of(self, at: int) -> list[int]:
+        """The instructions that may follow one."""
+        this = self.code[at]
+        name = this.opcode.split(".")[0]
+        after = [at + 1] if at + 1 < len(self.code) else []
+        if name in ("EXIT", "RET"):
+            return after if this.guarded else []
+        if name == "BSYNC":  # goes on where the BSSY of its barrier says
+            start = next(
+                i
+                for i in range(at, -1, -1)
+                if self.code[i].opcode == "BSSY"
+                and self.code[i].operands.split(",")[0] == this.operands
+            )
+            return self._targets(start)
+        if name not in ("BRA", "BRX"):
+            return after
+        # A branch has its conditions before it, or among its operands.
+        always = not this.guarded and this.operands.startswith(("`", "R", "UR"))
+        return self._targets(at) + ([] if always else after)
+
+    def _targets(self, at: int) -> list[int]:
+        named = re.findall(r"\.L_x_\d+", self.code[at].operands)
+        return [self.labels[name] for name in named]
+
+    def way(self, passes: Sequence[str], is_round: bool) -> list[Instruction]:
+        """The shortest way that comes by these instructions, in this order; empty if
+        there is none."""
+        starts = [0]
+        if is_round:
+            starts = [i for i, this in enumerate(self.code) if this.is_a(passes[0])]
+        ways = (self._way_from(start, passes, is_round) for start in starts)
+        return min(filter(None, ways), key=len, default=[])
+
+    def _way_from(
+        self, start: int, passes: Sequence[str], is_round: bool
+    ) -> list[Instruction]:
+        def passed(at: int, stage: int) -> int:
+            more = stage < len(passes) and self.code[at].is_a(passes[stage])
+            return stage + more
+
+        # Steps are an instruction and how much of `passes` lies behind.
+        first = (start, passed(start, 0))
+        came_from: dict[tuple[int, int], tuple[int, int] | None] = {first: None}
+        reached = [first]
+        while reached:
+            frontier, reached = reached, []
+            for step in frontier:
+                at, stage = step
+                following = self.next_of(at)
+                ends = self.code[at].opcode == "EXIT"
+                if is_round:
+                    ends = start in following
+                if ends and stage == len(passes):
+                    return self._walked(came_from, step)
+                for i in following:
+                    further = (i, passed(i, stage))
+                    if further not in came_from:
+                        came_from[further] = step
+                        reached.append(further)
+        return []
+
+    def _walked(
+        self,
+        came_from: dict[tuple[int, int], tuple[int, int] | None],
+        last: tuple[int, int],
+    ) -> list[Instruction]:
+        way = []
+        step: tuple[int, int] | None = last
+        while step:
+            way.append(self.code[step[0]])
+            step = came_from[step]
+        return way[::-1]
+
+
+def in_flight(way: Iterable[Instruction]) -> int:
+    """The most bytes of global memory that are on their way to a thread at a time."""
+    most = 0
+    awaited: dict[str, int] = {}  # by the register that they are for
+    for this in way:
+        named = set(re.findall(r"\bR\d+", this.operands))
+        if named & awaited.keys():
+            awaited.clear()
+        if this.word.startswith("load"):
+            awaited[this.operands.split(",")[0]] = this.width
+            most = max(most, sum(awaited.values()))
+    return most
+
+
+LINE = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(@!?U?P\w+\s+)?([A-Z][\w.]*)\s*(.*)$")
+
+
+def read_code(text: str, kernels: dict[str, Kernel]) -> None:
+    """Adds the code that nvdisasm shows to each kernel."""
+    kernel = None
+    for line in text.splitlines():
+        if line.startswith("//---"):
+            name = re.search(r"\.text\.(\S+)", line)
+            kernel = kernels.get(name[1]) if name else None
+        elif kernel is None:
+            continue
+        elif label := re.match(r"(\.L_x_\d+):", line):
+            kernel.labels[label[1]] = len(kernel.code)
+        elif found := LINE.search(line.strip()):
+            guard, opcode, operands = found.groups()
+            operands = operands.replace(";", "").strip()
+            kernel.code.append(Instruction(opcode, operands, bool(guard)))
+
+
+def read_resources(text: str) -> dict[str, Kernel]:
+    """The kernels that ptxas tells of, by their linkage names."""
+    kernels: dict[str, Kernel] = {}
+    kernel = Kernel()
+    for line in text.splitlines():
+        if found := re.search(r"Compiling entry function '(\S+)'", line):
+            kernel = kernels[found[1]] = Kernel()
+        elif found := re.search(r"(\d+) bytes spill stores, (\d+) bytes spill", line):
+            kernel.spilled = max(kernel.spilled, int(found[1]), int(found[2]))
+        elif found := re.search(r"Used (\d+) registers", line):
+            kernel.registers = int(found[1])
+            shared = re.search(r"(\d+) bytes smem", line)
+            kernel.shared = int(shared[1]) if shared else 0
+    return kernels
+
+
+# --- tools
+
+
+def find_nvdisasm() -> str | None:
+    """nvdisasm from PATH, beside nvcc, or in the package that Python may have of it."""
+    folders = [Path(p, "nvidia") for p in sys.path]
+    packaged = [str(p) for f in folders for p in f.glob("*/bin/nvdisasm")]
+    nvcc = cuda.find_nvcc()
+    beside = Path(os.path.realpath(nvcc.path if nvcc else "")).parent / "nvdisasm"
+    named = [shutil.which("nvdisasm"), str(beside), *packaged]
+    return next((name for name in named if name and os.access(name, os.X_OK)), None)
+
+
+class ToolError(Exception):
+    """Its text is the sentence that the user reads."""
+
+
+def output_of(*command: str, text: str = "") -> str:
+    done = subprocess.run(command, cwd=ROOT, input=text, capture_output=True, text=True)
+    if done.returncode:
+        raise ToolError(f"{' '.join(command)}:\n{done.stdout}{done.stderr}")
+    return done.stdout + done.stderr
+
+
+def kernels_of(source: str, arch: int = ARCH) -> dict[str, Kernel]:
+    """The kernels of a file of csrc/cuda/kernels, by their names in C++."""
+    nvcc, nvdisasm = cuda.find_nvcc(), find_nvdisasm()
+    if not nvcc or not nvdisasm:
+        raise ToolError(
+            "this needs nvcc and nvdisasm: install the CUDA toolkit, or "
+            "pip install nvidia-cuda-nvdisasm"
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        cubin = str(Path(folder, "kernels.cubin"))
+        flags = (*nvcc.language, f"-arch=sm_{arch}", "-cubin", "-Xptxas", "-v")
+        file = str(KERNELS / f"{source}.cu")
+        kernels = read_resources(output_of(*nvcc.command, *flags, "-o", cubin, file))
+        read_code(output_of(nvdisasm, "-c", cubin), kernels)
+    names = output_of("c++filt", text="\n".join(kernels)).splitlines()
+    short = (name.split("(")[0].removeprefix("void ") for name in names)
+    return dict(zip(short, kernels.values(), strict=True))
+
+
+# --- the table
+
+
+@dataclass(frozen=True)
+class Row:
+    case: Case
+    kernel: Kernel
+    way: list[Instruction]
+
+    @property
+    def an_element(self) -> float:
+        return len(self.way) / self.case.elements
+
+    def moves(self, kind: str) -> str:
+        found = Counter(i.width for i in self.way if i.word.startswith(kind))
+        return ", ".join(f"{n} of {width}" for width, n in sorted(found.items()))
+
+    def cells(self) -> list[object]:
+        kernel = self.kernel
+        return [
+            *(self.case.name, f"{self.an_element:.1f}"),
+            *(self.moves("load"), self.moves("store"), in_flight(self.way)),
+            *(kernel.registers, kernel.spilled, kernel.shared),
+            len(kernel.code) * BYTES_OF_AN_INSTRUCTION,
+        ]
+
+    def faults(self) -> list[str]:
+        """What is over the case's limits."""
+        case, kernel = self.case, self.kernel
+        if not self.way:
+            return [f"no way through {case.kernel} passes {', '.join(case.passes)}"]
+        flying = in_flight(self.way)
+        checks = (
+            (self.an_element <= case.most, f"{self.an_element:.1f} instructions"),
+            (flying >= case.in_flight, f"{flying} bytes in flight"),
+            (kernel.registers <= case.registers, f"{kernel.registers} registers"),
+            (kernel.spilled <= case.spilled, f"{kernel.spilled} bytes spilled"),
+        )
+        return [fault for fine, fault in checks if not fine]
+
+
+HEAD = (
+    *("case", "an element", "loads", "stores", "in flight"),
+    *("registers", "spilled", "shared", "code"),
+)
+
+
+def rows_of(source: str, kernels: dict[str, Kernel]) -> list[Row]:
+    rows = []
+    for case in CASES:
+        if case.source != source:
+            continue
+        kernel = kernels.get(case.kernel)
+        if kernel is None:
+            raise ToolError(f"{source}.cu has no kernel {case.kernel}")
+        rows.append(Row(case, kernel, kernel.way(case.passes, case.is_round)))
+    return rows
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    lines = (head, ["---"] * len(head), *rows)
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--arch", type=int, default=ARCH, help="80 for sm_80")
+    parser.add_argument("sources", nargs="*", help="files of csrc/cuda/kernels, no .cu")
+    given = parser.parse_args(arguments)
+    sources = given.sources or list(dict.fromkeys(case.source for case in CASES))
+    rows, sizes, faults = [], [], []
+    try:
+        for source in sources:
+            kernels = kernels_of(source, given.arch)
+            found = rows_of(source, kernels)
+            rows += [row.cells() for row in found]
+            faults += [f"{r.case.name}: {fault}" for r in found for fault in r.faults()]
+            size = sum(len(k.code) for k in kernels.values()) * BYTES_OF_AN_INSTRUCTION
+            sizes.append((source, len(kernels), size))
+    except ToolError as error:
+        sys.exit(f"sass.py: {error}")
+    nvcc = cuda.find_nvcc()
+    print(f"{nvcc.name if nvcc else ''}, sm_{given.arch}\n\n{table(HEAD, rows)}\n")
+    print(table(("source", "kernels", "code"), sizes))
+    for fault in faults:
+        print(f"over its limit: {fault}", file=sys.stderr)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
