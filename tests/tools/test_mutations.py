@@ -22,8 +22,8 @@ MUTATIONS = {
     ),
     "the bounds check of a kernel": (
         "elementwise_kernels.h",
-        "bool whole = vectors && first + BLOCK * N <= n;",
-        "bool whole = vectors;",
+        "bool full = column + N <= p.length;",
+        "bool full = true;",
         "eager",
     ),
     "the wait of one device for another": (

@@ -25,16 +25,39 @@ static inline __host__ __device__ int stored_size(Half half)
     return std::is_same_v<T, float> && half ? 2 : (int)sizeof(T);
 }
 
-static __device__ __forceinline__ float widened(uint16_t bits, bool brain)
+template <int N>
+static __device__ __forceinline__ Vector<float, N>
+widened(const Vector<uint16_t, N> &bits, bool brain)
 {
-    dt_float16 half;
-    dt_bfloat16 wide;
-    half.bits = wide.bits = bits;
-    return brain ? (float)wide : (float)half;
+    Vector<float, N> wide;
+    UNROLL
+    for (int k = 0; k < N; k++) {
+        dt_float16 half;
+        dt_bfloat16 brains;
+        half.bits = brains.bits = bits.v[k];
+        wide.v[k] = brain ? (float)brains : (float)half;
+    }
+    return wide;
 }
-static __device__ __forceinline__ uint16_t narrowed(float value, bool brain)
+template <int N>
+static __device__ __forceinline__ Vector<uint16_t, N>
+narrowed(const Vector<float, N> &wide, bool brain)
 {
-    return brain ? dt_bfloat16(value).bits : dt_float16(value).bits;
+    Vector<uint16_t, N> bits;
+    UNROLL
+    for (int k = 0; k < N; k++)
+        bits.v[k] = brain ? dt_bfloat16(wide.v[k]).bits : dt_float16(wide.v[k]).bits;
+    return bits;
+}
+template <int N>
+static __device__ __forceinline__ Vector<bool, N>
+tested(const Vector<dt_bool, N> &stored)
+{
+    Vector<bool, N> vector;
+    UNROLL
+    for (int k = 0; k < N; k++)
+        vector.v[k] = (bool)stored.v[k];
+    return vector;
 }
 
 /* A vector of elements as they lie in memory, and one element. */
@@ -42,24 +65,12 @@ template <typename T, int N>
 static __device__ __forceinline__ Vector<T, N> elements_at(const char *at, Half half)
 {
     if constexpr (std::is_same_v<T, float>)
-        if (half) {
-            Vector<uint16_t, N> bits = *(const Vector<uint16_t, N> *)at;
-            Vector<T, N> vector;
-            UNROLL
-            for (int k = 0; k < N; k++)
-                vector.v[k] = widened(bits.v[k], half == BRAIN16);
-            return vector;
-        }
-    if constexpr (std::is_same_v<T, bool>) {
-        Vector<dt_bool, N> stored = *(const Vector<dt_bool, N> *)at;
-        Vector<T, N> vector;
-        UNROLL
-        for (int k = 0; k < N; k++)
-            vector.v[k] = (bool)stored.v[k];
-        return vector;
-    } else {
+        if (half)
+            return widened(*(const Vector<uint16_t, N> *)at, half == BRAIN16);
+    if constexpr (std::is_same_v<T, bool>)
+        return tested(*(const Vector<dt_bool, N> *)at);
+    else
         return *(const Vector<T, N> *)at;
-    }
 }
 template <typename T>
 static __device__ __forceinline__ T element_at(const char *at, Half half)
@@ -72,11 +83,7 @@ put_elements(char *at, const Vector<T, N> &vector, Half half)
 {
     if constexpr (std::is_same_v<T, float>)
         if (half) {
-            Vector<uint16_t, N> bits;
-            UNROLL
-            for (int k = 0; k < N; k++)
-                bits.v[k] = narrowed(vector.v[k], half == BRAIN16);
-            *(Vector<uint16_t, N> *)at = bits;
+            *(Vector<uint16_t, N> *)at = narrowed(vector, half == BRAIN16);
             return;
         }
     *(Vector<T, N> *)at = vector;

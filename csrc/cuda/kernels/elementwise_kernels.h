@@ -5,9 +5,9 @@
 #ifndef DT_CUDA_KERNELS_ELEMENTWISE_KERNELS_H
 #define DT_CUDA_KERNELS_ELEMENTWISE_KERNELS_H
 
-#include "cuda/kernels/compute.h"
 #include "cuda/kernels/elementwise.h"
 #include "cuda/kernels/math.h"
+#include "cuda/kernels/packs.h"
 #include "ops/class.h"
 
 /* --- rows --- */
@@ -45,22 +45,9 @@ apply_row(int op, const Vector<First, N> &a, const Vector<T, N> &b,
     }
 }
 
-/* --- vectors --- */
-
-/* Moves all elements down by one, so that loops which fill or empty a vector need not be
- * laid out flat: elements of a vector that lives in registers have no addresses. */
-template <typename T, int N>
-static __device__ __forceinline__ void push(Vector<T, N> &vector, T last)
-{
-    UNROLL
-    for (int k = 0; k + 1 < N; k++)
-        vector.v[k] = vector.v[k + 1];
-    vector.v[N - 1] = last;
-}
-
 /* --- the kernel --- */
 
-/* Elements of a thread: 16 bytes of them, or 8 where elements are small. */
+/* Elements of a pack: 16 bytes of them, or 8 where elements are small. */
 template <typename T>
 constexpr int elements_each = (sizeof(T) < 4 ? 8 : 16) / (int)sizeof(T);
 
@@ -68,62 +55,72 @@ constexpr int elements_each = (sizeof(T) < 4 ? 8 : 16) / (int)sizeof(T);
 template <int INPUTS>
 constexpr int tensors_of = INPUTS < 3 ? INPUTS : 3;
 
-/* An input that is NULL is its value. `vectors`: everything lies in one run, and vectors
- * are aligned; then a block whose elements are all there moves vectors. Else a thread's
- * elements are a block apart, so that neighbours have neighbouring ones. */
-template <typename First, typename T, typename R, int INPUTS>
-__global__ void ENOUGH_BLOCKS elementwise_kernel(
-    int op, char *out, const char *a, const char *b, const char *c, First a_value,
-    T b_value, T c_value, T d_value, Half half, bool vectors, int64_t n,
-    GRID_CONSTANT(Layout<tensors_of<INPUTS> + 1>) layout)
-{
-    constexpr int N = elements_each<T>, TENSORS = tensors_of<INPUTS>;
-    int64_t at[TENSORS + 1], first = (int64_t)blockIdx.x * (BLOCK * N);
-    bool whole = vectors && first + BLOCK * N <= n;
-    first += whole ? threadIdx.x * N : threadIdx.x;
-    Vector<First, N> x;
-    Vector<T, N> y, z;
-    UNROLL
-    for (int k = 0; k < N; k++) {
-        x.v[k] = a_value;
-        y.v[k] = b_value;
-        z.v[k] = c_value;
-    }
-    if (whole) {
-        if (a)
-            x = elements_at<First, N>(a + first * stored_size<First>(half), half);
-        if (INPUTS > 1 && b)
-            y = elements_at<T, N>(b + first * stored_size<T>(half), half);
-        if (INPUTS > 2 && c)
-            z = elements_at<T, N>(c + first * stored_size<T>(half), half);
-    } else {
-        ROLLED
-        for (int k = 0; k < N; k++) {
-            int64_t i = first + k * BLOCK;
-            layout_offsets(layout, (unsigned)(i < n ? i : n - 1), at);
-            if (a)
-                push(x, element_at<First>(a + at[1], half));
-            if (INPUTS > 1 && b)
-                push(y, element_at<T>(b + at[INPUTS > 1 ? 2 : 1], half));
-            if (INPUTS > 2 && c)
-                push(z, element_at<T>(c + at[TENSORS], half));
+/* Input K of a thread as it lies in memory; 0 for one that the row does not have. It
+ * becomes numbers when all inputs have been asked for, since that waits for it. */
+template <int K, typename T, int N>
+struct Input {
+    typedef std::conditional_t<std::is_same_v<T, bool>, dt_bool, T> Stored;
+    Pack<Stored, N> pack;
+    Pack<uint16_t, N> halves; /* instead, where floats lie in 16 bits */
+    bool is_half;
+
+    template <int OPERANDS>
+    __device__ __forceinline__ Input(const Packs<OPERANDS> &p, const char *data,
+                                     const int64_t *offsets, T value, unsigned column,
+                                     bool full, Half half)
+        : pack{}, is_half(false)
+    {
+        bool there = K && p.ways[K] != PACK_OF_VALUE;
+        is_half = std::is_same_v<T, float> && half && there;
+        if (is_half) {
+            halves = pack_at<K, uint16_t, N>(p, data + offsets[K], column, full);
+        } else if (there) {
+            pack = pack_at<K, Stored, N>(p, data + offsets[K], column, full);
+        } else {
+            UNROLL
+            for (int k = 0; k < N; k++)
+                pack.set(k, (Stored)value);
         }
     }
-    Vector<R, N> results = {};
-    apply_row<INPUTS>(op, x, y, z, d_value, results);
-    if (whole) {
-        put_elements(out + first * stored_size<R>(half), results, half);
+
+    __device__ __forceinline__ Vector<T, N> elements(Half half) const
+    {
+        if constexpr (std::is_same_v<T, bool>)
+            return tested(pack.elements());
+        else if constexpr (std::is_same_v<T, float>)
+            return is_half ? widened(halves.elements(), half == BRAIN16)
+                           : pack.elements();
+        else
+            return pack.elements();
+    }
+};
+
+template <typename First, typename T, typename R, int INPUTS>
+__global__ void ENOUGH_BLOCKS
+elementwise_kernel(int op, char *out, const char *a, const char *b, const char *c,
+                   First a_value, T b_value, T c_value, T d_value, Half half,
+                   GRID_CONSTANT(Packs<tensors_of<INPUTS> + 1>) p)
+{
+    constexpr int N = elements_each<T>, TENSORS = tensors_of<INPUTS>;
+    constexpr int B = INPUTS > 1 ? 2 : 0, C = INPUTS > 2 ? 3 : 0;
+    int64_t at[TENSORS + 1];
+    unsigned pack = (unsigned)thread_number();
+    if (pack >= p.numel)
         return;
-    }
-    ROLLED
-    for (int k = 0; k < N; k++) {
-        int64_t i = first + k * BLOCK;
-        if (i >= n)
-            return;
-        layout_offsets(layout, (unsigned)i, at);
-        put_element(out + at[0], results.v[0], half);
-        push(results, R());
-    }
+    unsigned column = pack_offsets(p, pack, N, at);
+    bool full = column + N <= p.length;
+    Input<1, First, N> x(p, a, at, a_value, column, full, half);
+    Input<B, T, N> y(p, b, at, b_value, column, full, half);
+    Input<C, T, N> z(p, c, at, c_value, column, full, half);
+    Vector<R, N> results = {};
+    apply_row<INPUTS>(op, x.elements(half), y.elements(half), z.elements(half), d_value,
+                      results);
+    out += at[0];
+    if constexpr (std::is_same_v<R, float>)
+        if (half)
+            return put_pack<0>(p, out, column, full,
+                               packed(narrowed(results, half == BRAIN16)));
+    put_pack<0>(p, out, column, full, packed(results));
 }
 
 /* --- launches --- */
@@ -148,25 +145,19 @@ T value_of(const dt_operand &operand)
 template <typename First, typename T, typename R, int INPUTS>
 int elementwise_start(dt_stream stream, int op, const dt_plan *plan)
 {
-    constexpr int N = elements_each<T>, TENSORS = tensors_of<INPUTS>;
+    constexpr int TENSORS = tensors_of<INPUTS>;
     Half half = half_of(dt_plan_type(plan, false));
     return each_piece(plan, [&](const dt_plan *piece) {
         const dt_operand *operands = piece->operands;
         const dt_operand &a = operands[1], &b = operands[INPUTS > 1 ? 2 : 1],
                          &c = operands[TENSORS], &d = operands[INPUTS];
-        char *out = (char *)operands[0].data;
-        bool vectors = piece->contiguous &&
-                       is_aligned(out, (size_t)N * stored_size<R>(half)) &&
-                       is_aligned(a.data, (size_t)N * stored_size<First>(half)) &&
-                       is_aligned(b.data, (size_t)N * stored_size<T>(half)) &&
-                       is_aligned(c.data, (size_t)N * stored_size<T>(half));
+        auto packs = packs_of<TENSORS + 1>(piece, elements_each<T>);
         return START("starting an elementwise kernel", stream,
-                     (elementwise_kernel<First, T, R, INPUTS>),
-                     (piece->numel + N - 1) / N, op, out, (const char *)a.data,
+                     (elementwise_kernel<First, T, R, INPUTS>), packs.numel, op,
+                     (char *)operands[0].data, (const char *)a.data,
                      INPUTS > 1 ? (const char *)b.data : nullptr,
                      INPUTS > 2 ? (const char *)c.data : nullptr, value_of<First>(a),
-                     value_of<T>(b), value_of<T>(c), value_of<T>(d), half, vectors,
-                     piece->numel, layout_of<TENSORS + 1>(piece));
+                     value_of<T>(b), value_of<T>(c), value_of<T>(d), half, packs);
     });
 }
 

@@ -76,18 +76,22 @@ void each_pointer(Layout<N> &, F)
 {
 }
 
-/* Byte offsets of element `index` in each operand. */
+/* Byte offsets of element `index` in each operand; returns its place in the innermost
+ * dimension. */
 template <int N>
-static __device__ __forceinline__ void layout_offsets(const Layout<N> &layout,
-                                                      unsigned index, int64_t *offsets)
+static __device__ __forceinline__ unsigned
+layout_offsets(const Layout<N> &layout, unsigned index, int64_t *offsets)
 {
+    unsigned innermost = index;
     UNROLL
     for (int k = 0; k < N; k++)
         offsets[k] = 0;
     ROLLED
-    for (int d = layout.ndim - 1; d >= 0; d--) {
+    for (int d = layout.ndim - 1; d > 0; d--) {
         unsigned outer = divide(index, layout.sizes[d]);
         unsigned at = index - outer * layout.sizes[d].divisor;
+        if (d == layout.ndim - 1)
+            innermost = at;
         /* On its own: a loop of one round would take the pragma of the loop around. */
         offsets[0] += at * layout.strides[0][d];
         UNROLL
@@ -95,6 +99,11 @@ static __device__ __forceinline__ void layout_offsets(const Layout<N> &layout,
             offsets[k] += at * layout.strides[k][d];
         index = outer;
     }
+    /* What is left is the place in the outermost dimension. */
+    UNROLL
+    for (int k = 0; k < N; k++)
+        offsets[k] += index * layout.strides[k][0];
+    return innermost;
 }
 
 #define MAX_LAYOUT_NUMEL ((int64_t)1 << 31)
