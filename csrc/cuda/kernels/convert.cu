@@ -1,19 +1,65 @@
-/* Copies with and without a change of type, and constants. One kernel serves all pairs
- * of types: what it waits for is memory, not the choice of a conversion. */
-#include "cuda/kernels/compute.h"
+/* Copies with and without a change of type, and constants. */
+#include "cuda/kernels/packs.h"
 
 #define DT_FN static __device__ __forceinline__
 #include "ops/convert.h"
 
-/* A number on its way from one type to another. */
-struct Number {
-    bool is_float;
-    int64_t i;
-    double f;
+namespace {
+
+/* --- conversions between floats --- */
+
+/* A pack of each float type in 8 or 16 bytes at a time. */
+enum { FLOATS_EACH = 8 };
+
+template <int K>
+__device__ __forceinline__ Vector<float, FLOATS_EACH>
+floats_at(const Packs<2> &p, const char *at, unsigned column, bool full, Half half)
+{
+    if (half)
+        return widened(
+            pack_at<K, uint16_t, FLOATS_EACH>(p, at, column, full).elements(),
+            half == BRAIN16);
+    return pack_at<K, float, FLOATS_EACH>(p, at, column, full).elements();
+}
+
+/* float32 and the floats of 16 bits, which are what networks convert in each step. */
+__global__ void convert_floats(char *out, Half to, const char *x, Half from,
+                               GRID_CONSTANT(Packs<2>) p)
+{
+    int64_t at[2];
+    unsigned pack = (unsigned)thread_number();
+    if (pack >= p.numel)
+        return;
+    unsigned column = pack_offsets(p, pack, FLOATS_EACH, at);
+    bool full = column + FLOATS_EACH <= p.length;
+    auto floats = floats_at<1>(p, x + at[1], column, full, from);
+    out += at[0];
+    if (to)
+        put_pack<0>(p, out, column, full, packed(narrowed(floats, to == BRAIN16)));
+    else
+        put_pack<0>(p, out, column, full, packed(floats));
+}
+
+bool is_narrow_float(dt_dtype dtype)
+{
+    return dtype == DT_FLOAT32 || dt_dtype_is_half(dtype);
+}
+
+/* --- other conversions --- */
+
+/* One kernel serves all pairs of types: what it waits for is memory, not the choice of a
+ * conversion. */
+enum { NUMBERS_EACH = 4 };
+
+/* Numbers on their way from one type to another. */
+struct Numbers {
+    bool are_floats;
+    int64_t i[NUMBERS_EACH];
+    double f[NUMBERS_EACH];
 };
 
 template <class F>
-static __device__ __forceinline__ void with_element_type(dt_dtype dtype, F f)
+__device__ __forceinline__ void with_element_type(dt_dtype dtype, F f)
 {
     switch (dtype) {
 #define DT_DTYPE(ID, name, alias, type)                                                \
@@ -26,125 +72,137 @@ static __device__ __forceinline__ void with_element_type(dt_dtype dtype, F f)
     }
 }
 
-static __device__ __forceinline__ Number load_number(const char *from, dt_dtype dtype)
+__device__ __forceinline__ Numbers numbers_at(const Packs<2> &p, const char *at,
+                                              unsigned column, bool full,
+                                              dt_dtype dtype)
 {
-    Number x = {false, 0, 0};
+    Numbers x = {};
     with_element_type(dtype, [&](auto zero) {
         typedef decltype(zero) T;
-        if constexpr (dt_kind_of<T> == DT_KIND_BOOL)
-            x.i = (bool)*(const T *)from;
-        else if constexpr (dt_kind_of<T> == DT_KIND_INTEGER)
-            x.i = (int64_t)*(const T *)from;
-        else
-            x = {true, 0, (double)(Compute<T>)*(const T *)from};
+        auto pack = pack_at<1, T, NUMBERS_EACH>(p, at, column, full);
+        x.are_floats = dt_kind_of<T> == DT_KIND_FLOAT;
+        UNROLL
+        for (int k = 0; k < NUMBERS_EACH; k++)
+            if constexpr (dt_kind_of<T> == DT_KIND_BOOL)
+                x.i[k] = (bool)pack.get(k);
+            else if constexpr (dt_kind_of<T> == DT_KIND_INTEGER)
+                x.i[k] = (int64_t)pack.get(k);
+            else
+                x.f[k] = (double)(Compute<T>)pack.get(k);
     });
     return x;
 }
 
-static __device__ __forceinline__ void store_number(char *to, dt_dtype dtype,
-                                                    const Number &x)
+__device__ __forceinline__ void put_numbers(const Packs<2> &p, char *at,
+                                            unsigned column, bool full, dt_dtype dtype,
+                                            const Numbers &x)
 {
     with_element_type(dtype, [&](auto zero) {
         typedef decltype(zero) T;
-        *(T *)to = x.is_float ? dt_converted<T>(x.f) : dt_converted<T>(x.i);
+        Pack<T, NUMBERS_EACH> pack = {};
+        UNROLL
+        for (int k = 0; k < NUMBERS_EACH; k++)
+            pack.set(k,
+                     x.are_floats ? dt_converted<T>(x.f[k]) : dt_converted<T>(x.i[k]));
+        put_pack<0>(p, at, column, full, pack);
     });
 }
 
-__global__ void convert_strided(char *out, dt_dtype out_dtype, const char *x,
-                                dt_dtype x_dtype, unsigned n,
-                                GRID_CONSTANT(Layout<2>) layout)
+__global__ void convert_numbers(char *out, dt_dtype to, const char *x, dt_dtype from,
+                                GRID_CONSTANT(Packs<2>) p)
 {
-    unsigned i = (unsigned)thread_number();
-    if (i >= n)
-        return;
     int64_t at[2];
-    layout_offsets(layout, i, at);
-    store_number(out + at[0], out_dtype, load_number(x + at[1], x_dtype));
+    unsigned pack = (unsigned)thread_number();
+    if (pack >= p.numel)
+        return;
+    unsigned column = pack_offsets(p, pack, NUMBERS_EACH, at);
+    bool full = column + NUMBERS_EACH <= p.length;
+    Numbers numbers = numbers_at(p, x + at[1], column, full, from);
+    put_numbers(p, out + at[0], column, full, to, numbers);
 }
+
+int convert(dt_stream stream, const dt_plan *plan)
+{
+    return each_piece(plan, [&](const dt_plan *piece) {
+        const dt_operand &out = piece->operands[0], &x = piece->operands[1];
+        if (is_narrow_float(out.dtype) && is_narrow_float(x.dtype)) {
+            auto packs = packs_of<2>(piece, FLOATS_EACH);
+            return START("starting a conversion", stream, convert_floats, packs.numel,
+                         (char *)out.data, half_of(out.dtype), (const char *)x.data,
+                         half_of(x.dtype), packs);
+        }
+        auto packs = packs_of<2>(piece, NUMBERS_EACH);
+        return START("starting a conversion", stream, convert_numbers, packs.numel,
+                     (char *)out.data, out.dtype, (const char *)x.data, x.dtype, packs);
+    });
+}
+
+/* --- copies and constants --- */
 
 /* Without a change of type an element is so many bytes. */
 template <typename Word>
-__global__ void copy_strided(char *out, const char *x, unsigned n,
-                             GRID_CONSTANT(Layout<2>) layout)
+__global__ void copy_words(char *out, const char *x, GRID_CONSTANT(Packs<2>) p)
 {
-    unsigned i = (unsigned)thread_number();
-    if (i >= n)
-        return;
+    constexpr int N = 16 / (int)sizeof(Word);
     int64_t at[2];
-    layout_offsets(layout, i, at);
-    *(Word *)(out + at[0]) = *(const Word *)(x + at[1]);
+    unsigned pack = (unsigned)thread_number();
+    if (pack >= p.numel)
+        return;
+    unsigned column = pack_offsets(p, pack, N, at);
+    bool full = column + N <= p.length;
+    put_pack<0>(p, out + at[0], column, full,
+                pack_at<1, Word, N>(p, x + at[1], column, full));
 }
 
 template <typename Word>
-__global__ void fill_strided(char *out, Word value, unsigned n,
-                             GRID_CONSTANT(Layout<1>) layout)
+__global__ void fill_words(char *out, Word value, GRID_CONSTANT(Packs<1>) p)
 {
-    unsigned i = (unsigned)thread_number();
-    if (i >= n)
-        return;
+    constexpr int N = 16 / (int)sizeof(Word);
     int64_t at[1];
-    layout_offsets(layout, i, at);
-    *(Word *)(out + at[0]) = value;
-}
-
-template <typename Word>
-__global__ void fill_flat(Word *out, Word value, int64_t n, bool aligned)
-{
-    constexpr int N = vector_size<Word>;
-    int64_t i = thread_number() * N;
-    if (aligned && i + N <= n) {
-        Vector<Word, N> vector;
-        UNROLL
-        for (int k = 0; k < N; k++)
-            vector.v[k] = value;
-        *(Vector<Word, N> *)(out + i) = vector;
+    unsigned number = (unsigned)thread_number();
+    if (number >= p.numel)
         return;
-    }
-    for (int k = 0; k < N && i + k < n; k++)
-        out[i + k] = value;
+    unsigned column = pack_offsets(p, number, N, at);
+    Pack<Word, N> pack = {};
+    UNROLL
+    for (int k = 0; k < N; k++)
+        pack.set(k, value);
+    put_pack<0>(p, out + at[0], column, column + N <= p.length, pack);
 }
 
 template <typename Word>
-static int copy_words(dt_stream stream, const dt_plan *plan)
+int copy(dt_stream stream, const dt_plan *plan)
 {
     return each_piece(plan, [&](const dt_plan *piece) {
-        return START("starting a copy", stream, (copy_strided<Word>), piece->numel,
+        auto packs = packs_of<2>(piece, 16 / (int)sizeof(Word));
+        return START("starting a copy", stream, (copy_words<Word>), packs.numel,
                      (char *)piece->operands[0].data,
-                     (const char *)piece->operands[1].data, (unsigned)piece->numel,
-                     layout_of<2>(piece));
+                     (const char *)piece->operands[1].data, packs);
     });
 }
 
 template <typename Word>
-static int fill_words(dt_stream stream, const dt_plan *plan)
+int fill(dt_stream stream, const dt_plan *plan)
 {
-    constexpr int N = vector_size<Word>;
-    Word value, *out = (Word *)plan->operands[0].data;
+    Word value;
     __builtin_memcpy(&value, plan->operands[1].value.bytes, sizeof value);
-    if (plan->contiguous)
-        return START("starting a fill", stream, (fill_flat<Word>),
-                     (plan->numel + N - 1) / N, out, value, plan->numel,
-                     is_aligned(out, 16));
     return each_piece(plan, [&](const dt_plan *piece) {
-        return START("starting a fill", stream, (fill_strided<Word>), piece->numel,
-                     (char *)piece->operands[0].data, value, (unsigned)piece->numel,
-                     layout_of<1>(piece));
+        auto packs = packs_of<1>(piece, 16 / (int)sizeof(Word));
+        return START("starting a fill", stream, (fill_words<Word>), packs.numel,
+                     (char *)piece->operands[0].data, value, packs);
     });
 }
+
+} // namespace
 
 int dt_cuda_copy(dt_stream stream, const dt_plan *plan)
 {
     dt_dtype to = plan->operands[0].dtype, from = plan->operands[1].dtype;
     if (to != from)
-        return each_piece(plan, [&](const dt_plan *piece) {
-            return START("starting a conversion", stream, convert_strided, piece->numel,
-                         (char *)piece->operands[0].data, to,
-                         (const char *)piece->operands[1].data, from,
-                         (unsigned)piece->numel, layout_of<2>(piece));
-        });
+        return convert(stream, plan);
     if (!plan->contiguous)
-        return with_word(
-            to, [&](auto word) { return copy_words<decltype(word)>(stream, plan); });
+        return with_word(to,
+                         [&](auto word) { return copy<decltype(word)>(stream, plan); });
     CUDA_TRY("copying on a device",
              cudaMemcpyAsync(plan->operands[0].data, plan->operands[1].data,
                              (size_t)plan->numel * dt_dtype_size(to),
@@ -154,7 +212,6 @@ int dt_cuda_copy(dt_stream stream, const dt_plan *plan)
 
 int dt_cuda_fill(dt_stream stream, const dt_plan *plan)
 {
-    return with_word(plan->operands[0].dtype, [&](auto word) {
-        return fill_words<decltype(word)>(stream, plan);
-    });
+    return with_word(plan->operands[0].dtype,
+                     [&](auto word) { return fill<decltype(word)>(stream, plan); });
 }
