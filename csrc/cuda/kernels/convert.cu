@@ -1,5 +1,6 @@
 /* Copies with and without a change of type, and constants. */
 #include "cuda/kernels/packs.h"
+#include "cuda/kernels/transpose.h"
 
 #define DT_FN static __device__ __forceinline__
 #include "ops/convert.h"
@@ -174,6 +175,9 @@ template <typename Word>
 int copy(dt_stream stream, const dt_plan *plan)
 {
     return each_piece(plan, [&](const dt_plan *piece) {
+        int dim = transposed_dim(piece);
+        if (dim >= 0)
+            return start_transpose(stream, piece, dim);
         auto packs = packs_of<2>(piece, 16 / (int)sizeof(Word));
         return START("starting a copy", stream, (copy_words<Word>), packs.numel,
                      (char *)piece->operands[0].data,
