@@ -1,4 +1,4 @@
-"""Sums, copies, conversions and constants of operands that lie in every way: rows of all
+"""Sums, copies, conversions, constants and rows of a table of operands that lie in every way: rows of all
 lengths, with gaps, from an odd element on, broadcast, transposed. Kernels move several
 elements at a time where they can, and must not touch those beyond a row."""
 
@@ -124,3 +124,42 @@ def test_permuted_copies(device, dtype, order):
         target = torch.zeros_like(wider)[:, : shape[1], 2 : 2 + shape[2]]
         target.permute(order).copy_(t.permute(order))
         same(target, x)
+
+
+@pytest.mark.parametrize("dtype", [*TYPES, torch.bool], ids=str)
+def test_rows_by_index(device, dtype):
+    for columns in (1, 2, 3, 4, 8, 16, 17, 24, 67, 128):
+        x = numbers(9, columns + 4)
+        x = x % 2 if dtype == torch.bool else x
+        places = np.array([[8, 0, -9], [3, 3, -1]])
+        index = torch.from_numpy(places).to(device)
+        for first in (0, 1, 4):
+            t = tensor(x, dtype, device)
+            table, theirs = t[:, first : first + columns], x[:, first : first + columns]
+            same(table[index], theirs[places])
+            same(table.t()[:, index[0]], theirs.T[:, places[0]])
+            same(table.index_select(0, index[1] % 9), theirs[places[1] % 9])
+            target, expected = table.clone(), theirs.copy()
+            target[index[0]] = table[:3]
+            expected[places[0] % 9] = theirs[:3]
+            same(target[1:], expected[1:])
+            part = t.clone()[:, first : first + columns]
+            part[index[0, 1:2]] = table[5:6]
+            same(part[0], theirs[5])
+            if dtype == torch.bool:
+                continue
+            part = torch.zeros_like(t)[:, first : first + columns]
+            part.index_add_(0, index[1] % 9, table[:3] % 3)
+            expected = np.zeros_like(theirs)
+            np.add.at(expected, places[1] % 9, theirs[:3] % 3)
+            same(part, expected)
+
+
+def test_rows_by_an_index_out_of_range(gpu):
+    table = torch.ones(9, 8, device=gpu)
+    with pytest.raises(torch.AcceleratorError, match="9"):
+        table[torch.tensor([3, 9], device=gpu)].cpu()
+    with pytest.raises(torch.AcceleratorError, match="-10"):
+        table[torch.tensor([-10, 0], device=gpu)] = 5.0
+        torch.cuda.synchronize(gpu)
+    assert table[1:].sum().item() == 64 and table[0, 0].item() == 5

@@ -1,4 +1,4 @@
-#include "cuda/kernels/compute.h"
+#include "cuda/kernels/packs.h"
 #include "cuda/runtime/report.h"
 
 namespace {
@@ -104,6 +104,21 @@ struct Add {
     }
 };
 
+/* Whether an index is a place of its dimension; a place is counted from the front then,
+ * else reported. */
+static __device__ __forceinline__ bool is_place(int64_t *index, const char *op_name,
+                                                bool wraps, int64_t size, int dim,
+                                                Report *report)
+{
+    int64_t low = wraps ? -size : 0;
+    if (*index < low || *index >= size) {
+        report_range(report, op_name, *index, low, size, dim);
+        return false;
+    }
+    *index += *index < 0 ? size : 0;
+    return true;
+}
+
 template <class Op, typename T, bool reads>
 __global__ void index_kernel(GRID_CONSTANT(IndexCall) s, char *table, char *values,
                              Report *report, unsigned numel)
@@ -128,22 +143,126 @@ __global__ void index_kernel(GRID_CONSTANT(IndexCall) s, char *table, char *valu
         for (int d = 0; d < s.ndim; d++)
             offset += at[d] * index.strides[d];
         int64_t value = *(const int64_t *)((const char *)index.data + offset);
-        int64_t low = s.wraps ? -index.size : 0;
-        if (value < low || value >= index.size) {
-            report_range(report, s.op_name, value, low, index.size, index.dim);
+        if (!is_place(&value, s.op_name, s.wraps, index.size, index.dim, report)) {
             if (!reads)
                 return;
             value = 0;
         }
-        x += (value < 0 ? value + index.size : value) * index.stride;
+        x += value * index.stride;
     }
     Op::apply((T *)(table + x), (T *)(values + y));
+}
+
+/* --- rows --- */
+
+/* One index for a row of elements, as of an embedding. */
+struct RowIndex {
+    const char *op_name; /* the host's, for the report */
+    int64_t size, stride;
+    int dim;
+    bool wraps;
+};
+NO_POINTERS(RowIndex)
+
+/* Operands are the values, the table and the index. Words are moved in packs; what is
+ * added goes one by one. */
+template <class Op, typename T, bool reads>
+__global__ void index_rows(RowIndex s, char *values, char *table, const char *index,
+                           Report *report, GRID_CONSTANT(Packs<3>) p)
+{
+    constexpr int N = 16 / (int)sizeof(T);
+    int64_t at[3];
+    unsigned pack = (unsigned)thread_number();
+    if (pack >= p.numel)
+        return;
+    unsigned column = pack_offsets(p, pack, N, at);
+    bool full = column + N <= p.length;
+    int64_t place = *(const int64_t *)(index + at[2]);
+    if (!is_place(&place, s.op_name, s.wraps, s.size, s.dim, report)) {
+        if (!reads)
+            return;
+        place = 0;
+    }
+    values += at[0];
+    table += at[1] + place * s.stride;
+    if constexpr (std::is_same_v<Op, Read>) {
+        put_pack<0>(p, values, column, full, pack_at<1, T, N>(p, table, column, full));
+    } else if constexpr (std::is_same_v<Op, Write>) {
+        put_pack<1>(p, table, column, full, pack_at<0, T, N>(p, values, column, full));
+    } else {
+        ROLLED
+        for (int k = 0; k < N && column < p.length; k++, column += p.gap) {
+            Op::apply((T *)table, (T *)values);
+            values += p.hops[0];
+            table += p.hops[1];
+        }
+    }
+}
+
+/* The call as a plan of values, table and index, whose innermost dimension has one index:
+ * false where the call is not of this form. */
+static bool is_of_rows(const dt_index_call *s, dt_plan *plan)
+{
+    const dt_index_dims &index = s->indices[0];
+    if (s->nindices != 1)
+        return false;
+    plan->noperands = 3;
+    plan->operands[0].data = s->values;
+    plan->operands[1].data = s->table;
+    plan->operands[2].data = (void *)index.data;
+    plan->operands[0].dtype = plan->operands[1].dtype = s->dtype;
+    plan->operands[2].dtype = DT_INT64;
+    plan->ndim = 0;
+    plan->numel = s->numel;
+    for (int d = 0; d < s->ndim; d++) {
+        int64_t strides[] = {s->value_strides[d], s->table_strides[d],
+                             index.strides[d]};
+        if (s->shape[d] == 1)
+            continue;
+        bool merges = plan->ndim > 0;
+        for (int k = 0; k < 3; k++) {
+            plan->operands[k].scalar = false;
+            merges = merges && plan->operands[k].strides[plan->ndim - 1] ==
+                                   strides[k] * s->shape[d];
+        }
+        if (merges)
+            plan->shape[plan->ndim - 1] *= s->shape[d];
+        else
+            plan->shape[plan->ndim++] = s->shape[d];
+        for (int k = 0; k < 3; k++)
+            plan->operands[k].strides[plan->ndim - 1] = strides[k];
+    }
+    return plan->ndim && !plan->operands[2].strides[plan->ndim - 1];
+}
+
+template <class Op, typename T, bool reads>
+static int run_rows(dt_stream stream, const dt_index_call *s, const dt_plan *plan,
+                    Report *report)
+{
+    const dt_index_dims &index = s->indices[0];
+    constexpr int N = 16 / (int)sizeof(T);
+    /* Threads that add have neighbouring elements, which the hardware adds together. */
+    constexpr bool moves = std::is_same_v<Op, Read> || std::is_same_v<Op, Write>;
+    auto packs = packs_of<3>(plan, N, !moves);
+    if (packs.ways[1] == PACK_WHOLE && index.stride % 16)
+        packs.ways[1] = PACK_APART;
+    RowIndex row = {s->op_name, index.size, index.stride, index.dim, s->wraps};
+    return START("starting an index operation", stream, (index_rows<Op, T, reads>),
+                 packs.numel, row, (char *)s->values, (char *)s->table,
+                 (const char *)index.data, report, packs);
 }
 
 /* Elements of one launch: as many as a Divider divides. */
 template <class Op, typename T, bool reads>
 static int run_part(dt_stream stream, const dt_index_call *s, Report *report)
 {
+    /* What embeddings and their gradients do. */
+    if constexpr (reads || std::is_same_v<Op, Write> ||
+                  (std::is_same_v<Op, Add> && dt_kind_of<T> == DT_KIND_FLOAT)) {
+        dt_plan rows;
+        if (is_of_rows(s, &rows))
+            return run_rows<Op, T, reads>(stream, s, &rows, report);
+    }
     IndexCall given;
     __builtin_memset(&given, 0, sizeof given);
     given.op_name = s->op_name;

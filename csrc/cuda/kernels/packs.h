@@ -56,14 +56,15 @@ static inline bool has_whole_packs(const dt_plan *plan, int operand, int each)
     return whole;
 }
 
+/* apart: the elements of a pack lie apart in any case. */
 template <int N>
-Packs<N> packs_of(const dt_plan *plan, int each)
+Packs<N> packs_of(const dt_plan *plan, int each, bool apart = false)
 {
     Packs<N> p;
     int row = plan->ndim - 1;
     p.length = (unsigned)plan->shape[row];
     unsigned in_row = (p.length + (unsigned)each - 1) / (unsigned)each;
-    bool together = in_row == 1 || has_whole_packs(plan, 0, each);
+    bool together = in_row == 1 || (!apart && has_whole_packs(plan, 0, each));
     p.numel = (unsigned)(plan->numel / p.length * in_row);
     p.gap = together ? 1 : in_row;
     p.layout = layout_of<N>(plan);
