@@ -298,6 +298,17 @@ def test_reductions(name, device):
 
 
 @pytest.mark.parametrize("name", HALVES)
+def test_truth_of_many(name, device):
+    """More elements than one stage of a reduction takes."""
+    x = torch.ones(300_001, dtype=getattr(torch, name), device=device)
+    assert x.all().item() and x.any().item()
+    x[299_999] = 0
+    assert not x.all().item() and x.any().item()
+    assert not (x - x).any().item()
+
+
+
+@pytest.mark.parametrize("name", HALVES)
 @pytest.mark.parametrize(
     ("left", "right"),
     [

@@ -122,11 +122,12 @@ int dt_cuda_reduce(dt_stream stream, dt_reduce_op op, const dt_reduction *call)
     c.op = op;
     c.mapped = c.finished = true;
     c.starts = row.starts;
-    c.from = c.to = half_of(in);
+    c.from = half_of(in);
+    c.to = half_of(call->output_dtype);
     if (c.f.parts == 1)
         return kernels[in][row.accumulates](stream, &c);
 
-    dt_dtype partial = c.from ? DT_FLOAT32 : call->output_dtype;
+    dt_dtype partial = c.to ? DT_FLOAT32 : call->output_dtype;
     int64_t results = c.f.results, parts = c.f.parts;
     size_t item = dt_dtype_size(partial);
     Scratch memory(stream, (size_t)(results * parts) * item);
@@ -139,7 +140,7 @@ int dt_cuda_reduce(dt_stream stream, dt_reduce_op op, const dt_reduction *call)
     c.out = call->output;
     c.mapped = false;
     c.from = WHOLE;
-    c.to = half_of(in);
+    c.to = half_of(call->output_dtype);
     c.finished = true;
     c.f = reduce_plan_parts(results, parts, item);
     return kernels[partial][AS_ITSELF](stream, &c);
