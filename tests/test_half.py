@@ -307,7 +307,6 @@ def test_truth_of_many(name, device):
     assert not (x - x).any().item()
 
 
-
 @pytest.mark.parametrize("name", HALVES)
 @pytest.mark.parametrize(
     ("left", "right"),

@@ -104,12 +104,18 @@ def test_no_way(kernel, passes):
 
 
 def test_in_flight(kernel):
-    # Both loads; what FADD reads is awaited before it.
-    assert sass.in_flight(kernel.way(CASE.passes, False)) == 18
+    way = kernel.way(CASE.passes, False)
+    # What FADD reads is awaited before it.
+    assert sass.in_flight(way, CASE.passes) == 18
+    assert sass.in_flight(way, ["load 16"]) == 16
     loads = [sass.Instruction("LDG.E", f"R{k}, [R9]", False) for k in range(3)]
     used = sass.Instruction("FADD", "R5, R1, R1", False)
-    assert sass.in_flight([*loads, used]) == 12
-    assert sass.in_flight([loads[0], loads[1], used, loads[2]]) == 8
+    assert sass.in_flight([*loads, used], ["load 4"]) == 12
+    assert sass.in_flight([loads[0], loads[1], used, loads[2]], ["load 4"]) == 8
+    again = sass.Instruction("LDG.E.64", "R0, [R9]", True)
+    assert sass.in_flight([loads[0], again, used], ["load 4", "load 8"]) == 8
+    address = sass.Instruction("LDG.E", "R7, [R0]", False)
+    assert sass.in_flight([loads[0], address, used], ["load 4"]) == 4
 
 
 def test_row(kernel):

@@ -37,11 +37,13 @@ __global__ void argreduce_kernel(T *values, int64_t *indices, const char *input,
     auto first = [&](State a, State b) { return goes_before(b, a, greatest) ? b : a; };
     if (p.live) {
         const char *base = input + offset_in(f.kept, p.result);
-        ROLLED
-        for (int64_t i = p.first; i < p.end; i += f.threads) {
-            auto value = (Compute<T>)*(const T *)(base + offset_in(f.reduced, i));
-            best = first(best, {value, places ? places[p.result * f.elements + i] : i});
-        }
+        auto load = [&](int64_t i) {
+            return *(const T *)(base + offset_in(f.reduced, i));
+        };
+        each_ahead<4>(p.first, p.end, f.threads, load, [&](T value, int64_t i) {
+            int64_t place = places ? places[p.result * f.elements + i] : i;
+            best = first(best, {(Compute<T>)value, place});
+        });
     }
     best = reduce_group<false>(best, f.threads, first);
     if (p.live && threadIdx.x % (unsigned)f.threads == 0) {

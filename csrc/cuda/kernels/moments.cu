@@ -38,17 +38,20 @@ __global__ void moments_kernel(T *variances, T *means, dt_moments *parts,
     MomentsRun<T> run = {0, 0, 0};
     if (p.live) {
         const char *base = input + offset_in(f.kept, p.result);
-        ROLLED
-        for (int64_t i = p.first; i < p.end; i += f.threads) {
-            const char *at = base + offset_in(f.reduced, i);
-            if constexpr (First) {
-                run.add(*(const T *)at);
-                if (run.count == T(32))
-                    all = dt_moments_join(all, run.take());
-            } else {
-                all = dt_moments_join(all, *(const dt_moments *)at);
-            }
-        }
+        typedef std::conditional_t<First, T, dt_moments> Element;
+        auto load = [&](int64_t i) {
+            return *(const Element *)(base + offset_in(f.reduced, i));
+        };
+        each_ahead<First ? 4 : 1>(p.first, p.end, f.threads, load,
+                                  [&](const Element &x, int64_t) {
+                                      if constexpr (First) {
+                                          run.add(x);
+                                          if (run.count == T(32))
+                                              all = dt_moments_join(all, run.take());
+                                      } else {
+                                          all = dt_moments_join(all, x);
+                                      }
+                                  });
     }
     if (First)
         all = dt_moments_join(all, run.take());

@@ -10,14 +10,7 @@
 #ifndef DT_CUDA_KERNELS_PACKS_H
 #define DT_CUDA_KERNELS_PACKS_H
 
-#include "cuda/kernels/compute.h"
-
-/* The unsigned integer of a number of bytes. */
-template <int SIZE>
-using Unsigned = std::conditional_t<
-    SIZE == 1, uint8_t,
-    std::conditional_t<SIZE == 2, uint16_t,
-                       std::conditional_t<SIZE == 4, uint32_t, uint64_t>>>;
+#include "cuda/kernels/pack.h"
 
 /* How a thread gets at its pack of an operand. */
 enum PackWay : uint8_t {
@@ -89,48 +82,6 @@ pack_offsets(const Packs<N> &p, unsigned pack, int each, int64_t *offsets)
 {
     unsigned in_row = layout_offsets(p.layout, pack, offsets);
     return p.gap == 1 ? in_row * (unsigned)each : in_row;
-}
-
-/* Elements of a pack in registers, as they lie in memory. Small ones share a register, so
- * that nothing is done with them while the packs of other operands are on their way. */
-template <typename T, int N>
-struct Pack {
-    static constexpr int SIZE = (int)sizeof(T);
-    static constexpr int EACH = SIZE >= 4 ? 1 : SIZE * N < 4 ? N : 4 / SIZE;
-    typedef Unsigned<SIZE> Bits;
-    typedef Unsigned<SIZE * EACH> Word;
-    Vector<Word, N / EACH> words;
-
-    __device__ __forceinline__ void set(int k, T element)
-    {
-        Bits bits;
-        __builtin_memcpy(&bits, &element, sizeof bits);
-        words.v[k / EACH] |= (Word)((Word)bits << k % EACH * SIZE * 8);
-    }
-    __device__ __forceinline__ T get(int k) const
-    {
-        T element;
-        Bits bits = (Bits)(words.v[k / EACH] >> k % EACH * SIZE * 8);
-        __builtin_memcpy(&element, &bits, sizeof element);
-        return element;
-    }
-    __device__ __forceinline__ Vector<T, N> elements() const
-    {
-        Vector<T, N> vector;
-        UNROLL
-        for (int k = 0; k < N; k++)
-            vector.v[k] = get(k);
-        return vector;
-    }
-};
-template <typename T, int N>
-static __device__ __forceinline__ Pack<T, N> packed(const Vector<T, N> &vector)
-{
-    Pack<T, N> pack = {};
-    UNROLL
-    for (int k = 0; k < N; k++)
-        pack.set(k, vector.v[k]);
-    return pack;
 }
 
 /* The pack of operand K at address `at`, which starts in a column of its row; it is full

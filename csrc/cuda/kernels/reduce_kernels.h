@@ -7,7 +7,7 @@
 #ifndef DT_CUDA_KERNELS_REDUCE_KERNELS_H
 #define DT_CUDA_KERNELS_REDUCE_KERNELS_H
 
-#include "cuda/kernels/compute.h"
+#include "cuda/kernels/pack.h"
 #include "cuda/kernels/reduce_plan.h"
 #include "cuda/kernels/math.h"
 #include "ops/reduce.h"
@@ -113,20 +113,26 @@ static __device__ __forceinline__ Acc meet(dt_reduce_op op, Acc acc, int threads
 template <typename T>
 constexpr int chains_of = sizeof(T) == 8 ? 2 : 4;
 enum { RUN = 32 };
+/* Vectors that a thread asks for before it reduces the first of them. */
+enum { AHEAD = 4 };
 
-/* The vector from element i on; what lies beyond the end is any element. */
+/* The pack from element i on; what lies beyond the end is any element. */
 template <typename T, int N>
-static __device__ __forceinline__ Vector<T, N>
-vector_at(const Reduction &c, const char *base, bool vectors, int64_t i, int64_t end)
+static __device__ __forceinline__ StoredPack<T, N>
+elements_from(const Reduction &c, const char *base, bool vectors, int64_t i,
+              int64_t end)
 {
-    if (vectors && i + N <= end)
-        return elements_at<T, N>(base + i * stored_size<T>(c.from), c.from);
-    Vector<T, N> vector;
+    StoredPack<T, N> pack;
+    if (vectors && i + N <= end) {
+        pack.read(base + i * stored_size<T>(c.from), c.from);
+        return pack;
+    }
+    const char *at[N];
     UNROLL
     for (int k = 0; k < N; k++)
-        vector.v[k] = element_at<T>(
-            base + (i + k < end ? offset_in(c.f.reduced, i + k) : 0), c.from);
-    return vector;
+        at[k] = base + (i + k < end ? offset_in(c.f.reduced, i + k) : 0);
+    pack.read_each(at, c.from);
+    return pack;
 }
 
 /* Reduces a thread's vectors, of the elements before `end` of what starts at `base`: the
@@ -143,28 +149,36 @@ static __device__ __forceinline__ Acc reduce_elements(const Reduction &c,
     UNROLL
     for (int k = 0; k < N; k++)
         runs[k] = chains[k] = start;
-    /* A vector is on its way while the one before it is reduced. */
-    Vector<T, N> next = {};
-    int count = 0, length = 0;
+    int length = 0;
     ROLLED
-    do {
-        Vector<T, N> vector = next;
-        int before = count;
-        count = i + N <= end ? N : i < end ? (int)(end - i) : 0;
-        if (count)
-            next = vector_at<T, N>(c, base, vectors, i, end);
-        i += step;
-        if (before)
-            reduce_vector<T, Acc, N>(c, vector, before, runs);
-        if (++length == RUN) {
+    while (i < end) {
+        StoredPack<T, N> ahead[AHEAD];
+        int asked = 1;
+        if (vectors && i + (AHEAD - 1) * step + N <= end) {
+            asked = AHEAD;
             UNROLL
-            for (int k = 0; k < N; k++) {
-                chains[k] = combined<T>(c.op, chains[k], runs[k]);
-                runs[k] = start;
-            }
-            length = 0;
+            for (int f = 0; f < AHEAD; f++)
+                ahead[f].read(base + (i + f * step) * stored_size<T>(c.from), c.from);
+        } else {
+            ahead[0] = elements_from<T, N>(c, base, vectors, i, end);
         }
-    } while (count);
+        ROLLED
+        for (; asked; asked--, i += step) {
+            int count = i + N <= end ? N : (int)(end - i);
+            reduce_vector<T, Acc, N>(c, ahead[0].elements(c.from), count, runs);
+            UNROLL
+            for (int f = 1; f < AHEAD; f++)
+                ahead[f - 1] = ahead[f];
+            if (++length == RUN) {
+                UNROLL
+                for (int k = 0; k < N; k++) {
+                    chains[k] = combined<T>(c.op, chains[k], runs[k]);
+                    runs[k] = start;
+                }
+                length = 0;
+            }
+        }
+    }
     Acc acc = start;
     UNROLL
     for (int k = 0; k < N; k++)

@@ -48,6 +48,29 @@ static __device__ __forceinline__ Place place_of(const ReductionPlan &f)
     p.live = p.result < f.results;
     return p;
 }
+
+/* use(load(i), i) for i = first, first + step, ... below end: AHEAD elements are asked
+ * for before the first of them is used. */
+template <int AHEAD, class Load, class Use>
+static __device__ __forceinline__ void each_ahead(int64_t first, int64_t end,
+                                                  int64_t step, Load load, Use use)
+{
+    ROLLED
+    for (int64_t i = first; i < end;) {
+        decltype(load(i)) ahead[AHEAD];
+        UNROLL
+        for (int f = 0; f < AHEAD; f++)
+            ahead[f] = load(i + f * step < end ? i + f * step : i);
+        ROLLED
+        for (int f = 0; f < AHEAD && i < end; f++, i += step) {
+            use(ahead[0], i);
+            UNROLL
+            for (int g = 1; g < AHEAD; g++)
+                ahead[g - 1] = ahead[g];
+        }
+    }
+}
+
 static __device__ __forceinline__ int64_t offset_in(const Layout<1> &layout,
                                                     int64_t index)
 {

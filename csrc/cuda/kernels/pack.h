@@ -1,0 +1,114 @@
+/* Elements that a thread has asked for and not yet used. */
+#ifndef DT_CUDA_KERNELS_PACK_H
+#define DT_CUDA_KERNELS_PACK_H
+
+#include "cuda/kernels/compute.h"
+
+/* The unsigned integer of a number of bytes. */
+template <int SIZE>
+using Unsigned = std::conditional_t<
+    SIZE == 1, uint8_t,
+    std::conditional_t<SIZE == 2, uint16_t,
+                       std::conditional_t<SIZE == 4, uint32_t, uint64_t>>>;
+
+/* Elements of a pack in registers, as they lie in memory. Small ones share a register, so
+ * that nothing is done with them while other packs are on their way. */
+template <typename T, int N>
+struct Pack {
+    static constexpr int SIZE = (int)sizeof(T);
+    static constexpr int EACH = SIZE >= 4 ? 1 : SIZE * N < 4 ? N : 4 / SIZE;
+    typedef Unsigned<SIZE> Bits;
+    typedef Unsigned<SIZE * EACH> Word;
+    Vector<Word, N / EACH> words;
+
+    __device__ __forceinline__ void set(int k, T element)
+    {
+        Bits bits;
+        __builtin_memcpy(&bits, &element, sizeof bits);
+        words.v[k / EACH] |= (Word)((Word)bits << k % EACH * SIZE * 8);
+    }
+    __device__ __forceinline__ T get(int k) const
+    {
+        T element;
+        Bits bits = (Bits)(words.v[k / EACH] >> k % EACH * SIZE * 8);
+        __builtin_memcpy(&element, &bits, sizeof element);
+        return element;
+    }
+    __device__ __forceinline__ Vector<T, N> elements() const
+    {
+        Vector<T, N> vector;
+        UNROLL
+        for (int k = 0; k < N; k++)
+            vector.v[k] = get(k);
+        return vector;
+    }
+};
+template <typename T, int N>
+static __device__ __forceinline__ Pack<T, N> packed(const Vector<T, N> &vector)
+{
+    Pack<T, N> pack = {};
+    UNROLL
+    for (int k = 0; k < N; k++)
+        pack.set(k, vector.v[k]);
+    return pack;
+}
+
+/* A pack of what kernels compute with as T, which lies in memory as Stored or, of floats
+ * with `half`, in 16 bits: these take the first registers. */
+template <typename T, int N>
+struct StoredPack {
+    typedef std::conditional_t<std::is_same_v<T, bool>, dt_bool, T> Stored;
+    typedef Pack<uint16_t, N> Halves;
+    Pack<Stored, N> pack;
+
+    /* In one access. */
+    __device__ __forceinline__ void read(const char *at, Half half)
+    {
+        if constexpr (std::is_same_v<T, float>)
+            if (half)
+                return put({*(const decltype(Halves::words) *)at});
+        pack.words = *(const decltype(pack.words) *)at;
+    }
+    /* One by one. */
+    __device__ __forceinline__ void read_each(const char *const (&at)[N], Half half)
+    {
+        pack = {};
+        if constexpr (std::is_same_v<T, float>)
+            if (half) {
+                Halves halves = {};
+                UNROLL
+                for (int k = 0; k < N; k++)
+                    halves.set(k, *(const uint16_t *)at[k]);
+                return put(halves);
+            }
+        UNROLL
+        for (int k = 0; k < N; k++)
+            pack.set(k, *(const Stored *)at[k]);
+    }
+    __device__ __forceinline__ Vector<T, N> elements(Half half) const
+    {
+        if constexpr (std::is_same_v<T, bool>) {
+            return tested(pack.elements());
+        } else {
+            if constexpr (std::is_same_v<T, float>)
+                if (half) {
+                    Halves halves;
+                    UNROLL
+                    for (int w = 0; w < N / Halves::EACH; w++)
+                        halves.words.v[w] = pack.words.v[w];
+                    return widened(halves.elements(), half == BRAIN16);
+                }
+            return pack.elements();
+        }
+    }
+
+  private:
+    __device__ __forceinline__ void put(Halves halves)
+    {
+        UNROLL
+        for (int w = 0; w < N / Halves::EACH; w++)
+            pack.words.v[w] = halves.words.v[w];
+    }
+};
+
+#endif
