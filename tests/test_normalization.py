@@ -3,6 +3,7 @@
 tests/golden/layers.json has PyTorch's numbers.
 """
 
+import numpy as np
 import pytest
 
 import pydevtensor as torch
@@ -133,3 +134,17 @@ def test_weights_of_samples_get_gradients(device):
         )
 
     assert gradcheck(bagged, (table, weights))
+
+
+def test_statistics_of_a_long_batch(device):
+    """So many rows that a GPU adds them up in more than 32 parts."""
+    x = np.random.default_rng(5).normal(3, 2, (40_000, 3)).astype(np.float32)
+    norm = torch.nn.BatchNorm1d(3, momentum=1.0).to(device)
+    given = torch.from_numpy(x).to(device).requires_grad_()
+    norm(given).square().sum().backward()
+    exact = x.astype(np.float64)
+    mean, var = norm.running_mean.cpu().numpy(), norm.running_var.cpu().numpy()
+    assert np.allclose(mean, exact.mean(0), rtol=1e-6)
+    assert np.allclose(var, exact.var(0, ddof=1), rtol=1e-5)
+    assert np.allclose(norm.bias.grad.cpu().numpy(), 0, atol=0.1)
+    assert np.allclose(norm.weight.grad.cpu().numpy(), 80_000, rtol=1e-4)

@@ -269,6 +269,17 @@ CASES = (
         registers=56,
         is_round=True,
     ),
+    Case(
+        "sums over rows, a round of their end",
+        "nn_norm",
+        "columns_finish<float>",
+        elements=1,
+        passes=("load 8", "load 8", "DADD", "DADD"),
+        most=21,
+        in_flight=16,
+        registers=32,
+        is_round=True,
+    ),
 )
 
 

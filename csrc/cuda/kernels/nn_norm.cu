@@ -151,23 +151,31 @@ __global__ void columns_kernel(GRID_CONSTANT(NnCall) call, double *sums, int64_t
     }
 }
 
+/* The sums of all parts: a column has one thread, or a warp where parts are many. */
 template <typename T>
 __global__ void columns_finish(T *first, T *second, const double *sums, int64_t n,
-                               int64_t parts, double scale)
+                               int64_t parts, int threads, double scale)
 {
-    int64_t c = thread_number();
+    struct Sums {
+        double one, two;
+    } all = {0, 0};
+    int64_t thread = thread_number(), c = threads == 1 ? thread : thread / 32;
     if (c >= n)
         return;
-    double one = 0, two = 0;
     ROLLED
-    for (int64_t p = 0; p < parts; p++) {
-        one += sums[(p * 2) * n + c];
-        two += sums[(p * 2 + 1) * n + c];
+    for (int64_t p = threadIdx.x % (unsigned)threads; p < parts; p += threads) {
+        all.one += sums[(p * 2) * n + c];
+        all.two += sums[(p * 2 + 1) * n + c];
     }
+    all = reduce_group<false>(all, threads, [](Sums a, Sums b) {
+        return Sums{a.one + b.one, a.two + b.two};
+    });
+    if (threadIdx.x % (unsigned)threads)
+        return;
     if (first)
-        first[c] = (T)(one * scale);
+        first[c] = (T)(all.one * scale);
     if (second)
-        second[c] = (T)(two * scale);
+        second[c] = (T)(all.two * scale);
 }
 
 /* Blocks that keep a large GPU busy, and elements of a column that are worth a part. */
@@ -196,8 +204,11 @@ static int columns_start(dt_stream stream, const dt_nn_call *given)
         return -1;
     T *first = (T *)given->operands[0];
     T *second = Op::sums > 1 ? (T *)given->operands[1] : nullptr;
-    return START("starting sums over rows", stream, (columns_finish<T>), call.n, first,
-                 second, (const double *)sums, call.n, parts, given->params.scale);
+    int threads = parts < 32 ? 1 : 32;
+    int64_t blocks = (call.n * threads + BLOCK - 1) / BLOCK;
+    return START_BARRIERS("starting sums over rows", stream, (columns_finish<T>),
+                          blocks, first, second, (const double *)sums, call.n, parts,
+                          threads, given->params.scale);
 }
 
 } // namespace
