@@ -103,8 +103,7 @@ static int gemm DT_CUBLAS_GEMM
     size_t a_bytes = reach(ta ? k : m, ta ? m : k, lda, stride_a, batch, item);
     size_t b_bytes = reach(tb ? n : k, tb ? k : n, ldb, stride_b, batch, item);
     size_t c_bytes = reach(m, n, ldc, stride_c, batch, item);
-    int device = 0;
-    cudaGetDevice(&device);
+    const int device = sim::thread().device;
     cudaError_t error = sim::enqueue(
         handle->stream, "cublasGemmStridedBatchedEx",
         {{k ? b : nullptr, b_bytes, false},

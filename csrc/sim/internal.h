@@ -181,6 +181,7 @@ class Entry {
     explicit Entry(Need need = kDevices);
     ~Entry();
     Entry(const Entry &) = delete;
+    void count(); /* the call */
     cudaError_t error;
 
   private:
@@ -190,6 +191,7 @@ class Entry {
 /* Begins a function of the runtime: returns the entry's error. */
 #define SIM_ENTER(...)                                                                 \
     Entry in{__VA_ARGS__};                                                             \
+    in.count();                                                                        \
     if (in.error)                                                                      \
     return answer(in.error)
 

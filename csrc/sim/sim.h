@@ -66,6 +66,7 @@ const char *dt_sim_complaint(void);
 
 /* COUNTER(name) */
 #define DT_SIM_COUNTERS(COUNTER)                                                       \
+    COUNTER(calls) /* of the runtime, by current device; cudaGetLastError is none */   \
     COUNTER(launches)                                                                  \
     COUNTER(graph_launches) /* whose kernels are not among the launches */             \
     COUNTER(copies_to_device)                                                          \

@@ -66,6 +66,12 @@ Entry::~Entry()
     dt_unlock(DT_LOCK_SIMULATOR);
 }
 
+void Entry::count()
+{
+    if (locked && (size_t)thread().device < state().devices.size())
+        device_at(thread().device).counted.calls++;
+}
+
 cudaError_t open_devices()
 {
     State &all = state();

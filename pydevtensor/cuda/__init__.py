@@ -740,7 +740,7 @@ class transfers:
 
 
 def sim_counters(device: Any = None) -> dict[str, int]:
-    """The launches, copies, waits, ... of device, a simulated GPU, or of all for None.
+    """The calls, launches, copies, ... of device, a simulated GPU, or of all for None.
 
     >>> before = torch.cuda.sim_counters()['launches']
     >>> x = torch.ones(2, device='cuda')

@@ -26,6 +26,7 @@ from toolchain import BuildError, Compiler, Settings, flags_of
 CORE = ("base", "ops", "device", "cpu", "tensor", "autograd")
 # The symbols that a backend exports: itself, and the simulator's control.
 EXPORTS = "tools/build/backend.map"
+FREE_RUNTIME = "benchmarks/free_runtime.cpp"
 
 WARNINGS = ("-Wall", "-Wextra", "-Wshadow")
 # NaN, infinities and signed zeros stay exact, so no -ffast-math. A product and a sum
@@ -267,20 +268,21 @@ class Plan:
         units += [*self.simulator(), *self.base()]
         return self._link(self.cxx, "_cuda_sim.so", units, *flags)
 
-    def cuda(self, nvcc: cuda.Nvcc) -> Product:
+    def cuda(self, nvcc: cuda.Nvcc, free: bool = False) -> Product:
+        """free: with a CUDA runtime whose functions do nothing, to be timed."""
         archs = nvcc.archs(self.settings.archs)
         flags = nvcc.flags(
             archs, self.settings.werror, (*HIDDEN, *self._guards("csrc/cuda/"))
         )
         units = []
-        for source in self.cuda_sources():
+        for source in [*self.cuda_sources(), *([FREE_RUNTIME] if free else ())]:
             # nvcc takes about ten times as long for a file of a given size.
             slow = 10 * len(archs) if source.endswith(".cu") else len(archs)
             weight = (ROOT / source).stat().st_size * slow
             command = (*nvcc.command, *flags)
             units.append(Object(source, command, nvcc.identity, "nvcc", ".o", weight))
         link = (
-            *(*nvcc.command, "-shared", "-cudart", "static"),
+            *(*nvcc.command, "-shared", "-cudart", "none" if free else "static"),
             *(f"-Xcompiler={flag}" for flag in self._static()),
             *("-Xlinker=-s", "-Xlinker=--as-needed", "-Xlinker=--exclude-libs=ALL"),
             *(f"-Xlinker=-z,{word}" for word in (*BOUND, "defs")),

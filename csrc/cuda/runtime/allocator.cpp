@@ -16,55 +16,32 @@
 
 #include <deque>
 #include <set>
-#include <unordered_map>
 #include <vector>
 
+#include "cuda/runtime/blocks.h"
 #include "cuda/runtime/graph.h"
 #include "cuda/runtime/launch.h"
 
 namespace {
 
-const size_t kRound = 512;
 const size_t kSmall = (size_t)1 << 20;
-const size_t kSmallSegment = (size_t)2 << 20;
 const size_t kMedium = (size_t)10 << 20;
 const size_t kMediumSegment = (size_t)20 << 20;
 const size_t kLargeRound = (size_t)2 << 20;
 
-struct GraphPool;
-
-struct Block {
-    char *data;
-    size_t size;
-    void *stream;
-    bool small;
-    Block *previous, *next; /* neighbours in the segment */
-    size_t requested = 0;
-    bool taken = false;
-    int events = 0;                      /* pending uses on other streams */
-    std::vector<dt_stream> used_on = {}; /* other streams that used the block */
-    GraphPool *owner = nullptr;          /* NULL: the heap */
-};
-
-struct ByFit {
-    bool operator()(const Block *a, const Block *b) const
-    {
-        if (a->stream != b->stream)
-            return (uintptr_t)a->stream < (uintptr_t)b->stream;
-        if (a->size != b->size)
-            return a->size < b->size;
-        return (uintptr_t)a->data < (uintptr_t)b->data;
-    }
-};
-typedef std::set<Block *, ByFit> Pool;
+} /* namespace */
 
 /* Memory of graphs. */
 struct GraphPool {
     uint64_t number;
     int graphs = 0; /* that have it; 0: its segments may be freed */
     int segments = 0;
-    Pool small = {}, large = {};
+    Pool free = {};
+
+    explicit GraphPool(uint64_t of) : number(of) {}
 };
+
+namespace {
 
 struct Use {
     cudaEvent_t event;
@@ -79,8 +56,9 @@ struct Uses {
 
 struct Heap {
     bool pinned = false;
-    Pool small, large; /* free blocks */
-    std::unordered_map<void *, Block *> taken;
+    Pool free;
+    TakenBlocks taken;
+    Block *spare = nullptr; /* structs of blocks that are gone, for others */
     std::vector<Uses> uses;
     dt_memory_stats stats = {};
     double fraction = 1; /* of the device's memory that may be allocated */
@@ -130,41 +108,52 @@ size_t round_up(size_t bytes, size_t unit)
     return (bytes + unit - 1) / unit * unit;
 }
 
-Pool &pool_of(Heap &heap, const Block *block)
+Pool &pool_of(Heap &heap, GraphPool *owner)
 {
-    if (block->owner)
-        return block->small ? block->owner->small : block->owner->large;
-    return block->small ? heap.small : heap.large;
+    return owner ? owner->free : heap.free;
 }
 
 /* --- free blocks --- */
 
-Block *find_free(Heap &heap, size_t size, void *stream, GraphPool *owner)
+/* A block of a segment, the neighbour of none. */
+Block *new_block(Heap &heap, char *data, size_t size, void *stream, bool small,
+                 GraphPool *owner)
 {
-    Block key = {nullptr, size, stream, size <= kSmall, nullptr, nullptr};
-    key.owner = owner;
-    Pool &pool = pool_of(heap, &key);
-    auto found = pool.lower_bound(&key);
-    if (found == pool.end() || (*found)->stream != stream)
-        return nullptr;
-    Block *block = *found;
-    pool.erase(found);
+    Block *block = heap.spare;
+    if (block)
+        heap.spare = block->after;
+    else
+        block = new Block;
+    *block = {};
+    block->data = data;
+    block->size = size;
+    block->stream = stream;
+    block->small = small;
+    block->owner = owner;
+    block->lists = pool_of(heap, owner).lists_for(small, stream);
     return block;
+}
+
+void drop(Heap &heap, Block *block)
+{
+    block->after = heap.spare;
+    heap.spare = block;
 }
 
 void split(Heap &heap, Block *block, size_t size)
 {
     size_t left = block->size - size;
-    if (block->small ? left < kRound : left <= kSmall)
+    if (block->small ? left < kBlockRound : left <= kSmall)
         return;
-    Block *rest = new Block{block->data + size, left,  block->stream,
-                            block->small,       block, block->next};
-    rest->owner = block->owner;
+    Block *rest = new_block(heap, block->data + size, left, block->stream, block->small,
+                            block->owner);
+    rest->previous = block;
+    rest->next = block->next;
     if (block->next)
         block->next->previous = rest;
     block->next = rest;
     block->size = size;
-    pool_of(heap, rest).insert(rest);
+    pool_of(heap, rest->owner).insert(rest);
 }
 
 /* Merges a free neighbour into block: the next one (after) or the previous one. */
@@ -172,7 +161,7 @@ void merge(Heap &heap, Block *block, Block *other, bool after)
 {
     if (!other || other->taken || other->events)
         return;
-    pool_of(heap, other).erase(other);
+    pool_of(heap, other->owner).erase(other);
     block->size += other->size;
     if (after) {
         block->next = other->next;
@@ -184,14 +173,14 @@ void merge(Heap &heap, Block *block, Block *other, bool after)
         if (other->previous)
             other->previous->next = block;
     }
-    delete other;
+    drop(heap, other);
 }
 
 void make_free(Heap &heap, Block *block)
 {
     merge(heap, block, block->next, true);
     merge(heap, block, block->previous, false);
-    pool_of(heap, block).insert(block);
+    pool_of(heap, block->owner).insert(block);
 }
 
 /* --- uses on other streams --- */
@@ -300,8 +289,7 @@ cudaError_t new_segment(Heap &heap, size_t size, void *stream, GraphPool *owner,
         return error;
     dt_memory_count(&heap.stats.reserved_bytes, (int64_t)bytes);
     dt_memory_count(&heap.stats.segment, 1);
-    *out = new Block{(char *)data, bytes, stream, size <= kSmall, nullptr, nullptr};
-    (*out)->owner = owner;
+    *out = new_block(heap, (char *)data, bytes, stream, size <= kSmall, owner);
     if (owner)
         owner->segments++;
     return cudaSuccess;
@@ -325,28 +313,26 @@ cudaError_t free_segments(Heap &heap)
     if (graphs_under_way()) /* CUDA refuses it */
         return cudaSuccess;
     settle_uses(heap, true);
-    std::vector<Pool *> pools = {&heap.small, &heap.large};
+    std::vector<Block *> unused;
+    auto note = [&unused](Block *block) {
+        if (!block->previous && !block->next)
+            unused.push_back(block);
+    };
+    heap.free.each(note);
     for (GraphPool *pool : heap.graph_pools)
         if (!pool->graphs)
-            pools.insert(pools.end(), {&pool->small, &pool->large});
-    for (Pool *pool : pools) {
-        for (auto it = pool->begin(); it != pool->end();) {
-            Block *block = *it;
-            if (block->previous || block->next) {
-                ++it;
-                continue;
-            }
-            cudaError_t error =
-                heap.pinned ? cudaFreeHost(block->data) : cudaFree(block->data);
-            if (!cuda_succeeds(error))
-                return error;
-            it = pool->erase(it);
-            dt_memory_count(&heap.stats.reserved_bytes, -(int64_t)block->size);
-            dt_memory_count(&heap.stats.segment, -1);
-            if (block->owner)
-                block->owner->segments--;
-            delete block;
-        }
+            pool->free.each(note);
+    for (Block *block : unused) {
+        cudaError_t error =
+            heap.pinned ? cudaFreeHost(block->data) : cudaFree(block->data);
+        if (!cuda_succeeds(error))
+            return error;
+        pool_of(heap, block->owner).erase(block);
+        dt_memory_count(&heap.stats.reserved_bytes, -(int64_t)block->size);
+        dt_memory_count(&heap.stats.segment, -1);
+        if (block->owner)
+            block->owner->segments--;
+        drop(heap, block);
     }
     forget_pools(heap);
     return cudaSuccess;
@@ -390,17 +376,21 @@ int allocate(int number, void *stream, size_t bytes, void **out)
     Guard guard(number);
     if (bytes > SIZE_MAX / 2)
         return fail_out_of_memory(heap, number, bytes);
-    size_t size = cached() ? round_up(bytes, kRound) : bytes;
+    size_t size = cached() ? round_up(bytes, kBlockRound) : bytes;
     bool held = false;
     if (!heap.pinned && graph_holds({number, stream}, &held))
         return -1;
     GraphPool *owner = held ? heap.capturing : nullptr;
     settle_uses(heap, false);
     /* Without a cache, what was given back during a capture waits to be freed. */
-    Block *block = cached() ? find_free(heap, size, stream, owner) : nullptr;
+    Block *block =
+        cached() ? pool_of(heap, owner).take(size <= kSmall, size, stream) : nullptr;
     cudaError_t error = cudaSuccess;
-    if (!block)
+    if (!block) {
+        if (!heap.pinned && device_use(number))
+            return -1;
         error = new_segment(heap, size, stream, owner, &block);
+    }
     if (error == cudaErrorMemoryAllocation) {
         heap.stats.num_alloc_retries++;
         error = free_segments(heap);
@@ -415,9 +405,9 @@ int allocate(int number, void *stream, size_t bytes, void **out)
     split(heap, block, size);
     block->taken = true;
     block->requested = bytes;
-    heap.taken[block->data] = block;
+    heap.taken.insert(block);
     count(heap, *block, 1);
-    SIM_BLOCK_TAKEN(block->data, bytes, round_up(block->size, kRound),
+    SIM_BLOCK_TAKEN(block->data, bytes, round_up(block->size, kBlockRound),
                     (cudaStream_t)stream);
     *out = block->data;
     return 0;
@@ -436,7 +426,7 @@ void free_after_uses(Heap &heap, Block *block)
         else if (!record_event(heap, stream, block))
             cuda_succeeds(cudaStreamSynchronize((cudaStream_t)stream.handle));
         if (!lost)
-            SIM_BLOCK_AWAITS(block->data, round_up(block->size, kRound),
+            SIM_BLOCK_AWAITS(block->data, round_up(block->size, kBlockRound),
                              device_ordinal(stream.device),
                              (cudaStream_t)stream.handle);
     }
@@ -450,12 +440,11 @@ void release(int number, void *data)
     if (device_is_inherited())
         return;
     Guard guard(number);
-    auto found = heap.taken.find(data);
-    if (found == heap.taken.end())
+    Block *block = heap.taken.find(data);
+    if (!block)
         return;
-    Block *block = found->second;
-    heap.taken.erase(found);
-    SIM_BLOCK_GIVEN_BACK(block->data, round_up(block->size, kRound));
+    heap.taken.erase(block);
+    SIM_BLOCK_GIVEN_BACK(block->data, round_up(block->size, kBlockRound));
     count(heap, *block, -1);
     block->taken = false;
     if (graphs_under_way() && !block->used_on.empty()) {
@@ -473,11 +462,11 @@ bool note_use(int number, dt_stream stream, void *data)
 {
     Heap &heap = heap_of(number);
     Guard guard(number);
-    auto found = heap.taken.find(data);
-    if (found == heap.taken.end())
+    Block *block = heap.taken.find(data);
+    if (!block)
         return false;
-    std::vector<dt_stream> &used_on = found->second->used_on;
-    if (!heap.pinned && stream.handle == found->second->stream)
+    std::vector<dt_stream> &used_on = block->used_on;
+    if (!heap.pinned && stream.handle == block->stream)
         return true;
     for (dt_stream known : used_on)
         if (same(known, stream))
@@ -498,7 +487,7 @@ void heap_begin_capture(int device, uint64_t number)
         if (pool->number == number)
             heap.capturing = pool;
     if (!heap.capturing) {
-        heap.capturing = new GraphPool{number};
+        heap.capturing = new GraphPool(number);
         heap.graph_pools.push_back(heap.capturing);
     }
     heap.capturing->graphs++;
@@ -537,7 +526,9 @@ void heap_drop_pool(int device, uint64_t number)
 
 int dt_cuda_allocate(dt_stream stream, size_t bytes, void **out)
 {
-    return allocate(stream.device, stream.handle, bytes, out);
+    return device_check(stream.device)
+               ? -1
+               : allocate(stream.device, stream.handle, bytes, out);
 }
 
 void dt_cuda_release(int device, void *data, size_t)
@@ -594,15 +585,12 @@ void dt_cuda_memory_blocks(int device, dt_block_visitor visit, void *context)
     {
         Heap &heap = heap_of(device);
         Guard guard(device);
-        std::set<Block *> all(heap.small.begin(), heap.small.end());
-        all.insert(heap.large.begin(), heap.large.end());
-        all.insert(heap.deferred.begin(), heap.deferred.end());
-        for (GraphPool *pool : heap.graph_pools) {
-            all.insert(pool->small.begin(), pool->small.end());
-            all.insert(pool->large.begin(), pool->large.end());
-        }
-        for (auto &taken : heap.taken)
-            all.insert(taken.second);
+        std::set<Block *> all(heap.deferred.begin(), heap.deferred.end());
+        auto note = [&all](Block *block) { all.insert(block); };
+        heap.free.each(note);
+        for (GraphPool *pool : heap.graph_pools)
+            pool->free.each(note);
+        heap.taken.each(note);
         for (Uses &uses : heap.uses)
             for (Use &use : uses.queue)
                 all.insert(use.block);

@@ -75,6 +75,14 @@ struct Restore {
     ~Restore() { device_restore(); }
 };
 
+template <auto run>
+constexpr bool without_device = false;
+#define NAME(name)                                                                     \
+    template <>                                                                        \
+    constexpr bool without_device<dt_cuda_##name> = true;
+DT_CUDA_WITHOUT_DEVICE(NAME)
+#undef NAME
+
 /* A function of the table: `run`, for those that begin with a stream after device_use. */
 template <auto run, class F = decltype(run)>
 struct Entry;
@@ -91,7 +99,8 @@ struct Entry<run, int (*)(dt_stream, A...)> {
     static int call(dt_stream stream, A... arguments)
     {
         Restore after;
-        return RACE_ANSWER(device_use(stream.device) ? -1 : run(stream, arguments...));
+        bool failed = !without_device<run> && device_use(stream.device);
+        return RACE_ANSWER(failed ? -1 : run(stream, arguments...));
     }
 };
 

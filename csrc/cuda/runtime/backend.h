@@ -1,6 +1,6 @@
 /* The functions of the CUDA backend, and what its files share. dt_cuda_NAME is NAME of
  * dt_backend, whose contract is in device/backend.h. Those that begin with a stream are
- * called with the stream's device current. */
+ * called with the stream's device current, but for DT_CUDA_WITHOUT_DEVICE. */
 #ifndef DT_CUDA_RUNTIME_BACKEND_H
 #define DT_CUDA_RUNTIME_BACKEND_H
 
@@ -18,6 +18,12 @@
 DT_BACKEND_MEMBERS(MEMBER)
 DT_BACKEND_GPU_MEMBERS(MEMBER)
 #undef MEMBER
+
+/* Those that run in each operation beside another and need no current device. */
+#define DT_CUDA_WITHOUT_DEVICE(NAME)                                                   \
+    NAME(allocate) /* it makes its device current where it asks CUDA for memory */     \
+    NAME(record_use)                                                                   \
+    NAME(graph_capturing)
 
 /* --- failed CUDA calls as errors of the core --- */
 
@@ -47,8 +53,11 @@ bool reserve_is_low(void);
  * start. */
 void device_table_configure(int virtual_devices);
 
-/* Makes the GPU behind the device current in the calling thread. -1 after dt_fail if
- * there is no such device, or if the process was forked after CUDA was used. */
+/* -1 after dt_fail if there is no such device, or if the process was forked after CUDA was
+ * used. */
+int device_check(int device);
+
+/* Makes the GPU behind the device current in the calling thread; fails as device_check. */
 int device_use(int device);
 
 /* Makes the GPU current again that was before the calling thread's device_use: other

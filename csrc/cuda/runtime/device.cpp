@@ -182,10 +182,15 @@ void device_table_configure(int virtual_devices)
     table.virtual_devices = virtual_devices;
 }
 
+static int count(void)
+{
+    return table.ngpus && table.virtual_devices ? table.virtual_devices : table.ngpus;
+}
+
 int dt_cuda_device_count(void)
 {
     need_table();
-    return table.ngpus && table.virtual_devices ? table.virtual_devices : table.ngpus;
+    return count();
 }
 
 const char *dt_cuda_why_unavailable(void)
@@ -213,16 +218,23 @@ bool device_is_inherited(void)
     return used_by && used_by != 1 + dt_forks();
 }
 
-int device_use(int device)
+int device_check(int device)
 {
     need_table();
-    if (device < 0 || device >= dt_cuda_device_count())
+    if (device < 0 || device >= count())
         return dt_fail(DT_ERROR_ACCELERATOR,
                        "cuda:%d does not exist: there are %d CUDA devices", device,
-                       dt_cuda_device_count());
+                       count());
     if (device_is_inherited())
         return cuda_fail(cudaErrorInitializationError,
                          "using a GPU in a forked process");
+    return 0;
+}
+
+int device_use(int device)
+{
+    if (device_check(device))
+        return -1;
     bool first = !__atomic_load_n(&table.used_by, __ATOMIC_RELAXED);
     if (first)
         __atomic_store_n(&table.used_by, 1 + dt_forks(), __ATOMIC_RELAXED);

@@ -49,7 +49,7 @@ void *take(size_t bytes)
         head = new (reserve.memory + reserve.used) Head{order, nullptr};
         reserve.used += size;
     }
-    reserve.taken += size;
+    __atomic_add_fetch(&reserve.taken, size, __ATOMIC_RELAXED);
     return head + 1;
 }
 
@@ -60,7 +60,7 @@ bool give_back(void *block)
         return false;
     Head *head = (Head *)block - 1;
     dt_locked guard(DT_LOCK_RESERVE);
-    reserve.taken -= (size_t)1 << head->order;
+    __atomic_sub_fetch(&reserve.taken, (size_t)1 << head->order, __ATOMIC_RELAXED);
     head->next = reserve.freed[head->order];
     reserve.freed[head->order] = head;
     return true;
@@ -69,8 +69,7 @@ bool give_back(void *block)
 
 bool reserve_is_low(void)
 {
-    dt_locked guard(DT_LOCK_RESERVE);
-    return reserve.taken > kReserve / 4;
+    return __atomic_load_n(&reserve.taken, __ATOMIC_RELAXED) > kReserve / 4;
 }
 
 void *operator new(size_t bytes)
