@@ -1,12 +1,16 @@
 /* Simulated cuBLAS: each function queues the CPU's matrix product on the stream. */
 #include "cuda/runtime/cublas.h"
 
+#include <string.h>
+
 #include "device/backend.h"
 #include "sim/internal.h"
 #include "sim/solver.h"
 
 struct cublasContext {
     cudaStream_t stream;
+    void *workspace; /* NULL: cuBLAS would allocate one */
+    size_t bytes;
 };
 
 static int (*cpu_gemm)(dt_stream stream, const dt_gemm *gemm);
@@ -21,7 +25,7 @@ static int create(dt_cublas_handle *handle)
     sim::Entry in(sim::Entry::kNothing);
     if (sim::failure("cublas", cudaErrorMemoryAllocation))
         return DT_CUBLAS_NOT_INITIALIZED;
-    *handle = new cublasContext{nullptr};
+    *handle = new cublasContext{nullptr, nullptr, 0};
     return DT_CUBLAS_SUCCESS;
 }
 
@@ -40,6 +44,16 @@ static int get_version(dt_cublas_handle, int *version)
 static int set_stream(dt_cublas_handle handle, cudaStream_t stream)
 {
     handle->stream = stream;
+    handle->workspace = nullptr;
+    return DT_CUBLAS_SUCCESS;
+}
+
+static int set_workspace(dt_cublas_handle handle, void *workspace, size_t bytes)
+{
+    if ((uintptr_t)workspace % 256)
+        return 7; /* CUBLAS_STATUS_INVALID_VALUE */
+    handle->workspace = workspace;
+    handle->bytes = bytes;
     return DT_CUBLAS_SUCCESS;
 }
 
@@ -83,6 +97,9 @@ static int gemm DT_CUBLAS_GEMM
     if (b_type != a_type || c_type != a_type || algorithm != DT_CUBLAS_GEMM_DEFAULT ||
         !(full || tf32))
         return 15; /* CUBLAS_STATUS_NOT_SUPPORTED */
+    if (!handle
+             ->workspace) /* the library relies on it that nothing else is allocated */
+        return DT_CUBLAS_ALLOC_FAILED;
     if (!m || !n || !batch)
         return DT_CUBLAS_SUCCESS;
     const size_t item = dt_dtype_size(g.dtype);
@@ -104,17 +121,21 @@ static int gemm DT_CUBLAS_GEMM
     size_t b_bytes = reach(tb ? n : k, tb ? k : n, ldb, stride_b, batch, item);
     size_t c_bytes = reach(m, n, ldc, stride_c, batch, item);
     const int device = sim::thread().device;
+    const size_t workspace = handle->bytes;
     cudaError_t error = sim::enqueue(
         handle->stream, "cublasGemmStridedBatchedEx",
         {{k ? b : nullptr, b_bytes, false},
          {k ? a : nullptr, a_bytes, false},
-         {c, c_bytes, true}},
-        [g, device](void *const *seen) {
+         {c, c_bytes, true},
+         {workspace ? handle->workspace : nullptr, workspace, true}},
+        [g, device, workspace](void *const *seen) {
             dt_gemm call = g;
             call.a = seen[0];
             call.b = seen[1];
             call.c = seen[2];
             dt_stream host = {0, nullptr};
+            if (workspace) /* what it leaves there is nobody's */
+                memset(seen[3], 0xff, workspace);
             sim::stand_in(device, "the CPU's product in place of cuBLAS",
                           [&] { return cpu_gemm(host, &call); });
         },
@@ -142,6 +163,10 @@ static int trsm DT_CUBLAS_TRSM
                                 : 13; /* CUBLAS_STATUS_EXECUTION_FAILED */
 }
 
-extern const dt_cublas sim_cublas = {create,      destroy,
-                                     get_version, set_stream,
-                                     gemm,        {trsm<DT_FLOAT32>, trsm<DT_FLOAT64>}};
+extern const dt_cublas sim_cublas = {create,
+                                     destroy,
+                                     get_version,
+                                     set_stream,
+                                     set_workspace,
+                                     gemm,
+                                     {trsm<DT_FLOAT32>, trsm<DT_FLOAT64>}};

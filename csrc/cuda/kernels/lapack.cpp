@@ -97,8 +97,10 @@ struct Solver {
     int trsm(int lda, int operand, int ldb, int flags) const
     {
         const dt_cublas *cublas = cublas_get();
-        dt_cublas_handle blas = cublas ? cublas_handle(cublas, stream) : nullptr;
-        if (!blas)
+        if (!cublas)
+            return -1;
+        CublasHandle blas(cublas, stream);
+        if (!blas.handle)
             return -1;
         const float one = 1;
         const double one_wide = 1;
@@ -108,8 +110,9 @@ struct Solver {
         const int unit = flags & DT_LAPACK_UNIT ? DT_CUBLAS_UNIT : DT_CUBLAS_NON_UNIT;
         int status = 0;
         for (int64_t i = 0; i < c->batch && !status; i++)
-            status = cublas->trsm[wide()](blas, DT_CUBLAS_LEFT, upper, turn, unit, n, k,
-                                          alpha, at(0, i), lda, at(operand, i), ldb);
+            status =
+                cublas->trsm[wide()](blas.handle, DT_CUBLAS_LEFT, upper, turn, unit, n,
+                                     k, alpha, at(0, i), lda, at(operand, i), ldb);
         return status
                    ? library_fail(&cublas_library, status, "solving triangular systems")
                    : 0;

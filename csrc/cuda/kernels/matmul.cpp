@@ -83,9 +83,9 @@ int dt_cuda_gemm(dt_stream stream, const dt_gemm *g)
     if (!cublas)
         return -1;
     dt_locked guard(DT_LOCK_LIBRARY_CALLS);
-    dt_cublas_handle handle = cublas_handle(cublas, stream);
-    if (!handle)
+    CublasHandle blas(cublas, stream);
+    if (!blas.handle)
         return -1;
-    int status = multiply(cublas, handle, g);
+    int status = multiply(cublas, blas.handle, g);
     return status ? library_fail(&cublas_library, status, "multiplying matrices") : 0;
 }

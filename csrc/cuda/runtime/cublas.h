@@ -45,6 +45,8 @@ enum { DT_CUBLAS_GEMM_DEFAULT = -1 };
              (dt_cublas_handle handle, int *version))                                  \
     FUNCTION(set_stream, cublasSetStream_v2,                                           \
              (dt_cublas_handle handle, cudaStream_t stream))                           \
+    FUNCTION(set_workspace, cublasSetWorkspace_v2,                                     \
+             (dt_cublas_handle handle, void *workspace, size_t bytes))                 \
     FUNCTION(gemm, cublasGemmStridedBatchedEx, DT_CUBLAS_GEMM)                         \
     TYPED(trsm, cublasStrsm_v2, cublasDtrsm_v2, DT_CUBLAS_TRSM)
 
@@ -62,7 +64,17 @@ extern dt_library cublas_library;
  * says what to install. */
 const dt_cublas *cublas_get(void);
 
-/* See library_handle(). */
-dt_cublas_handle cublas_handle(const dt_cublas *cublas, dt_stream stream);
+/* The library's handle for the stream (see library_handle()), and a workspace for its
+ * calls while this lives. The memory is the allocator's: so the library allocates none, it is
+ * counted, and a graph that captures the calls has it in its pool. */
+class CublasHandle {
+  public:
+    CublasHandle(const dt_cublas *cublas, dt_stream stream);
+    dt_cublas_handle handle; /* NULL after dt_fail */
+
+  private:
+    size_t bytes;
+    Scratch workspace;
+};
 
 #endif
