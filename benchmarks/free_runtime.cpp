@@ -108,6 +108,7 @@ FREE(cudaThreadExchangeStreamCaptureMode, (cudaStreamCaptureMode *))
 FREE(cudaGraphInstantiateWithFlags,
      (cudaGraphExec_t * out, cudaGraph_t, unsigned long long), *out = nullptr)
 FREE(cudaGraphLaunch, (cudaGraphExec_t, cudaStream_t))
+FREE(cudaGraphDebugDotPrint, (cudaGraph_t, const char *, unsigned))
 FREE(cudaGraphDestroy, (cudaGraph_t))
 FREE(cudaGraphExecDestroy, (cudaGraphExec_t))
 

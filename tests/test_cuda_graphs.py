@@ -159,6 +159,103 @@ def test_tables_of_the_library_live_as_long_as_the_graph(gpu, schedule):
     assert torch.equal(y, expected)
 
 
+# --- what a graph keeps ---------------------------------------------------------------
+
+
+def test_a_graph_that_is_kept(gpu, schedule):
+    x = torch.zeros(3, device=gpu)
+    g = torch.cuda.CUDAGraph(keep_graph=True)
+    with torch.cuda.device(gpu), torch.cuda.graph(g):
+        x.add_(1)
+    raw = g.raw_cuda_graph()
+    assert isinstance(raw, int) and raw
+    with pytest.raises(RuntimeError, match=r"call instantiate\(\) first"):
+        g.raw_cuda_graph_exec()
+    g.replay()  # which makes it ready
+    assert x.tolist() == [1, 1, 1]
+    first = g.raw_cuda_graph_exec()
+    g.replay()
+    g.instantiate()  # while the replay is queued
+    g.instantiate()
+    assert first and g.raw_cuda_graph_exec() and g.raw_cuda_graph() == raw
+    g.replay()
+    assert x.tolist() == [3, 3, 3]
+    g.reset()
+    for call in (g.raw_cuda_graph, g.raw_cuda_graph_exec, g.instantiate, g.replay):
+        with pytest.raises(RuntimeError, match="no capture that has ended"):
+            call()
+    with torch.cuda.device(gpu), torch.cuda.graph(g):
+        x.add_(10)
+    g.instantiate()
+    g.replay()
+    assert x.tolist() == [13, 13, 13]
+
+
+def test_a_graph_that_is_not_kept(gpu):
+    g = torch.cuda.CUDAGraph()
+    for call in (g.raw_cuda_graph, g.raw_cuda_graph_exec, g.instantiate):
+        with pytest.raises(RuntimeError, match="no capture that has ended"):
+            call()
+    with torch.cuda.device(gpu), torch.cuda.graph(g):
+        x = torch.ones(3, device=gpu)
+        with pytest.raises(RuntimeError, match="no capture that has ended"):
+            g.instantiate()
+    assert g.raw_cuda_graph_exec()
+    for call in (g.raw_cuda_graph, g.instantiate):
+        with pytest.raises(RuntimeError, match="keep_graph=True"):
+            call()
+    g.replay()
+    assert x.tolist() == [1, 1, 1]
+
+
+@only_simulated
+def test_instantiating_fails(gpu):
+    x = torch.zeros(3, device=gpu)
+    g = torch.cuda.CUDAGraph(keep_graph=True)
+    with torch.cuda.device(gpu), torch.cuda.graph(g):
+        x.add_(1)
+    torch.cuda.sim_fail("graph:1")
+    with pytest.raises(torch.AcceleratorError, match="instantiating a graph"):
+        g.replay()
+    g.replay()
+    torch.cuda.sim_fail("graph:1")
+    with pytest.raises(torch.AcceleratorError, match="instantiating a graph"):
+        g.instantiate()
+    g.replay()  # as it was
+    assert x.tolist() == [2, 2, 2]
+
+
+def test_a_graph_as_dot(gpu, tmp_path):
+    x = torch.ones(3, device=gpu)
+    path = tmp_path / "gräph.dot"
+    for keep in (True, False):
+        g = torch.cuda.CUDAGraph(keep_graph=keep)
+        with pytest.raises(RuntimeError) if keep else pytest.warns(UserWarning):
+            g.debug_dump(str(path))
+        assert not path.exists()
+        if not keep:
+            g.enable_debug_mode()
+        with torch.cuda.device(gpu), torch.cuda.graph(g):
+            here, there = torch.cuda.current_stream(gpu), torch.cuda.Stream(gpu)
+            y = x * 2
+            there.wait_stream(here)
+            with there:
+                z = y.exp()
+            y += 1
+            here.wait_stream(there)
+            y *= z
+        g.debug_dump(path)
+        text = path.read_text()
+        path.unlink()
+        assert text.startswith("digraph")
+        if SIMULATED:  # a diamond of four kernels
+            assert text.count("label=") == 4 and text.count(" -> ") == 4
+        g.replay()
+        with pytest.raises(torch.AcceleratorError, match="writing a graph to a file"):
+            g.debug_dump(str(tmp_path / "none" / "graph.dot"))
+        torch.cuda.synchronize(gpu)
+
+
 # --- training -------------------------------------------------------------------------
 
 

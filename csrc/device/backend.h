@@ -229,7 +229,13 @@ typedef struct dt_backend {
     int (*graph_begin)(dt_stream stream, int mode, uint64_t pool,
                        struct dt_generator *const *generators, int count, void **out);
     int (*graph_end)(dt_stream stream, void *graph); /* of the stream that began */
-    /* The graph was ended. Launches run one after another. */
+    /* Makes the graph that was ended ready for launches, again if it was. keep: what was
+     * captured stays, for graph_native, graph_dump and other times. */
+    int (*graph_instantiate)(dt_stream stream, void *graph, bool keep);
+    /* CUDA's handle of what was captured, or of what is launched; NULL: there is none. */
+    void *(*graph_native)(void *graph, bool launched);
+    int (*graph_dump)(void *graph, const char *path); /* as a DOT file */
+    /* The graph is ready. Launches run one after another. */
     int (*graph_launch)(dt_stream stream, void *graph);
     int (*graph_capturing)(dt_stream stream); /* 1: a graph takes its work */
     void (*graph_free)(void *graph);          /* ends the capture; launches still run */
@@ -306,6 +312,9 @@ typedef struct dt_backend {
     MEMBER(nonzero_write)                                                              \
     MEMBER(graph_begin)                                                                \
     MEMBER(graph_end)                                                                  \
+    MEMBER(graph_instantiate)                                                          \
+    MEMBER(graph_native)                                                               \
+    MEMBER(graph_dump)                                                                 \
     MEMBER(graph_launch)                                                               \
     MEMBER(graph_capturing)                                                            \
     MEMBER(graph_free)

@@ -96,11 +96,22 @@ int dt_graph_begin(dt_graph *graph, dt_device device, dt_graph_mode mode, uint64
                        "capture_begin: the default stream cannot be captured; make "
                        "another one current with `with torch.cuda.stream(...):`");
     *graph = (dt_graph){
-        .device = device, .stream = stream, .mode = mode, .thread = pthread_self()};
+        .device = device, .stream = stream, .mode = mode, .thread = pthread_self(),
+        .keep = graph->keep, .debug = graph->debug};
     if (dt_backend_of(device)->graph_begin(stream, mode, pool, generators, count,
                                            &graph->handle))
         return -1;
     set_capturing(graph, true);
+    return 0;
+}
+
+static int instantiate(dt_graph *graph)
+{
+    if (dt_backend_of(graph->device)
+            ->graph_instantiate(graph->stream, graph->handle,
+                                graph->keep || graph->debug))
+        return -1;
+    graph->ready = true;
     return 0;
 }
 
@@ -116,7 +127,8 @@ int dt_graph_end(dt_graph *graph)
                        "capture began; make that one current");
     set_capturing(graph, false);
     if (!*graph->why &&
-        !dt_backend_of(graph->device)->graph_end(graph->stream, graph->handle))
+        !dt_backend_of(graph->device)->graph_end(graph->stream, graph->handle) &&
+        (graph->keep || !instantiate(graph)))
         return 0;
     if (*graph->why)
         dt_fail(DT_ERROR_ACCELERATOR,
@@ -127,6 +139,49 @@ int dt_graph_end(dt_graph *graph)
     return -1;
 }
 
+static int check_ended(const dt_graph *graph, const char *what)
+{
+    if (graph->handle && !graph->capturing)
+        return 0;
+    return dt_fail(DT_ERROR_RUNTIME,
+                   "%s: the graph has no capture that has ended; capture it first, with "
+                   "`with torch.cuda.graph(g):`",
+                   what);
+}
+
+int dt_graph_instantiate(dt_graph *graph)
+{
+    if (check_ended(graph, "instantiate"))
+        return -1;
+    if (!graph->keep)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "instantiate: capture_end() has done that, and kept nothing to do "
+                       "it again; create the graph with CUDAGraph(keep_graph=True)");
+    return instantiate(graph);
+}
+
+int dt_graph_native(const dt_graph *graph, bool launched, void **out)
+{
+    if (check_ended(graph, launched ? "raw_cuda_graph_exec" : "raw_cuda_graph"))
+        return -1;
+    if (!launched && !graph->keep)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "raw_cuda_graph: what was captured is not kept; create the graph "
+                       "with CUDAGraph(keep_graph=True)");
+    if (launched && !graph->ready)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "raw_cuda_graph_exec: there is none yet; call instantiate() first");
+    *out = dt_backend_of(graph->device)->graph_native(graph->handle, launched);
+    return 0;
+}
+
+int dt_graph_dump(const dt_graph *graph, const char *path)
+{
+    return check_ended(graph, "debug_dump")
+               ? -1
+               : dt_backend_of(graph->device)->graph_dump(graph->handle, path);
+}
+
 int dt_graph_launch(dt_graph *graph)
 {
     dt_stream stream = dt_stream_current(graph->device);
@@ -135,14 +190,14 @@ int dt_graph_launch(dt_graph *graph)
                             .device = graph->device,
                             .stream = stream.handle};
     dt_observed told;
-    if (!graph->handle || graph->capturing)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "replay: the graph has no capture that has ended; capture it "
-                       "first, with `with torch.cuda.graph(g):`");
+    if (check_ended(graph, "replay"))
+        return -1;
     if (dt_graph_is_capturing(graph->device))
         return dt_fail(DT_ERROR_RUNTIME,
                        "replay: a graph cannot be replayed while its stream captures "
                        "another one");
+    if (!graph->ready && instantiate(graph))
+        return -1;
     if (dt_activity_begin(&told, &activity))
         return -1;
     return dt_activity_end(
@@ -157,4 +212,5 @@ void dt_graph_reset(dt_graph *graph)
     if (graph->handle)
         dt_backend_of(graph->device)->graph_free(graph->handle);
     graph->handle = NULL;
+    graph->ready = false;
 }

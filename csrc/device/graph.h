@@ -24,6 +24,10 @@ typedef struct dt_graph {
     pthread_t thread;
     void *handle; /* the backend's; NULL: there is none */
     bool capturing;
+    bool ready; /* for launches */
+    /* What was captured stays after it was made ready: since the program may change it, and
+     * since it wants to see it. Set them before the capture. */
+    bool keep, debug;
     char why[DT_GRAPH_WHY]; /* the capture is lost: what was refused; or "" */
 } dt_graph;
 
@@ -31,8 +35,15 @@ typedef struct dt_graph {
  * arguments are those of dt_backend.graph_begin. */
 int dt_graph_begin(dt_graph *graph, dt_device device, dt_graph_mode mode, uint64_t pool,
                    struct dt_generator *const *generators, int count);
-/* Ends the capture; fails, and drops what was captured, if it is lost. */
+/* Ends the capture, and unless graph->keep makes it ready; fails, and drops what was
+ * captured, if it is lost. */
 int dt_graph_end(dt_graph *graph);
+/* Makes a graph with graph->keep ready, again if it was. */
+int dt_graph_instantiate(dt_graph *graph);
+/* CUDA's handle of what was captured (graph->keep), or of what is launched. */
+int dt_graph_native(const dt_graph *graph, bool launched, void **out);
+/* Writes what was captured (graph->keep, graph->debug) to a DOT file. */
+int dt_graph_dump(const dt_graph *graph, const char *path);
 /* Queues the work on the device's current stream. */
 int dt_graph_launch(dt_graph *graph);
 /* Drops what was captured; none is no error. */

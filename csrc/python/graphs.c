@@ -15,10 +15,15 @@ static void free_graph(PyObject *capsule)
     free(graph);
 }
 
-/* _graph_new(): an empty graph. */
-static PyObject *graph_new(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
+/* _graph_new(keep): an empty graph. */
+static PyObject *graph_new(PyObject *Py_UNUSED(self), PyObject *keep)
 {
+    const int kept = PyObject_IsTrue(keep);
+    if (kept < 0)
+        return NULL;
     dt_graph *graph = calloc(1, sizeof *graph);
+    if (graph)
+        graph->keep = kept;
     PyObject *capsule = graph ? PyCapsule_New(graph, capsule_name, free_graph) : NULL;
     if (!capsule)
         free(graph);
@@ -86,9 +91,44 @@ static int reset(dt_graph *graph)
     dt_graph_reset(graph);
     return 0;
 }
+static int debug(dt_graph *graph)
+{
+    graph->debug = true;
+    return 0;
+}
+OF_GRAPH(graph_debug, debug)
 OF_GRAPH(graph_end, dt_graph_end)
+OF_GRAPH(graph_instantiate, dt_graph_instantiate)
 OF_GRAPH(graph_replay, dt_graph_launch)
 OF_GRAPH(graph_reset, reset)
+
+/* _graph_native(graph, launched): CUDA's handle as an int. */
+static PyObject *graph_native(PyObject *Py_UNUSED(self), PyObject *args)
+{
+    PyObject *capsule;
+    int launched;
+    void *native;
+    if (!PyArg_ParseTuple(args, "Op", &capsule, &launched))
+        return NULL;
+    const dt_graph *graph = PyCapsule_GetPointer(capsule, capsule_name);
+    if (!graph)
+        return NULL;
+    return dt_graph_native(graph, launched, &native) ? dt_raise()
+                                                     : PyLong_FromVoidPtr(native);
+}
+
+/* _graph_dump(graph, path): writes a DOT file. path: bytes, as the system has it. */
+static PyObject *graph_dump(PyObject *Py_UNUSED(self), PyObject *args)
+{
+    PyObject *capsule;
+    const char *path;
+    if (!PyArg_ParseTuple(args, "Oy", &capsule, &path))
+        return NULL;
+    const dt_graph *graph = PyCapsule_GetPointer(capsule, capsule_name);
+    if (!graph)
+        return NULL;
+    return dt_graph_dump(graph, path) ? dt_raise() : Py_NewRef(Py_None);
+}
 
 /* _graph_capturing(index): whether the device's current stream is captured. */
 static PyObject *graph_capturing(PyObject *Py_UNUSED(self), PyObject *index)
@@ -100,9 +140,13 @@ static PyObject *graph_capturing(PyObject *Py_UNUSED(self), PyObject *index)
 }
 
 static PyMethodDef functions[] = {
-    {"_graph_new", graph_new, METH_NOARGS, NULL},
+    {"_graph_new", graph_new, METH_O, NULL},
     {"_graph_begin", graph_begin, METH_VARARGS, NULL},
+    {"_graph_debug", graph_debug, METH_O, NULL},
+    {"_graph_dump", graph_dump, METH_VARARGS, NULL},
     {"_graph_end", graph_end, METH_O, NULL},
+    {"_graph_instantiate", graph_instantiate, METH_O, NULL},
+    {"_graph_native", graph_native, METH_VARARGS, NULL},
     {"_graph_replay", graph_replay, METH_O, NULL},
     {"_graph_reset", graph_reset, METH_O, NULL},
     {"_graph_capturing", graph_capturing, METH_O, NULL},

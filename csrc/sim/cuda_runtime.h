@@ -104,6 +104,8 @@ enum cudaStreamCaptureStatus : int {
     cudaStreamCaptureStatusInvalidated = 2
 };
 
+#define cudaGraphDebugDotFlagsVerbose 0x01
+
 /* The fields of CUDA's struct that the CUDA backend reads. */
 struct cudaDeviceProp {
     char name[256];
@@ -183,6 +185,8 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *mode);
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *out, cudaGraph_t graph,
                                           unsigned long long flags);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
+/* As DOT: which work comes before which. */
+cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned flags);
 cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
 

@@ -3,6 +3,7 @@
  * and on a stream of the graph's own for each that was forked from the capturing one. */
 #include "internal.h"
 #include <algorithm>
+#include <stdio.h>
 
 namespace sim {
 
@@ -200,6 +201,34 @@ static std::shared_ptr<Graph> graph_of(Capture &capture)
     return graph;
 }
 
+/* --- describing --- */
+
+/* Writes the steps, with an edge from each to those that wait for it. */
+static void write_steps(const Graph &graph, FILE *file)
+{
+    std::map<const Moment *, std::vector<size_t>> recorded;
+    /* By stream: the steps that its next one waits for. */
+    std::vector<std::vector<size_t>> before(graph.devices.size());
+    fputs("digraph dot {\n", file);
+    for (size_t i = 0; i < graph.steps.size(); i++) {
+        const Work &work = graph.steps[i].work;
+        std::vector<size_t> &last = before[graph.steps[i].stream];
+        if (work.kind == Work::kRecord)
+            recorded[work.moment.get()] = last;
+        if (work.kind == Work::kWait) {
+            const std::vector<size_t> &more = recorded[work.moment.get()];
+            last.insert(last.end(), more.begin(), more.end());
+        }
+        if (work.kind != Work::kRun)
+            continue;
+        fprintf(file, "  n%zu [label=\"%s\"];\n", i, work.title().c_str());
+        for (size_t step : last)
+            fprintf(file, "  n%zu -> n%zu;\n", step, i);
+        last = {i};
+    }
+    fputs("}\n", file);
+}
+
 /* --- replaying --- */
 
 /* Work of a replay fails if the program gave memory back that it uses. */
@@ -358,6 +387,18 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t handle, cudaStream_t to)
     replay(exec, *stream);
     exec.last = record_moment(*stream);
     return cudaSuccess;
+}
+
+cudaError_t cudaGraphDebugDotPrint(cudaGraph_t handle, const char *path, unsigned)
+{
+    SIM_ENTER(Entry::kNothing);
+    auto found = all().graphs.find(handle);
+    FILE *file = found == all().graphs.end() || !path ? nullptr : fopen(path, "w");
+    if (!file)
+        return answer(found == all().graphs.end() || !path ? cudaErrorInvalidValue
+                                                           : cudaErrorOperatingSystem);
+    write_steps(*found->second, file);
+    return fclose(file) ? answer(cudaErrorOperatingSystem) : cudaSuccess;
 }
 
 cudaError_t cudaGraphDestroy(cudaGraph_t handle)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import warnings
 from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any, Literal
@@ -64,6 +66,10 @@ class CUDAGraph:
     from memory that is not pinned: they raise AcceleratorError, and the capture is
     lost.
 
+    keep_graph  keep what was captured beside what is launched, for raw_cuda_graph() and
+                instantiate(); capture_end() then leaves it to the first replay() to
+                make it ready, unless instantiate() does so before
+
     >>> x = torch.zeros(3, device='cuda')
     >>> g = torch.cuda.CUDAGraph()
     >>> with torch.cuda.graph(g):
@@ -77,8 +83,9 @@ class CUDAGraph:
     tensor([6., 6., 6.], device='cuda:0')
     """
 
-    def __init__(self) -> None:
-        self._graph = _C._graph_new()
+    def __init__(self, keep_graph: bool = False) -> None:
+        self._graph = _C._graph_new(keep_graph)
+        self._keeps, self._debugs = bool(keep_graph), False
         self._index, self._handle, self._pool = -1, 0, 0
         self._generators: list[_C.Generator] = []
         # What happens before a replay: tables that the host fills.
@@ -136,6 +143,84 @@ class CUDAGraph:
                 self.reset()  # it was lost
             raise
         _graphs.captured.remove(self)
+
+    def instantiate(self) -> None:
+        """Make a graph with keep_graph=True ready for replays, again if it was.
+
+        Again after the program has changed raw_cuda_graph(). Raises RuntimeError
+        without keep_graph=True, or before the capture has ended.
+
+        >>> x = torch.zeros(2, device='cuda')
+        >>> g = torch.cuda.CUDAGraph(keep_graph=True)
+        >>> with torch.cuda.graph(g):
+        ...     x += 1
+        >>> g.instantiate()
+        >>> g.replay()
+        >>> x
+        tensor([1., 1.], device='cuda:0')
+        """
+        _C._graph_instantiate(self._graph)
+
+    def raw_cuda_graph(self) -> int:
+        """CUDA's handle of what was captured, a cudaGraph_t, as an int.
+
+        It is the graph's: do not destroy it. Raises RuntimeError without
+        keep_graph=True, or before the capture has ended.
+
+        >>> g = torch.cuda.CUDAGraph(keep_graph=True)
+        >>> with torch.cuda.graph(g):
+        ...     x = torch.ones(2, device='cuda')
+        >>> g.raw_cuda_graph() != 0
+        True
+        """
+        return _C._graph_native(self._graph, False)
+
+    def raw_cuda_graph_exec(self) -> int:
+        """CUDA's handle of what is launched, a cudaGraphExec_t, as an int.
+
+        instantiate() destroys it and makes another. Raises RuntimeError before the
+        graph is ready for replays.
+
+        >>> g = torch.cuda.CUDAGraph()
+        >>> with torch.cuda.graph(g):
+        ...     x = torch.ones(2, device='cuda')
+        >>> g.raw_cuda_graph_exec() != 0
+        True
+        """
+        return _C._graph_native(self._graph, True)
+
+    def enable_debug_mode(self) -> None:
+        """Keep what the next capture captures, for debug_dump().
+
+        >>> torch.cuda.CUDAGraph().enable_debug_mode()
+        """
+        self._debugs = True
+        _C._graph_debug(self._graph)
+
+    def debug_dump(self, debug_path: str) -> None:
+        """Write the captured work to a file in the DOT language, for Graphviz.
+
+        Warns, and writes nothing, without enable_debug_mode() before the capture or
+        keep_graph=True. Raises RuntimeError before the capture has ended, and
+        AcceleratorError where the file cannot be written.
+
+        >>> import tempfile
+        >>> g = torch.cuda.CUDAGraph(keep_graph=True)
+        >>> with torch.cuda.graph(g):
+        ...     x = torch.ones(2, device='cuda')
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     g.debug_dump(folder + '/graph.dot')
+        ...     'digraph' in open(folder + '/graph.dot').read()
+        True
+        """
+        if not self._keeps and not self._debugs:
+            warnings.warn(
+                "debug_dump(): the graph does not keep what it captures; call "
+                "enable_debug_mode() before the capture",
+                stacklevel=2,
+            )
+            return
+        _C._graph_dump(self._graph, os.fsencode(debug_path))
 
     def replay(self) -> None:
         """Queue the captured work on the current stream.

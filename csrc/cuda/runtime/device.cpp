@@ -49,6 +49,8 @@ int cuda_fail(cudaError_t error, const char *doing)
         {cudaErrorUnsupportedPtxVersion,
          "update the driver, or build pydevtensor for this GPU: "
          "PYDEVTENSOR_CUDA_ARCHS=native pip install ."},
+        {cudaErrorOperatingSystem, "the system refused it; check paths, and the limits "
+                                   "of the process"},
         {cudaErrorIllegalAddress, "this is a bug in pydevtensor or a bad pointer from "
                                   "outside; please report the "
                                   "operations before it, and restart the program"},

@@ -24,6 +24,7 @@ struct Graph {
     dt_stream stream; /* that captures */
     uint64_t pool;
     bool capturing = false, pooled = false; /* it counts among those with the pool */
+    cudaGraph_t captured = nullptr; /* NULL once it is not needed */
     cudaGraphExec_t exec = nullptr;
     cudaEvent_t done = nullptr; /* recorded before the capture and after each launch */
     void *last = nullptr;       /* the stream on which it was recorded */
@@ -51,14 +52,21 @@ void set_capture(Graph *graph, bool capturing)
     __atomic_add_fetch(&under_way, capturing ? 1 : -1, __ATOMIC_RELEASE);
 }
 
-/* Ends the capture; *out is NULL if it was lost. */
-cudaError_t end_capture(Graph *graph, cudaGraph_t *out)
+/* Ends the capture; graph->captured stays NULL if it was lost. */
+cudaError_t end_capture(Graph *graph)
 {
-    *out = nullptr;
-    cudaError_t error = cudaStreamEndCapture((cudaStream_t)graph->stream.handle, out);
+    cudaError_t error =
+        cudaStreamEndCapture((cudaStream_t)graph->stream.handle, &graph->captured);
     set_capture(graph, false);
     heap_end_capture(graph->stream.device);
     return error;
+}
+
+void drop_captured(Graph *graph)
+{
+    if (graph->captured)
+        cuda_succeeds(cudaGraphDestroy(graph->captured));
+    graph->captured = nullptr;
 }
 
 /* Allocates what launches fill, outside of the graph's pool. */
@@ -186,13 +194,41 @@ int dt_cuda_graph_begin(dt_stream stream, int mode, uint64_t pool,
 
 int dt_cuda_graph_end(dt_stream stream, void *handle)
 {
-    Graph *graph = (Graph *)handle;
-    cudaGraph_t captured;
     (void)stream;
-    CUDA_TRY("ending the capture of a graph", end_capture(graph, &captured));
-    cudaError_t error = cudaGraphInstantiateWithFlags(&graph->exec, captured, 0);
-    cuda_succeeds(cudaGraphDestroy(captured));
-    CUDA_TRY("instantiating a graph", error);
+    CUDA_TRY("ending the capture of a graph", end_capture((Graph *)handle));
+    return 0;
+}
+
+int dt_cuda_graph_instantiate(dt_stream stream, void *handle, bool keep)
+{
+    Graph *graph = (Graph *)handle;
+    cudaGraphExec_t exec = nullptr;
+    (void)stream;
+    CUDA_TRY("instantiating a graph",
+             cudaGraphInstantiateWithFlags(&exec, graph->captured, 0));
+    if (graph->exec) /* launches that are queued still run */
+        cuda_succeeds(cudaGraphExecDestroy(graph->exec));
+    graph->exec = exec;
+    if (!keep)
+        drop_captured(graph);
+    return 0;
+}
+
+void *dt_cuda_graph_native(void *handle, bool launched)
+{
+    const Graph *graph = (const Graph *)handle;
+    return launched ? (void *)graph->exec : (void *)graph->captured;
+}
+
+int dt_cuda_graph_dump(void *handle, const char *path)
+{
+    const Graph *graph = (const Graph *)handle;
+    if (!graph->captured)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "debug_dump: what was captured was not kept; call "
+                       "enable_debug_mode() before the capture");
+    CUDA_TRY("writing a graph to a file",
+             cudaGraphDebugDotPrint(graph->captured, path, cudaGraphDebugDotFlagsVerbose));
     return 0;
 }
 
@@ -233,9 +269,9 @@ void dt_cuda_graph_free(void *handle)
         delete graph;
         return;
     }
-    cudaGraph_t captured;
-    if (graph->capturing && cuda_succeeds(end_capture(graph, &captured)))
-        cuda_succeeds(cudaGraphDestroy(captured));
+    if (graph->capturing)
+        cuda_succeeds(end_capture(graph));
+    drop_captured(graph);
     if (graph->exec)
         cuda_succeeds(cudaGraphExecDestroy(graph->exec));
     if (graph->done)
