@@ -399,6 +399,136 @@ def test_an_optimizer_without_state(gpu):
             optimizer.step()
 
 
+# --- a rate that is a Tensor ----------------------------------------------------------
+
+
+# Of float64, so that a Tensor's rate is the number's.
+RATED = {
+    "sgd": lambda p, lr: torch.optim.SGD(p, lr=lr, weight_decay=0.01),
+    "momentum": lambda p, lr: torch.optim.SGD(p, lr=lr, momentum=0.9, nesterov=True),
+    "adam": lambda p, lr: torch.optim.Adam(p, lr=lr, capturable=True),
+    "adamw": lambda p, lr: torch.optim.AdamW(
+        p, lr=lr, weight_decay=0.1, amsgrad=True, capturable=True
+    ),
+    "nadam": lambda p, lr: torch.optim.NAdam(
+        p, lr=lr, weight_decay=0.1, decoupled_weight_decay=True, capturable=True
+    ),
+    "radam": lambda p, lr: torch.optim.RAdam(p, lr=lr, capturable=True),
+    "adamax": lambda p, lr: torch.optim.Adamax(p, lr=lr, capturable=True),
+    "adagrad": lambda p, lr: torch.optim.Adagrad(p, lr=lr),
+    "adadelta": lambda p, lr: torch.optim.Adadelta(p, lr=lr, capturable=True),
+    "rmsprop": lambda p, lr: torch.optim.RMSprop(
+        p, lr=lr, momentum=0.5, centered=True, capturable=True
+    ),
+}
+RATES = (0.1, 0.05, 0.2, 0.0, 0.01)
+
+
+def stepped(optimizer, rates, gpu, lr=None, graphed=False):
+    """A parameter after a step at each rate, which a Tensor lr gets by fill_()."""
+    dtype = torch.float64
+    w = nn.Parameter(torch.arange(1.0, 4.0, dtype=dtype, device=gpu))
+    w.grad = torch.tensor([0.5, -1.0, 2.0], dtype=dtype, device=gpu)
+    steps = RATED[optimizer]([w], rates[0] if lr is None else lr)
+    warm_up(steps.step, gpu)
+    if graphed:
+        g, _ = captured(steps.step, gpu)
+    seen = []
+    for rate in rates[1:]:
+        w.grad.mul_(1.5)
+        if lr is None:
+            steps.param_groups[0]["lr"] = rate
+        else:
+            lr.fill_(rate)
+        g.replay() if graphed else steps.step()
+        seen.append(w.detach().cpu())
+    return torch.stack(seen)
+
+
+@pytest.mark.parametrize("optimizer", RATED)
+@pytest.mark.parametrize("where", ["gpu", "cpu"])
+def test_a_replay_follows_a_rate_that_is_a_tensor(optimizer, where, gpu):
+    device = gpu if where == "gpu" else "cpu"
+    expected = stepped(optimizer, RATES, gpu)
+    for graphed in (False, True):
+        lr = torch.tensor(RATES[0], dtype=torch.float64, device=device)
+        made = stepped(optimizer, RATES, gpu, lr, graphed)
+        assert torch.allclose(made, expected, rtol=1e-14, atol=0)
+
+
+@pytest.mark.parametrize("shape", [(), (1,)])
+@pytest.mark.parametrize("where", ["gpu", "cpu"])
+def test_a_rate_of_float32_under_each_schedule(where, shape, gpu, schedule):
+    device = gpu if where == "gpu" else "cpu"
+    rates = (0.5, 0.25, 0.75, 0.125)  # exact
+    expected = stepped("adamw", rates, gpu)
+    lr = torch.full(shape, rates[0], device=device)
+    made = stepped("adamw", rates, gpu, lr, graphed=True)
+    assert torch.allclose(made, expected, rtol=1e-7, atol=0)
+
+
+def test_a_rate_on_the_gpu_is_not_waited_for(gpu):
+    w = nn.Parameter(torch.ones(3, device=gpu))
+    w.grad = torch.ones(3, device=gpu)
+    adam = torch.optim.AdamW([w], lr=torch.tensor(0.25, device=gpu))
+    adam.step()
+    with torch.cuda.transfers() as seen:
+        adam.step()
+    assert seen.waits == 0
+
+
+def test_a_schedule_sets_the_rate_that_a_graph_reads(gpu, schedule):
+    w = nn.Parameter(torch.zeros(2, device=gpu))
+    w.grad = torch.ones(2, device=gpu)
+    lr = torch.tensor(0.5, device=gpu)
+    sgd = torch.optim.SGD([w], lr=lr)
+    halves = torch.optim.lr_scheduler.StepLR(sgd, 1, gamma=0.5)
+    sgd.step()
+    g, _ = captured(sgd.step, gpu)
+    for _ in range(2):
+        halves.step()
+        g.replay()
+    assert w.tolist() == [-0.875, -0.875]
+    assert sgd.param_groups[0]["lr"] is lr
+
+
+def test_a_rate_that_is_a_number_stays_in_the_graph(gpu):
+    w = nn.Parameter(torch.zeros(2, device=gpu))
+    w.grad = torch.ones(2, device=gpu)
+    sgd = torch.optim.SGD([w], lr=0.5)
+    g, _ = captured(sgd.step, gpu)
+    sgd.param_groups[0]["lr"] = 100.0
+    g.replay()
+    assert w.tolist() == [-0.5, -0.5]
+
+
+def test_a_rate_on_another_device(two_gpus):
+    here, there = two_gpus
+    w = nn.Parameter(torch.zeros(2, device=here))
+    w.grad = torch.ones(2, device=here)
+    sgd = torch.optim.SGD([w], lr=torch.tensor(0.5, device=there))
+    sgd.step()  # which waits for it
+    assert w.tolist() == [-0.5, -0.5]
+    with pytest.raises(torch.AcceleratorError, match="a copy to the host"):
+        captured(sgd.step, here)
+
+
+def test_wrong_rates_of_the_kernel(gpu):
+    w, grad = torch.ones(2, device=gpu), torch.ones(2, device=gpu)
+    for rate in (
+        torch.ones(2, device=gpu),
+        torch.tensor(1, device=gpu),
+        torch.tensor(0.5),
+    ):
+        with pytest.raises(RuntimeError, match="one float32 or float64 on a GPU"):
+            torch._C._update(
+                "sgd", [w, grad], (), (1, 0, 1), None, (), False, None, rate
+            )
+    with pytest.raises(RuntimeError, match="has no rate"):
+        torch._C._update("scale", [w, grad], (), (1,), None, (), False, None, grad[:1])
+    assert w.tolist() == [1, 1]
+
+
 # --- random numbers -------------------------------------------------------------------
 
 

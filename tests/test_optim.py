@@ -1050,3 +1050,41 @@ def test_wrong_arguments_are_named(name):
         with pytest.raises(TypeError, match=r"lr is .*give a number"):
             make([w], lr=wrong)
     assert make([w], lr=torch.tensor(0.1)).param_groups[0]["lr"] == torch.tensor(0.1)
+
+
+SCHEDULES = {
+    "StepLR": lambda S, o: S.StepLR(o, 1, gamma=0.5),
+    "LambdaLR": lambda S, o: S.LambdaLR(o, lambda epoch: 0.5**epoch),
+    "ExponentialLR": lambda S, o: S.ExponentialLR(o, 0.9),
+    "CosineAnnealingLR": lambda S, o: S.CosineAnnealingLR(o, 4),
+    "OneCycleLR": lambda S, o: S.OneCycleLR(o, max_lr=1.0, total_steps=5),
+    "CyclicLR": lambda S, o: S.CyclicLR(o, 0.1, 0.5, 2),
+    "ReduceLROnPlateau": lambda S, o: S.ReduceLROnPlateau(o, patience=0),
+    "SequentialLR": lambda S, o: S.SequentialLR(
+        o, [S.ConstantLR(o, 0.5, 2), S.ExponentialLR(o, 0.9)], [2]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_schedules_write_into_a_rate_that_is_a_tensor(name, device):
+    """As PyTorch's do: a compiled or captured step reads it there."""
+    found = []
+    for tensor in (True, False):
+        w = nn.Parameter(torch.ones(2, device=device))
+        w.grad = torch.ones(2, device=device)
+        lr = torch.tensor(0.5, device=device) if tensor else 0.5
+        optimizer = torch.optim.SGD([w], lr=lr, momentum=0.9)
+        schedule = SCHEDULES[name](torch.optim.lr_scheduler, optimizer)
+        rates, last = [], []
+        for _ in range(4):
+            optimizer.step()
+            schedule.step(*([1.0] if name == "ReduceLROnPlateau" else []))
+            rates.append(float(optimizer.param_groups[0]["lr"]))
+            last.append(schedule.get_last_lr()[0])
+        if tensor:
+            assert optimizer.param_groups[0]["lr"] is lr
+            assert all(isinstance(x, torch.Tensor) and x is not lr for x in last)
+            assert optimizer.param_groups[0].get("initial_lr") is not lr
+        found.append([*rates, *map(float, last), *w.tolist()])
+    assert found[0] == pytest.approx(found[1], rel=1e-5, abs=1e-7)

@@ -150,6 +150,7 @@ static void visit_optim(const dt_optim_call *c, const listing *to)
         dense(to, entry->own_there, DT_OPTIM_OWN, sizeof(double), READ);
     }
     dense(to, c->scale, 1, item, READ);
+    dense(to, c->rate, 1, c->rate_is_wide ? sizeof(double) : sizeof(float), READ);
 }
 
 static void visit_nonzero(const dt_nonzero_call *c, const listing *to)

@@ -95,9 +95,12 @@ int dt_graph_begin(dt_graph *graph, dt_device device, dt_graph_mode mode, uint64
         return dt_fail(DT_ERROR_RUNTIME,
                        "capture_begin: the default stream cannot be captured; make "
                        "another one current with `with torch.cuda.stream(...):`");
-    *graph = (dt_graph){
-        .device = device, .stream = stream, .mode = mode, .thread = pthread_self(),
-        .keep = graph->keep, .debug = graph->debug};
+    *graph = (dt_graph){.device = device,
+                        .stream = stream,
+                        .mode = mode,
+                        .thread = pthread_self(),
+                        .keep = graph->keep,
+                        .debug = graph->debug};
     if (dt_backend_of(device)->graph_begin(stream, mode, pool, generators, count,
                                            &graph->handle))
         return -1;
@@ -143,10 +146,11 @@ static int check_ended(const dt_graph *graph, const char *what)
 {
     if (graph->handle && !graph->capturing)
         return 0;
-    return dt_fail(DT_ERROR_RUNTIME,
-                   "%s: the graph has no capture that has ended; capture it first, with "
-                   "`with torch.cuda.graph(g):`",
-                   what);
+    return dt_fail(
+        DT_ERROR_RUNTIME,
+        "%s: the graph has no capture that has ended; capture it first, with "
+        "`with torch.cuda.graph(g):`",
+        what);
 }
 
 int dt_graph_instantiate(dt_graph *graph)
@@ -154,9 +158,10 @@ int dt_graph_instantiate(dt_graph *graph)
     if (check_ended(graph, "instantiate"))
         return -1;
     if (!graph->keep)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "instantiate: capture_end() has done that, and kept nothing to do "
-                       "it again; create the graph with CUDAGraph(keep_graph=True)");
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "instantiate: capture_end() has done that, and kept nothing to do "
+            "it again; create the graph with CUDAGraph(keep_graph=True)");
     return instantiate(graph);
 }
 
@@ -165,12 +170,14 @@ int dt_graph_native(const dt_graph *graph, bool launched, void **out)
     if (check_ended(graph, launched ? "raw_cuda_graph_exec" : "raw_cuda_graph"))
         return -1;
     if (!launched && !graph->keep)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "raw_cuda_graph: what was captured is not kept; create the graph "
-                       "with CUDAGraph(keep_graph=True)");
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "raw_cuda_graph: what was captured is not kept; create the graph "
+            "with CUDAGraph(keep_graph=True)");
     if (launched && !graph->ready)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "raw_cuda_graph_exec: there is none yet; call instantiate() first");
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "raw_cuda_graph_exec: there is none yet; call instantiate() first");
     *out = dt_backend_of(graph->device)->graph_native(graph->handle, launched);
     return 0;
 }

@@ -200,6 +200,8 @@ class CUDAGraph:
     def debug_dump(self, debug_path: str) -> None:
         """Write the captured work to a file in the DOT language, for Graphviz.
 
+        debug_path  where to write it
+
         Warns, and writes nothing, without enable_debug_mode() before the capture or
         keep_graph=True. Raises RuntimeError before the capture has ended, and
         AcceleratorError where the file cannot be written.
@@ -288,6 +290,18 @@ class CUDAGraph:
                 "of a GPU"
             )
         self._generators.append(generator)
+
+    def _rate_there(self, rate: _C.Tensor) -> _C.Tensor:
+        """A copy on the GPU of a learning rate on the CPU, made anew by each replay."""
+        with _streams.existing(self._index, 0) as elsewhere:
+            there = _C.empty((), dtype=_C.float64, device=f"cuda:{self._index}")
+            self._done.record(elsewhere)
+
+        def fill() -> None:
+            there.copy_(rate.detach().reshape(()))
+
+        self._fills.append(fill)
+        return there
 
     def _table_of_steps(
         self,

@@ -252,6 +252,7 @@ class ASGD(Optimizer):
         super().__init__(params, options_of(locals(), unchecked="alpha"))
 
     _keeps = ("eta", "mu")
+    _takes_rate = False  # eta follows from it, which the host keeps
 
     def _rule(self, group: dict[Any, Any]) -> str:
         return "asgd"
@@ -302,6 +303,8 @@ class Rprop(Optimizer):
             )
         first = "lr etas step_sizes foreach maximize differentiable"
         super().__init__(params, options_of(locals(), first))
+
+    _takes_rate = False  # only states begin with it
 
     def _rule(self, group: dict[Any, Any]) -> str:
         return "rprop"

@@ -11,10 +11,13 @@ import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from copy import deepcopy
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from pydevtensor import _C, _graphs
 from pydevtensor.autograd import RemovableHandle, _add_hook, enable_grad
+
+if TYPE_CHECKING:
+    from pydevtensor.cuda.graphs import CUDAGraph
 
 # What an optimizer takes: Tensors, pairs of a name and a Tensor, or groups.
 ParamsT: TypeAlias = (
@@ -107,6 +110,7 @@ class Optimizer:
     _keeps: tuple[str, ...] = ()  # other numbers in it, which stay on the host too
     _repeats = False  # whether a group contains a parameter twice
     _in_step = False
+    _takes_rate = True  # whether the rule takes lr where it lies on a GPU
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -343,6 +347,9 @@ class Optimizer:
                 "of parameters has capturable=False; create the optimizer with "
                 "capturable=True"
             )
+        rate = self._rate_there(group, graph)
+        if rate is not None:
+            group = {**group, "lr": 1.0}
         rule, own = self._rule(group), self._numbers(group)
         names, number_names, kept_names = _RULES[rule]
         numbers = [own[n] if n in own else group[n] for n in number_names]
@@ -384,10 +391,29 @@ class Optimizer:
             tensors = sum(states, parameters + gradients)
             flat = [number for each in numbers_kept for number in each]
             if not graph:
-                _C._update(rule, tensors, steps, numbers, None, flat)
+                _C._update(rule, tensors, steps, numbers, None, flat, False, None, rate)
                 return
             table = graph._table_of_steps(rule, len(parameters), steps, numbers, flat)
-            _C._update(rule, tensors, steps, numbers, None, flat, True, table)
+            _C._update(rule, tensors, steps, numbers, None, flat, True, table, rate)
+
+    def _rate_there(
+        self, group: dict[Any, Any], graph: CUDAGraph | None
+    ) -> _C.Tensor | None:
+        """A learning rate that the step reads on the parameters' GPU.
+
+        That is a Tensor which is there: no step waits for it, and replays read what it
+        is then. Else None; but replays follow a Tensor on the CPU too.
+        """
+        rate = group.get("lr")
+        if not isinstance(rate, _C.Tensor) or not self._takes_rate:
+            return None
+        if rate.dtype not in (_C.float32, _C.float64):
+            return None
+        devices = {p.device for p in group["params"] if p.grad is not None}
+        if rate.is_cuda:
+            return rate if devices == {rate.device} else None
+        on_gpu = all(device.type == "cuda" for device in devices)
+        return graph._rate_there(rate) if graph and devices and on_gpu else None
 
     def state_dict(self) -> dict[str, Any]:
         """The states, by the parameters' positions, and the groups' options."""

@@ -32,6 +32,16 @@ void each_pointer(Numbers<T> &, F)
 {
 }
 
+/* The rate of a call that has it on the device: see dt_optim_call. */
+struct Rate {
+    const void *there; /* NULL: numbers and own are as they are */
+    double decay;
+    unsigned owns;
+    int number, shrink;
+    bool wide;
+};
+POINTERS_OF(Rate, f(s.there);)
+
 /* A thread's elements: some of a parameter, its gradient and its states. */
 template <typename T, int N>
 struct Elements {
@@ -80,13 +90,15 @@ static __device__ __forceinline__ void each_operand(Elements<T, N> &e, T *parame
 
 template <typename T, class Table>
 __global__ void update_kernel(GRID_CONSTANT(Table) table, dt_optim_op op, int nstates,
-                              GRID_CONSTANT(Numbers<T>) numbers, const T *scale)
+                              GRID_CONSTANT(Numbers<T>) numbers, const T *scale,
+                              GRID_CONSTANT(Rate) rate)
 {
     constexpr int N = vector_size<T>;
     const OptimTensor &row = row_of_block(table);
     int64_t begin = ((int64_t)blockIdx.x - row.first) * CHUNK, end = begin + CHUNK;
     end = end < row.numel ? end : row.numel;
-    T *p = (T *)row.parameter, *states[DT_OPTIM_STATES], own[DT_OPTIM_OWN];
+    T *p = (T *)row.parameter, *states[DT_OPTIM_STATES], own[DT_OPTIM_OWN],
+      n[DT_OPTIM_NUMBERS];
     const T *g = (const T *)row.gradient;
     UNROLL
     for (int k = 0; k < DT_OPTIM_STATES; k++)
@@ -94,6 +106,22 @@ __global__ void update_kernel(GRID_CONSTANT(Table) table, dt_optim_op op, int ns
     UNROLL
     for (int k = 0; k < DT_OPTIM_OWN; k++)
         own[k] = (T)(row.there ? row.own_there[k] : row.own[k]);
+    UNROLL
+    for (int k = 0; k < DT_OPTIM_NUMBERS; k++)
+        n[k] = numbers.v[k];
+    if (rate.there) {
+        double lr =
+            rate.wide ? *(const double *)rate.there : *(const float *)rate.there;
+        UNROLL
+        for (int k = 0; k < DT_OPTIM_OWN; k++)
+            if (rate.owns >> k & 1)
+                own[k] = (T)((row.there ? row.own_there[k] : row.own[k]) * lr);
+        UNROLL
+        for (int k = 0; k < DT_OPTIM_NUMBERS; k++)
+            n[k] = k == rate.number   ? (T)lr
+                   : k == rate.shrink ? (T)(1 - lr * rate.decay)
+                                      : n[k];
+    }
     T factor = scale ? *scale : (T)1;
     ROLLED
     for (int64_t i = begin + threadIdx.x * N; i < end; i += BLOCK * N) {
@@ -122,7 +150,7 @@ __global__ void update_kernel(GRID_CONSTANT(Table) table, dt_optim_op op, int ns
         };
         load(g, e.gradient);
         each_operand(e, p, states, nstates, load);
-        apply_rule(op, e, factor, numbers.v, own);
+        apply_rule(op, e, factor, n, own);
         each_operand(e, p, states, nstates, store);
     }
 }
@@ -141,7 +169,9 @@ int start(dt_stream stream, const dt_optim_call *call, const Table &table,
         numbers.v[k] = (T)call->numbers[k];
     return START_BLOCKS("starting an update", stream, (update_kernel<T, Table>), blocks,
                         table, call->op, nstates[call->op], numbers,
-                        (const T *)call->scale);
+                        (const T *)call->scale,
+                        Rate{call->rate, call->decay, call->rates, call->rate_at,
+                             call->shrink_at, call->rate_is_wide});
 }
 
 /* Writes the row of an entry; gives the number of its blocks. */

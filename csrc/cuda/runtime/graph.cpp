@@ -24,7 +24,7 @@ struct Graph {
     dt_stream stream; /* that captures */
     uint64_t pool;
     bool capturing = false, pooled = false; /* it counts among those with the pool */
-    cudaGraph_t captured = nullptr; /* NULL once it is not needed */
+    cudaGraph_t captured = nullptr;         /* NULL once it is not needed */
     cudaGraphExec_t exec = nullptr;
     cudaEvent_t done = nullptr; /* recorded before the capture and after each launch */
     void *last = nullptr;       /* the stream on which it was recorded */
@@ -227,8 +227,9 @@ int dt_cuda_graph_dump(void *handle, const char *path)
         return dt_fail(DT_ERROR_RUNTIME,
                        "debug_dump: what was captured was not kept; call "
                        "enable_debug_mode() before the capture");
-    CUDA_TRY("writing a graph to a file",
-             cudaGraphDebugDotPrint(graph->captured, path, cudaGraphDebugDotFlagsVerbose));
+    CUDA_TRY(
+        "writing a graph to a file",
+        cudaGraphDebugDotPrint(graph->captured, path, cudaGraphDebugDotFlagsVerbose));
     return 0;
 }
 

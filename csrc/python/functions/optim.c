@@ -116,11 +116,12 @@ static int step(const char *function, dt_optim_update *u, const dt_tensor **item
     dt_held held;
     if (!is_long)
         return dt_optim_step(function, u);
-    if (dt_held_begin(&held, (size_t)count + 1) < 0)
+    if (dt_held_begin(&held, (size_t)count + 2) < 0)
         return -1;
     for (Py_ssize_t i = 0; i < count; i++)
         dt_held_add(&held, &items[i]);
     dt_held_add(&held, &u->scale);
+    dt_held_add(&held, &u->rate);
     int status = dt_optim_step(function, u);
     dt_held_end(&held);
     return status;
@@ -178,10 +179,12 @@ static void drop(taken *t, dt_optim_update *u)
 
 DT_PUBLIC(update, "_update(rule: str, tensors: Tensors, steps: Any, numbers: Any, "
                   "scale: Tensor = None, kept: Any = None, captured: bool = False, "
-                  "own: Tensor = None)")
+                  "own: Tensor = None, rate: Tensor = None)")
 {
-    dt_optim_update u = {
-        .tensors = v[1].tensors, .scale = v[4].tensor, .own = v[7].tensor};
+    dt_optim_update u = {.tensors = v[1].tensors,
+                         .scale = v[4].tensor,
+                         .own = v[7].tensor,
+                         .rate = v[8].tensor};
     taken t = {NULL, NULL, NULL, NULL};
     int64_t numel = 0;
     int status = -1;
@@ -257,7 +260,11 @@ static const dt_function rows[] = {
         "1. scale: a Tensor of one element, by\nwhich gradients are taken. kept: for "
         "each number that the rule keeps a Tensor of one\nelement a parameter, which "
         "is changed. captured: a graph captures the step, which is not counted. own:\n"
-        "the table that _update_own fills before each replay of it. Sees no history: "
+        "the table that _update_own fills before each replay of it. rate: a Tensor of "
+        "one\n"
+        "element on the parameters' GPU that is the number lr; the others are those of "
+        "an\n"
+        "lr of 1. Sees no history: "
         "call it\nunder no_grad().",
         "", ""),
     DT_FUNCTION(

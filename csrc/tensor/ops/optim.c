@@ -20,7 +20,7 @@
 const dt_optim_rule dt_optim_rules[DT_NOPTIM] = {
 #define OPTIM(name, count, states, numbers, own, kept_count, kept, prepare, formula,   \
               doc)                                                                     \
-    {#name, count, COUNT numbers, kept_count, #states, #numbers, #kept},
+    {#name, count, COUNT numbers, kept_count, #states, #numbers, #own, #kept},
 #include "ops/optim.def"
 #undef OPTIM
 };
@@ -78,6 +78,60 @@ void dt_optim_prepare(const dt_optim_update *u, double *table)
 {
     for (int64_t i = 0; i < u->count; i++)
         prepare(u, i, table + i * DT_OPTIM_OWN);
+}
+
+/* The next name of a list "(a, b)", of *length; NULL at its end. */
+static const char *next_name(const char *at, size_t *length)
+{
+    at += strspn(at, "(), ");
+    *length = strcspn(at, "(), ");
+    return *length ? at : NULL;
+}
+
+/* The number of a name in a list; -1 if it is not there. */
+static int number_of(const char *names, const char *wanted)
+{
+    size_t length;
+    int i = 0;
+    for (const char *n = names; (n = next_name(n, &length)); n += length, i++)
+        if (length == strlen(wanted) && !memcmp(n, wanted, length))
+            return i;
+    return -1;
+}
+
+static int check_rate(const char *op_name, const dt_optim_update *u)
+{
+    const dt_optim_rule *rule = &dt_optim_rules[u->op];
+    const dt_tensor *t = u->rate;
+    if (number_of(rule->numbers, "lr") < 0)
+        return dt_fail(DT_ERROR_RUNTIME, "%s: %s has no rate that is a tensor", op_name,
+                       rule->name);
+    if (t->numel != 1 || (t->dtype != DT_FLOAT32 && t->dtype != DT_FLOAT64) ||
+        dt_device_is_cpu(dt_tensor_device(t)))
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: the rate is no tensor of one float32 or float64 on a GPU; "
+                       "give one",
+                       op_name);
+    for (int64_t i = 0; i < u->count; i++)
+        if (dt_check_same_device(op_name, "parameter", u->tensors[i], "rate", t))
+            return -1;
+    return dt_storage_use(t->storage);
+}
+
+/* What ops/optim.def says of names makes the numbers of a rate of 1 those of another. */
+static void give_rate(dt_optim_call *call, const dt_optim_update *u)
+{
+    const dt_optim_rule *rule = &dt_optim_rules[u->op];
+    size_t length;
+    int i = 0;
+    call->rate = dt_tensor_data(u->rate);
+    call->rate_is_wide = u->rate->dtype == DT_FLOAT64;
+    call->rate_at = number_of(rule->numbers, "lr");
+    call->shrink_at = number_of(rule->numbers, "shrink");
+    call->decay = call->shrink_at < 0 ? 0 : 1 - u->numbers[call->shrink_at];
+    for (const char *n = rule->own; (n = next_name(n, &length)); n += length, i++)
+        if (!strncmp(n, "rate", 4))
+            call->rates |= 1u << i;
 }
 
 /* --- layout --- */
@@ -295,6 +349,8 @@ static int run_group(const char *op_name, const dt_optim_update *u, int64_t firs
         call.scale = dt_tensor_data(&factor);
     }
     memcpy(call.numbers, u->numbers, sizeof call.numbers);
+    if (u->rate)
+        give_rate(&call, u);
     status = dt_backend_of(device)->optim_step(dt_stream_current(device), &call);
 done:
     return drop_copies(&b, status);
@@ -317,7 +373,7 @@ int dt_optim_step(const char *op_name, const dt_optim_update *u)
     for (int64_t i = 0; i < u->count; i++)
         if (check(op_name, u, i))
             return -1;
-    if (u->own && check_own(op_name, u))
+    if ((u->own && check_own(op_name, u)) || (u->rate && check_rate(op_name, u)))
         return -1;
     if (u->scale && u->scale->numel != 1)
         return dt_fail(DT_ERROR_RUNTIME,

@@ -9,7 +9,7 @@ typedef struct dt_optim_rule {
     const char *name;
     int nstates, nnumbers;
     int nkept;
-    const char *states, *numbers, *kept; /* their names, as "(a, b)" */
+    const char *states, *numbers, *own, *kept; /* their names, as "(a, b)" */
 } dt_optim_rule;
 
 extern const dt_optim_rule dt_optim_rules[DT_NOPTIM];
@@ -34,6 +34,9 @@ typedef struct dt_optim_update {
     double numbers[DT_OPTIM_NUMBERS];
     const dt_tensor
         *scale; /* one element, by which gradients are multiplied; or NULL */
+    /* One element on the parameters' GPU, which is the number lr; then numbers are those of
+     * an lr of 1. NULL: they are what counts. */
+    const dt_tensor *rate;
     /* Of a step that a graph captures, which is no step yet: a table on the parameters'
      * GPU, which dt_optim_prepare fills before each replay; or NULL. */
     const dt_tensor *own;

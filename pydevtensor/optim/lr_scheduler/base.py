@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from pydevtensor import _C
+from pydevtensor.autograd import no_grad
 from pydevtensor.optim.optimizer import Optimizer
 
 
@@ -33,7 +35,7 @@ class LRScheduler:
         self.optimizer = optimizer
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
-                group.setdefault("initial_lr", group["lr"])
+                group.setdefault("initial_lr", _own_copy(group["lr"]))
             elif "initial_lr" not in group:
                 raise KeyError(
                     f"param_groups[{i}] has no 'initial_lr', which resuming at "
@@ -93,11 +95,11 @@ class LRScheduler:
 
     def _set(self, rates: list[Any]) -> None:
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
-            group["lr"] = rate
-        self._last_lr = rates
+            _set_rate(group, rate)
+        self._last_lr = self._rates()
 
     def _rates(self) -> list[float]:
-        return [group["lr"] for group in self.optimizer.param_groups]
+        return [_own_copy(group["lr"]) for group in self.optimizer.param_groups]
 
     def state_dict(self) -> dict[str, Any]:
         """The state without the optimizer."""
@@ -121,6 +123,22 @@ def _warn_of_epoch() -> None:
         UserWarning,
         stacklevel=3,
     )
+
+
+def _own_copy(rate: Any) -> Any:
+    """The rate as it is now: a Tensor's elements change."""
+    return rate.clone() if isinstance(rate, _C.Tensor) else rate
+
+
+def _set_rate(group: dict[Any, Any], rate: Any) -> None:
+    """Set the rate of a group: a Tensor, which a graph may have captured, in place."""
+    if not isinstance(group["lr"], _C.Tensor):
+        group["lr"] = rate
+        return
+    if isinstance(rate, _C.Tensor):
+        rate = rate.squeeze()
+    with no_grad():
+        group["lr"].fill_(rate)
 
 
 def _check_optimizer(optimizer: Any) -> None:

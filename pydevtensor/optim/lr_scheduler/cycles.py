@@ -11,6 +11,7 @@ from pydevtensor.optim.lr_scheduler.base import (
     LRScheduler,
     _check_optimizer,
     _for_each_group,
+    _set_rate,
 )
 from pydevtensor.optim.optimizer import Optimizer
 
@@ -98,7 +99,7 @@ class CyclicLR(_CycleLR):
         lowest = _for_each_group("base_lr", base_lr, optimizer)
         if last_epoch == -1:
             for group, rate in zip(optimizer.param_groups, lowest, strict=True):
-                group["lr"] = rate
+                _set_rate(group, rate)
         self.max_lrs: list[float] = _for_each_group("max_lr", max_lr, optimizer)
         down = step_size_up if step_size_down is None else step_size_down
         self.total_size: float = float(step_size_up) + float(down)

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
-from pydevtensor.optim.lr_scheduler.base import LRScheduler
+from pydevtensor.optim.lr_scheduler.base import LRScheduler, _set_rate
 from pydevtensor.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from pydevtensor.optim.optimizer import Optimizer
 
@@ -87,7 +87,7 @@ class SequentialLR(_ManyLR):
         self.last_epoch: int = last_epoch + 1
         # Each schedule set the rates when it was made; only the first one's count.
         for group in optimizer.param_groups:
-            group["lr"] = group["initial_lr"]
+            _set_rate(group, group["initial_lr"])
         for schedule in schedulers:
             schedule.last_epoch -= 1
         schedulers[0]._begin()

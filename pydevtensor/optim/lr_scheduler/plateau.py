@@ -9,6 +9,7 @@ from pydevtensor.optim.lr_scheduler.base import (
     LRScheduler,
     _check_optimizer,
     _for_each_group,
+    _set_rate,
     _warn_of_epoch,
 )
 from pydevtensor.optim.optimizer import Optimizer
@@ -118,7 +119,7 @@ class ReduceLROnPlateau(LRScheduler):
             for group, least in groups:
                 rate = max(group["lr"] * self.factor, least)
                 if group["lr"] - rate > self.eps:
-                    group["lr"] = rate
+                    _set_rate(group, rate)
             self.cooldown_counter = self.cooldown
             self.num_bad_epochs = 0
         self._last_lr = self._rates()
