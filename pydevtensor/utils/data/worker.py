@@ -7,6 +7,7 @@ and NumPy arrays are in anonymous shared memory, whose descriptor is sent along.
 
 from __future__ import annotations
 
+import errno
 import io
 import mmap
 import os
@@ -148,16 +149,14 @@ def send(end: Any, value: object) -> None:
         end.send_bytes(text.getbuffer())
         return
     import socket
-    from multiprocessing.reduction import sendfds
 
     big.append(text.getbuffer())
     try:
-        way = socket.fromfd(end.fileno(), socket.AF_UNIX, socket.SOCK_STREAM)
-        with way:
+        with _socket_of(end) as way:
             fd, places = _write_shared(big)
             try:
                 end.send_bytes(pickle.dumps(_Shared(places)))
-                sendfds(way, [fd])
+                socket.send_fds(way, [b"x"], [fd])
             finally:
                 os.close(fd)
     except ConnectionError:
@@ -168,6 +167,14 @@ def send(end: Any, value: object) -> None:
             f"({error}); free memory or file descriptors (ulimit), use smaller batches "
             "or fewer workers"
         ) from error
+
+
+def _socket_of(end: Any) -> Any:
+    """A socket of the pipe. multiprocessing.reduction sends descriptors too, but since
+    Python 3.14 its sender waits until the reader has taken them."""
+    import socket
+
+    return socket.fromfd(end.fileno(), socket.AF_UNIX, socket.SOCK_STREAM)
 
 
 def _write_shared(buffers: list[memoryview]) -> tuple[int, list[slice]]:
@@ -193,17 +200,23 @@ def receive(end: Any) -> Any:
     value = pickle.loads(end.recv_bytes())
     if not isinstance(value, _Shared):
         return value
-    from multiprocessing.reduction import recv_handle
+    import socket
 
     try:
-        fd = recv_handle(end)
+        with _socket_of(end) as way:
+            byte, fds, _, _ = socket.recv_fds(way, 1, 1)
+        if not byte:
+            raise EOFError
+        if not fds:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        (fd,) = fds
         try:
             memory = memoryview(mmap.mmap(fd, 0))
         finally:
             os.close(fd)
     except (EOFError, ConnectionError):
         raise
-    except (OSError, RuntimeError) as error:  # RuntimeError: the descriptor is lost
+    except OSError as error:
         raise RuntimeError(
             f"DataLoader: cannot map a batch of {value.places[-1].stop} bytes "
             f"({error}); keep fewer batches at a time: each has a file descriptor and "
