@@ -8,6 +8,10 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#if PY_VERSION_HEX < 0x030d0000
+#define Py_HashPointer _Py_HashPointer
+#endif
+
 #include "base/dtype.h"
 #include "base/error.h"
 #include "device/device.h"

@@ -73,7 +73,7 @@ static PyObject *node_compare(PyObject *a, PyObject *b, int op)
 
 static Py_hash_t node_hash(PyObject *self)
 {
-    return _Py_HashPointer(dt_node_of(self));
+    return Py_HashPointer(dt_node_of(self));
 }
 
 static PyMethodDef node_methods[] = {

@@ -546,7 +546,7 @@ static PyObject *format(PyObject *self, PyObject *spec)
 
 static Py_hash_t hash(PyObject *self)
 {
-    return _Py_HashPointer(self); /* == compares elements, so hash by identity */
+    return Py_HashPointer(self); /* == compares elements, so hash by identity */
 }
 
 /* --- the type --- */
