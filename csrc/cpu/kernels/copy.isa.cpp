@@ -10,6 +10,9 @@
 #ifdef __AVX2__
 #include <immintrin.h>
 #endif
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#endif
 
 #define DT_FN static DT_INLINE
 #include "ops/convert.h"
@@ -44,6 +47,25 @@ DT_INLINE int64_t convert_first(int64_t n, dt_float16 *out, const float *x)
         _mm_storeu_si128(
             (__m128i *)(out + i),
             _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
+    return i;
+}
+#elif defined(__aarch64__)
+DT_INLINE int64_t convert_first(int64_t n, float *out, const dt_float16 *x)
+{
+    int64_t i = 0;
+#pragma GCC unroll 4
+    for (; i + 4 <= n; i += 4)
+        vst1q_f32(out + i, vcvt_f32_f16(vreinterpret_f16_u16(
+                               vld1_u16((const uint16_t *)(x + i)))));
+    return i;
+}
+DT_INLINE int64_t convert_first(int64_t n, dt_float16 *out, const float *x)
+{
+    int64_t i = 0;
+#pragma GCC unroll 4
+    for (; i + 4 <= n; i += 4)
+        vst1_u16((uint16_t *)(out + i),
+                 vreinterpret_u16_f16(vcvt_f16_f32(vld1q_f32(x + i))));
     return i;
 }
 #endif
@@ -191,6 +213,41 @@ DT_INLINE void transpose_tile<uint64_t>(char *target, int64_t target_row,
         _mm256_storeu_pd((double *)(target + (i + 2) * target_row),
                          _mm256_permute2f128_pd(t[i], t[i + 2], 0x31));
     }
+}
+#else
+/* In vectors of 16 bytes, which x86-64 and aarch64 always have. */
+template <>
+constexpr int tile<uint32_t> = 4;
+template <>
+DT_INLINE void transpose_tile<uint32_t>(char *target, int64_t target_row,
+                                        const char *source, int64_t source_row)
+{
+    typedef uint32_t V __attribute__((vector_size(16), aligned(4), may_alias));
+    V r[4], t[4];
+    for (int i = 0; i < 4; i++)
+        r[i] = *(const V *)(source + i * source_row);
+    for (int i = 0; i < 2; i++) {
+        t[i] = __builtin_shufflevector(r[i], r[i + 2], 0, 4, 1, 5);
+        t[i + 2] = __builtin_shufflevector(r[i], r[i + 2], 2, 6, 3, 7);
+    }
+    for (int i = 0; i < 4; i += 2) {
+        const V *pair = t + i;
+        *(V *)(target + i * target_row) =
+            __builtin_shufflevector(pair[0], pair[1], 0, 4, 1, 5);
+        *(V *)(target + (i + 1) * target_row) =
+            __builtin_shufflevector(pair[0], pair[1], 2, 6, 3, 7);
+    }
+}
+template <>
+constexpr int tile<uint64_t> = 2;
+template <>
+DT_INLINE void transpose_tile<uint64_t>(char *target, int64_t target_row,
+                                        const char *source, int64_t source_row)
+{
+    typedef uint64_t V __attribute__((vector_size(16), aligned(8), may_alias));
+    V a = *(const V *)source, b = *(const V *)(source + source_row);
+    *(V *)target = __builtin_shufflevector(a, b, 0, 2);
+    *(V *)(target + target_row) = __builtin_shufflevector(a, b, 1, 3);
 }
 #endif
 

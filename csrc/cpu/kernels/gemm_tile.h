@@ -9,13 +9,18 @@
 
 #include "cpu/kernels/kernels.h"
 
-/* Bytes of a vector register; rows of the tile of most rows, and their registers. */
+/* Bytes of a vector register; rows of the tile of most rows, and their registers. The
+ * sums take half to three quarters of the processor's registers: of 32 with AVX-512 and
+ * on aarch64, else of 16. */
 #if defined(__AVX512F__)
 #define VECTOR    64
 #define TILE_ROWS 12
 #elif defined(__AVX__)
 #define VECTOR    32
 #define TILE_ROWS 6
+#elif defined(__aarch64__)
+#define VECTOR    16
+#define TILE_ROWS 8
 #else
 #define VECTOR    16
 #define TILE_ROWS 4

@@ -21,6 +21,9 @@
 
 #if defined(__x86_64__)
 #define RELAX() __builtin_ia32_pause()
+#elif defined(__aarch64__)
+/* Takes about as long as x86's pause; yield is no more than a nop on most processors. */
+#define RELAX() __asm__ volatile("isb")
 #else
 #define RELAX() ((void)0)
 #endif
