@@ -404,6 +404,8 @@ def test_size():
         s + s,
     ):
         assert type(made) is torch.Size
+        assert hash(made) == hash(tuple(made))
+    assert hash(torch.ones(2, 3).shape) == hash((2, 3))
     assert s[0] == 2 and type(s[-1]) is int
     assert hash(s) == hash((2, 3)) and {s: 1}[(2, 3)] == 1
     for wrong in (lambda: torch.Size([1.5]), lambda: torch.Size(3), lambda: s + [1]):

@@ -1,5 +1,16 @@
 #include "python/types/tensor.h"
 
+/* An empty Size of `count` items. NULL: no memory. */
+static PyObject *allocate(PyTypeObject *type, Py_ssize_t count)
+{
+    PyObject *size = type->tp_alloc(type, count);
+#if PY_VERSION_HEX >= 0x030e0000
+    if (size)
+        ((PyTupleObject *)size)->ob_hash = -1; /* not computed yet */
+#endif
+    return size;
+}
+
 /* Fills a new tuple; on failure drops it. */
 static PyObject *fill(PyObject *tuple, int count, const int64_t *values)
 {
@@ -18,7 +29,7 @@ static PyObject *fill(PyObject *tuple, int count, const int64_t *values)
 
 PyObject *dt_size_new(int ndim, const int64_t *sizes)
 {
-    return fill(dt_py.size_type->tp_alloc(dt_py.size_type, ndim), ndim, sizes);
+    return fill(allocate(dt_py.size_type, ndim), ndim, sizes);
 }
 
 PyObject *dt_int_tuple_new(int count, const int64_t *values)
@@ -32,7 +43,7 @@ static PyObject *from_tuple(PyObject *tuple)
     if (!tuple || !PyTuple_Check(tuple) || Py_IS_TYPE(tuple, dt_py.size_type))
         return tuple;
     Py_ssize_t count = PyTuple_GET_SIZE(tuple);
-    PyObject *size = dt_py.size_type->tp_alloc(dt_py.size_type, count);
+    PyObject *size = allocate(dt_py.size_type, count);
     for (Py_ssize_t i = 0; size && i < count; i++)
         PyTuple_SET_ITEM(size, i, Py_NewRef(PyTuple_GET_ITEM(tuple, i)));
     Py_DECREF(tuple);
@@ -45,7 +56,7 @@ static PyObject *size_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     if (!given)
         return NULL;
     Py_ssize_t count = PyTuple_GET_SIZE(given);
-    PyObject *size = type->tp_alloc(type, count);
+    PyObject *size = allocate(type, count);
     for (Py_ssize_t i = 0; size && i < count; i++) {
         PyObject *number = PyNumber_Index(PyTuple_GET_ITEM(given, i));
         if (!number) {
