@@ -222,7 +222,8 @@ static int execute(PyObject *module)
 static PyModuleDef_Slot slots[] = {
     {Py_mod_exec, (void *)execute},
 #if PY_VERSION_HEX >= 0x030c0000
-    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+    /* Python lets `execute` run in each interpreter, whose refusal says what to do. */
+    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
 #endif
     {0, NULL},
 };
