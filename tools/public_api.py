@@ -9,6 +9,7 @@ running this tool; a line that disappears takes something away from users.
 
 import ast
 import doctest
+import enum
 import importlib
 import inspect
 import re
@@ -78,13 +79,14 @@ INSIDE = {
     f"{PACKAGE}.nn.utils": f"{PACKAGE}.nn.utils.",
     f"{PACKAGE}.nn.functional": f"{PACKAGE}.nn._functional.",
 }
-# Python gives these to each class, or the line of the class tells of them.
+# Python gives these to each class, some since 3.12 to 3.14, or the line of the class
+# tells of them.
 IGNORED = {
     *("__abstractmethods__", "__annotate__", "__annotate_func__", "__annotations__"),
-    *("__annotations_cache__", "__class__", "__delattr__", "__dict__", "__doc__"),
-    *("__firstlineno__", "__getattribute__", "__init__", "__match_args__"),
-    *("__module__", "__new__", "__orig_bases__", "__parameters__", "__repr__"),
-    *("__setattr__", "__slotnames__", "__slots__", "__static_attributes__"),
+    *("__annotations_cache__", "__buffer__", "__class__", "__delattr__", "__dict__"),
+    *("__doc__", "__firstlineno__", "__getattribute__", "__init__", "__match_args__"),
+    *("__module__", "__new__", "__orig_bases__", "__parameters__", "__release_buffer__"),
+    *("__replace__", "__repr__", "__setattr__", "__slotnames__", "__slots__", "__static_attributes__"),
     *("__type_params__", "__weakref__"),
 }
 
@@ -128,6 +130,8 @@ def signature(value):
     """A call's parameters without their types."""
     if isinstance(value, staticmethod | classmethod):
         value = value.__func__
+    if isinstance(value, enum.EnumType):
+        return "(value)"  # Python's versions differ in how they show it
     try:
         found = inspect.signature(value)
     except (ValueError, TypeError):
