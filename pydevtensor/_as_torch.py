@@ -190,7 +190,13 @@ def run(arguments: Sequence[str]) -> None:
     elif kind == "-c":
         if not safe:
             sys.path[0] = ""
-        exec(compile(first, "<string>", "exec", dont_inherit=True), vars(main))
+        import linecache
+
+        code = compile(first, "<string>", "exec", dont_inherit=True)
+        # Since Python 3.13 a traceback shows the lines of -c.
+        if register := getattr(linecache, "_register_code", None):
+            register(code, first, "<string>")
+        exec(code, vars(main))
     elif os.path.isdir(path) or _is_archive(path):
         sys.path[: not safe] = [path]
         _run_module("__main__", False)
