@@ -57,6 +57,8 @@ def undescribed():
         if isinstance(value, staticmethod | classmethod):
             value = value.__func__
         last = name.rpartition(".")[2]
+        if isinstance(value, enum.EnumType):  # whose parameters are Python's
+            continue
         if not callable(value) or last.startswith("_") or not inspect.getdoc(value):
             continue
         key = (last, inspect.getdoc(value), *missing(value))
