@@ -58,6 +58,24 @@ def test_a_failed_command_is_told():
         wheels.run(sys.executable, "-c", "print('why'); raise SystemExit(3)")
 
 
+def test_a_wheel_that_no_tag_allows_stays_as_it_is(tmp_path, monkeypatch):
+    wheel = tmp_path / "3.14" / "some.whl"
+    wheel.parent.mkdir()
+    wheel.write_bytes(b"some")
+
+    def fails(*command, **environment):
+        raise wheels.Failed(said)
+
+    monkeypatch.setattr(wheels, "run", fails)
+    monkeypatch.setattr(wheels, "WORK", tmp_path)
+    said = "the presence of too-recent versioned symbols."
+    made = wheels.repair(wheel, tmp_path)
+    assert made == tmp_path / "some.whl" and made.read_bytes() == b"some"
+    said = "another reason"
+    with pytest.raises(wheels.Failed, match="another reason"):
+        wheels.repair(wheel, tmp_path)
+
+
 def test_a_large_wheel_is_refused(tmp_path):
     path = tmp_path / "large.whl"
     with open(path, "wb") as file:
