@@ -85,9 +85,9 @@ IGNORED = {
     *("__abstractmethods__", "__annotate__", "__annotate_func__", "__annotations__"),
     *("__annotations_cache__", "__buffer__", "__class__", "__delattr__", "__dict__"),
     *("__doc__", "__firstlineno__", "__getattribute__", "__init__", "__match_args__"),
-    *("__module__", "__new__", "__orig_bases__", "__parameters__", "__release_buffer__"),
-    *("__replace__", "__repr__", "__setattr__", "__slotnames__", "__slots__", "__static_attributes__"),
-    *("__type_params__", "__weakref__"),
+    *("__module__", "__new__", "__orig_bases__", "__parameters__", "__replace__"),
+    *("__release_buffer__", "__repr__", "__setattr__", "__slotnames__", "__slots__"),
+    *("__static_attributes__", "__type_params__", "__weakref__"),
 }
 
 
