@@ -6,11 +6,13 @@
     tests/core/cuda_NAME.cpp  linked with the CUDA backend on the simulated runtime
 
 A program passes by returning 0, and says on its output what went wrong. Under
-`make asan` they are built with the sanitizers, and leaks count.
+`make asan` they are built with the sanitizers, and leaks count. With CC and CXX for
+another processor, PYDEVTENSOR_EMULATOR is the command that runs them.
 """
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -72,7 +74,7 @@ def run(command, tmp_path, status=0):
         "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
     }
     done = subprocess.run(
-        command,
+        [*shlex.split(os.environ.get("PYDEVTENSOR_EMULATOR", "")), *command],
         cwd=tmp_path,
         env=environment,
         stdin=subprocess.DEVNULL,

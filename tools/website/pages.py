@@ -24,7 +24,7 @@ NAVIGATION = {
     "Guides": ("profiling", "races", "clock", "checkpoints", "errors"),
     "Reference": ("reference/index", "operations"),
     "Inside": ("ARCHITECTURE", "reading", "security", "reliability", "gpu-unchecked")
-    + ("contributing", "CHANGELOG"),
+    + ("platforms", "contributing", "CHANGELOG"),
 }
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s]+)\)")
 
