@@ -230,7 +230,7 @@ typedef struct dt_backend {
                        struct dt_generator *const *generators, int count, void **out);
     int (*graph_end)(dt_stream stream, void *graph); /* of the stream that began */
     /* Makes the graph that was ended ready for launches, again if it was. keep: what was
-     * captured stays, for graph_native, graph_dump and other times. */
+     * captured stays, for graph_native, graph_dump and the next time. */
     int (*graph_instantiate)(dt_stream stream, void *graph, bool keep);
     /* CUDA's handle of what was captured, or of what is launched; NULL: there is none. */
     void *(*graph_native)(void *graph, bool launched);

@@ -25,9 +25,9 @@ typedef struct dt_graph {
     void *handle; /* the backend's; NULL: there is none */
     bool capturing;
     bool ready; /* for launches */
-    /* What was captured stays after it was made ready: since the program may change it, and
-     * since it wants to see it. Set them before the capture. */
-    bool keep, debug;
+    /* Set before the capture, they let what was captured stay after it was made ready. */
+    bool keep;  /* the program may change it, and have it made ready again */
+    bool debug; /* the program may write it to a file */
     char why[DT_GRAPH_WHY]; /* the capture is lost: what was refused; or "" */
 } dt_graph;
 

@@ -283,8 +283,8 @@ typedef struct dt_optim_call {
     const void *rate;
     bool rate_is_wide;
     unsigned rates; /* bit k: own number k is to be multiplied by it */
-    int rate_at,
-        shrink_at; /* its number, and that of shrink, 1 - rate * decay, or -1 */
+    int rate_at;    /* the number of lr */
+    int shrink_at;  /* that of shrink, which is 1 - rate * decay, or -1 */
     double decay;
 } dt_optim_call;
 

@@ -97,8 +97,8 @@ static int gemm DT_CUBLAS_GEMM
     if (b_type != a_type || c_type != a_type || algorithm != DT_CUBLAS_GEMM_DEFAULT ||
         !(full || tf32))
         return 15; /* CUBLAS_STATUS_NOT_SUPPORTED */
-    if (!handle
-             ->workspace) /* the library relies on it that nothing else is allocated */
+    /* cuBLAS would allocate one, which the library is not to leave to it. */
+    if (!handle->workspace)
         return DT_CUBLAS_ALLOC_FAILED;
     if (!m || !n || !batch)
         return DT_CUBLAS_SUCCESS;

@@ -1,6 +1,6 @@
 /* The blocks of the allocator: by size while they are free, by address while they are taken.
- * No call takes time that grows with their number, but for large blocks a logarithm, and
- * small ones need no memory of the host. */
+ * No call takes time that grows with their number, but for large blocks a logarithm, nor
+ * memory of the host, but for nodes of large blocks and tables that grow. */
 #ifndef DT_CUDA_RUNTIME_BLOCKS_H
 #define DT_CUDA_RUNTIME_BLOCKS_H
 

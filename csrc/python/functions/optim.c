@@ -260,11 +260,9 @@ static const dt_function rows[] = {
         "1. scale: a Tensor of one element, by\nwhich gradients are taken. kept: for "
         "each number that the rule keeps a Tensor of one\nelement a parameter, which "
         "is changed. captured: a graph captures the step, which is not counted. own:\n"
-        "the table that _update_own fills before each replay of it. rate: a Tensor of "
-        "one\n"
-        "element on the parameters' GPU that is the number lr; the others are those of "
-        "an\n"
-        "lr of 1. Sees no history: "
+        "the table that _update_own fills before each replay of it. rate: a Tensor on "
+        "the\nparameters' GPU that is the number lr; the others are those of an lr of "
+        "1. Sees no history: "
         "call it\nunder no_grad().",
         "", ""),
     DT_FUNCTION(
