@@ -70,12 +70,18 @@ struct Input {
                                      bool full, Half half)
         : pack{}, is_half(false)
     {
+        const char *from = K ? data + offsets[K] : data;
+        /* First what is most frequent. */
+        if (K && p.ways[K] == PACK_WHOLE && full && !half) {
+            pack.words = *(const decltype(pack.words) *)from;
+            return;
+        }
         bool there = K && p.ways[K] != PACK_OF_VALUE;
         is_half = std::is_same_v<T, float> && half && there;
         if (is_half) {
-            halves = pack_at<K, uint16_t, N>(p, data + offsets[K], column, full);
+            halves = pack_at<K, uint16_t, N>(p, from, column, full);
         } else if (there) {
-            pack = pack_at<K, Stored, N>(p, data + offsets[K], column, full);
+            pack = pack_at<K, Stored, N>(p, from, column, full);
         } else {
             UNROLL
             for (int k = 0; k < N; k++)

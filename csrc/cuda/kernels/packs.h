@@ -13,7 +13,7 @@
 #include "cuda/kernels/pack.h"
 
 /* How a thread gets at its pack of an operand. */
-enum PackWay : uint8_t {
+enum PackWay {
     PACK_OF_VALUE, /* there is no memory: all elements are a value */
     PACK_OF_ONE,   /* all are one element */
     PACK_WHOLE,    /* in one access, if the row has all of them */
