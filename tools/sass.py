@@ -18,7 +18,9 @@ may cost it a few comparisons more.
     shared      bytes of shared memory of a block
     code        bytes of the kernel
 
-tests/tools/test_sass.py holds the cases to their limits.
+tests/tools/test_sass.py holds the cases to their limits. These are for sm_90: other
+architectures name some instructions otherwise or order them in another way, so that a
+case may find no way there.
 """
 
 from __future__ import annotations
