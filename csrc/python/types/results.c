@@ -57,6 +57,9 @@ static named_tuple *make(const char *name, const char *results)
     t->description.n_in_sequence = count;
     t->type = PyStructSequence_NewType(&t->description);
     if (!t->type) {
+        /* CPython 3.11 does not always say that there was no memory. */
+        if (!PyErr_Occurred())
+            PyErr_NoMemory();
         PyMem_RawFree(t);
         return NULL;
     }
