@@ -720,7 +720,7 @@ def example(source):
     steps = [(e.source, compile(e.source, "<example>", "single")) for e in source]
 
     def make(device):
-        names = {"torch": torch, "__name__": "example"}
+        names = {"torch": torch, "nn": nn, "__name__": "example"}
 
         def run():
             with torch.device(device):
@@ -747,6 +747,8 @@ def examples():
     }.items():
         for name in dir(owner):
             doc = inspect.getdoc(getattr(owner, name, None)) or ""
-            if ">>> " in doc and "+SKIP" not in doc and not name.startswith("_"):
-                found[f"{prefix}.{name}"] = example(parser.get_examples(doc))
+            source = parser.get_examples(doc)
+            runs = "+SKIP" not in doc and not any(each.exc_msg for each in source)
+            if source and runs and not name.startswith("_"):
+                found[f"{prefix}.{name}"] = example(source)
     return found
