@@ -101,11 +101,13 @@ def pip(python: Path, *arguments: object) -> None:
 
 def build(python: str, version: str) -> Path:
     """A wheel, as setuptools names it."""
-    made = WORK / version / "bin" / "python"
+    code = "import sysconfig; print(sysconfig.get_platform())"
+    name = f"{version}-{output_of(python, '-c', code).strip()}"
+    made = WORK / name / "bin" / "python"
     if not made.exists() or version_of(str(made)) != version:
-        made = environment(python, WORK / version)
+        made = environment(python, WORK / name)
     pip(made, "install", *requirements("build"))
-    raw = WORK / "raw" / version
+    raw = WORK / "raw" / name
     shutil.rmtree(raw, ignore_errors=True)
     run(
         *(made, "-m", "pip", "-q", "--disable-pip-version-check", "wheel", "-w", raw),
