@@ -73,8 +73,9 @@ def run(command, tmp_path, status=0):
         "ASAN_OPTIONS": ASAN,
         "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
     }
+    emulator = shlex.split(os.environ.get("PYDEVTENSOR_EMULATOR", ""))
     done = subprocess.run(
-        [*shlex.split(os.environ.get("PYDEVTENSOR_EMULATOR", "")), *command],
+        [*emulator, *command],
         cwd=tmp_path,
         env=environment,
         stdin=subprocess.DEVNULL,
@@ -82,7 +83,7 @@ def run(command, tmp_path, status=0):
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-        timeout=300,
+        timeout=3000 if emulator else 300,
     )
     assert done.returncode == status, f"exit status {done.returncode}\n{done.stdout}"
     return done.stdout
