@@ -385,6 +385,7 @@ CASES = [
     ("tensordot", (I8, I8.astype("int16")), {"axes": 1}), ("tensordot", (T, T), {"axes": ([-1], [-1])}),
     ("vecdot", (T, T[0]), {}), ("vecdot", (I8, I8), {}), ("vecdot", (M, M), {"axis": -2}), ("vecdot", (I8, I8.astype("int32")), {}),
     ("linalg.cholesky", (PD,), {}), ("linalg.cholesky", (PD,), {"upper": True}), ("linalg.cross", (RECT, RECT[:1]), {"axis": -2}), ("linalg.cross", (I8, I8[::-1].copy()), {}),
+    ("linalg.cross", (F[:, :, :3], I8.astype("float32")), {}), ("linalg.cross", (I8, M[:, :3]), {}), ("linalg.cross", (M, numpy.array([M, M + 1])), {"axis": -2}), ("linalg.cross", (M[:0, :3], I8), {}),
     ("linalg.det", (PD,), {}), ("linalg.diagonal", (F,), {}), ("linalg.diagonal", (F,), {"offset": 1}), ("linalg.eigvalsh", (PD,), {}),
     ("linalg.inv", (PD,), {}), ("linalg.matrix_norm", (RECT,), {}), ("linalg.matrix_norm", (RECT,), {"ord": 2, "keepdims": True}), ("linalg.matrix_norm", (RECT,), {"ord": "nuc"}),
     ("linalg.matrix_norm", (RECT,), {"ord": -1}), ("linalg.matrix_norm", (RECT,), {"ord": numpy.inf}), ("linalg.matrix_norm", (RECT,), {"ord": -2}),
@@ -413,6 +414,32 @@ def test_case(device, case):
             theirs = strict.astype(theirs, strict.float32)  # the default types differ
         return check_same(theirs, ours, device)
     assert check(device, name, *args, **kwargs), "the standard leaves this call open"
+
+
+ONE = V[:1]  # a size of 1, which PyTorch would repeat
+REFUSED = [
+    ("nonzero", (M0,), {}, ValueError), ("nonzero", (TRUE,), {}, ValueError),
+    ("vecdot", (V, ONE), {}, ValueError), ("vecdot", (ONE, V), {}, ValueError), ("vecdot", (M, ONE), {}, ValueError),
+    ("vecdot", (V[:0], ONE), {}, ValueError), ("vecdot", (M, M[:1]), {"axis": -2}, ValueError), ("vecdot", (M0, V), {}, ValueError),
+    ("vecdot", (V, V), {"axis": 1}, IndexError), ("vecdot", (V, V), {"axis": -2}, IndexError),
+    ("linalg.vecdot", (V, ONE), {}, ValueError), ("linalg.tensordot", (V, ONE), {"axes": 1}, ValueError),
+    ("tensordot", (V, ONE), {"axes": 1}, ValueError), ("tensordot", (ONE, V), {"axes": 1}, ValueError), ("tensordot", (M, M[:1]), {"axes": 2}, ValueError),
+    ("tensordot", (M, M[:1]), {"axes": ((0,), (0,))}, ValueError), ("tensordot", (M, M[:1]), {"axes": ([-2], [-2])}, ValueError),
+    ("tensordot", (V, V), {"axes": 3}, IndexError),
+    ("linalg.cross", (I8, ONE), {}, RuntimeError), ("linalg.cross", (V, V), {}, RuntimeError), ("linalg.cross", (M, I8), {"axis": -2}, RuntimeError),
+    ("take", (M, T[0, 0]), {"axis": 0}, TypeError), ("take", (M, B), {"axis": 0}, TypeError), ("take_along_axis", (M, M.astype("float32")), {}, TypeError),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, id=f"{case[0]}-{i}") for i, case in enumerate(REFUSED)]
+)
+def test_what_the_standard_refuses(device, case):
+    name, args, kwargs, error = case
+    with pytest.raises((TypeError, ValueError, IndexError)):
+        find(strict, name)(*theirs_of(args), **kwargs)
+    with pytest.raises(error):
+        find(xp, name)(*ours_of(args, device), **kwargs)
 
 
 # --- what is not a table ---------------------------------------------------------------

@@ -37,11 +37,16 @@ slogdet, svd, svdvals = _library.slogdet, _library.svd, _library.svdvals
 def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """The vector products of the vectors of 3 elements along a dimension.
 
+    The other dimensions broadcast, also those that only one operand has.
+
     >>> import pydevtensor.array_api as xp
     >>> xp.linalg.cross(xp.asarray([1, 0, 0]), xp.asarray([0, 1, 0]))
     tensor([0, 0, 1])
     """
-    return _library.cross(*alike(x1, x2), dim=axis)
+    ndim = max(x1.ndim, x2.ndim)
+    # PyTorch's wants as many dimensions of both.
+    same = (x[(None,) * (ndim - x.ndim)] for x in alike(x1, x2))
+    return _library.cross(*same, dim=axis)
 
 
 @named

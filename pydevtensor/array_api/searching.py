@@ -102,12 +102,14 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
 def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
     """Where the elements that are not 0 are: indices for each dimension.
 
-    Synchronizes with a GPU.
+    ValueError for an array without dimensions. Synchronizes with a GPU.
 
     >>> import pydevtensor.array_api as xp
     >>> xp.nonzero(xp.asarray([0, 1, 2]))
     (tensor([1, 2]),)
     """
+    if x.ndim == 0:
+        raise ValueError("the array has no dimensions; give one with 1 or more")
     return tuple(_C.nonzero(x, as_tuple=True))
 
 
@@ -146,7 +148,7 @@ def sort(
 def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
     """The slices at indices along a dimension, which a vector needs not name.
 
-    Negative indices count from the end.
+    Negative indices count from the end. TypeError if indices are no integers.
 
     >>> import pydevtensor.array_api as xp
     >>> xp.take(xp.asarray([5, 6, 7]), xp.asarray([2, 0]))
@@ -157,14 +159,14 @@ def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
             raise ValueError(f"the array has {x.ndim} dimensions; give axis")
         axis = 0
     before = (slice(None),) * dimension(x, axis)
-    return x[(*before, indices.to(_C.int64))]
+    return x[(*before, _places(indices))]
 
 
 @named
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
     """The elements that indices name along a dimension, for each place in the others.
 
-    Negative indices count from the end.
+    Negative indices count from the end. TypeError if indices are no integers.
 
     >>> import pydevtensor.array_api as xp
     >>> x = xp.asarray([[3, 1], [2, 4]])
@@ -172,7 +174,7 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
     tensor([[1, 3],
             [2, 4]])
     """
-    places = indices.to(_C.int64)
+    places = _places(indices)
     places = _C.where(places < 0, places + x.size(axis), places)
     return _C.take_along_dim(x, places, axis)
 
@@ -247,3 +249,9 @@ def where(condition: Tensor, x1: Any, x2: Any, /) -> Tensor:
     if not isinstance(x1, Tensor) and not isinstance(x2, Tensor):
         return _C.where(condition, x1, x2)
     return _C.where(condition, *tensors(x1, x2))
+
+
+def _places(indices: Tensor) -> Tensor:
+    if indices.dtype == _C.bool or indices.is_floating_point():
+        raise TypeError(f"indices are {indices.dtype}; give integers")
+    return indices.to(_C.int64)
