@@ -487,6 +487,16 @@ def test_empty():
     assert xp.zeros(tuple(numpy.array([2, 1]))).shape == (2, 1)
 
 
+@pytest.mark.parametrize("num", [2, 3, 4, 7])
+def test_linspace_ends_at_stop(device, num):
+    """Also where start is so large that steps back from it do not reach stop."""
+    for start, stop in [(2.0**54, 1.0), (-(2.0**60), 0.1), (1e30, 3.0)]:
+        for dtype in (xp.float32, xp.float64):
+            x = xp.linspace(start, stop, num, dtype=dtype, device=device)
+            ends = xp.asarray([start, stop], dtype=dtype, device=device)
+            assert x[0] == ends[0] and x[-1] == ends[1]
+
+
 def test_factorizations(device):
     """They are not unique, so their products are compared."""
     x = xp.asarray(RECT, device=device)

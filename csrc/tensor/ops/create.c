@@ -171,7 +171,8 @@ int dt_arange(dt_tensor *out, dt_scalar start, dt_scalar end, dt_scalar step, in
 SPACED(float, fmaf)
 SPACED(double, fma)
 
-/* On a GPU, two progressions, each to the middle. */
+/* On a GPU, two progressions, the second from the middle on. It would not reach the end
+ * itself where start is much larger, so the last element is filled. */
 static int spaced_there(dt_tensor *out, double start, double end)
 {
     int64_t steps = out->numel, half = steps / 2;
@@ -187,9 +188,12 @@ static int spaced_there(dt_tensor *out, double start, double end)
         dt_scalar_float(steps > 1 ? end - step * (double)(steps - half - 1) : start),
         dt_scalar_float(step)};
     if (dt_storage_use(out->storage) ||
-        (half && backend->arange(dt_stream_current(device), &low)))
+        (half && backend->arange(dt_stream_current(device), &low)) ||
+        backend->arange(dt_stream_current(device), &high))
         return -1;
-    return backend->arange(dt_stream_current(device), &high);
+    dt_arange_call last = {dtype, data + (steps - 1) * (int64_t)dt_dtype_size(dtype), 1,
+                           dt_scalar_float(end), dt_scalar_float(0)};
+    return steps > 1 ? backend->arange(dt_stream_current(device), &last) : 0;
 }
 
 /* Where base is not NAN: base to the powers of the numbers. */
