@@ -188,7 +188,7 @@ def dlpack_capsule():
         from .capsules import Capsule
     else:
         sys.path.append(str(Path(__file__).parent))  # -P leaves it out
-    from capsules import Capsule
+        from capsules import Capsule
     return Capsule
 
 

@@ -27,7 +27,7 @@ DTYPES = (
 # `generator`).
 UNCOMPARABLE = {
     *("data_ptr", "record_stream", "pin_memory", "is_pinned", "cpu", "cuda", "type"),
-    "to_device",
+    *("to_device", "storage", "untyped_storage", "is_shared", "share_memory_"),
     *("get_device", "seed", "initial_seed", "manual_seed", "frombuffer", "from_numpy"),
     *("from_dlpack", "to_dlpack", "numpy", "get_default_dtype", "get_default_device"),
     *("get_num_threads", "is_tensor", "typename", "register_hook", "retain_grad"),
