@@ -445,6 +445,7 @@ UNRECORDED = {
     *("event_query", "event_synchronize", "stream_wait_event", "event_elapsed"),
     *("record_use", "copy_to_device", "copy_to_host", "copy_peer", "pinned_allocate"),
     *("pinned_release", "pinned_copy"),
+    *("graph_instantiate", "graph_native", "graph_dump"),
     # Told as one "graph replay" by csrc/device/graph.c.
     *("graph_begin", "graph_end", "graph_launch", "graph_capturing", "graph_free"),
 }
