@@ -121,7 +121,9 @@ class Plan:
     def _common(self, level: str, quick: str = "-O1") -> tuple[str, ...]:
         """The flags of all files; quick: the level with PYDEVTENSOR_QUICK."""
         level = quick if self.settings.quick else level
-        optimize = (level, "-g0", "-DNDEBUG")
+        # Without tables for unwinding, which take 150 KB: no exception passes through C,
+        # and those of C++ have their own.
+        optimize = (level, "-g0", "-DNDEBUG", "-fno-asynchronous-unwind-tables")
         if self.settings.sanitize:
             optimize = (
                 *("-O1", "-g1", "-fno-omit-frame-pointer"),
@@ -169,10 +171,8 @@ class Plan:
         if ".isa." not in source:
             return [compile(source)]
         names = [self.only_isa] if self.only_isa else [*ISA]
-        # No exception passes through a kernel, and there are thousands of them.
-        flags = ("-fno-asynchronous-unwind-tables",)
         return [
-            compile(source, *ISA[name], *flags, f"-DDT_ISA={name}", suffix=f".{name}.o")
+            compile(source, *ISA[name], f"-DDT_ISA={name}", suffix=f".{name}.o")
             for name in names
         ]
 
