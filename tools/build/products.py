@@ -121,8 +121,8 @@ class Plan:
     def _common(self, level: str, quick: str = "-O1") -> tuple[str, ...]:
         """The flags of all files; quick: the level with PYDEVTENSOR_QUICK."""
         level = quick if self.settings.quick else level
-        # Without tables for unwinding, which take 150 KB: no exception passes through C,
-        # and those of C++ have their own.
+        # Without tables for unwinding, which take 150 KB: no exception passes through
+        # C, and functions that throw in C++ have their own.
         optimize = (level, "-g0", "-DNDEBUG", "-fno-asynchronous-unwind-tables")
         if self.settings.sanitize:
             optimize = (
