@@ -23,6 +23,11 @@ def _shared_copy(data: _C.Tensor) -> _C.Tensor:
     return made.copy_(data)
 
 
+def _in_elements(data: _C.Tensor, dtype: _C.dtype) -> _C.Tensor:
+    """Bytes as elements of a type; bytes that are too few for one are left out."""
+    return data[: data.numel() // dtype.itemsize * dtype.itemsize].view(dtype)
+
+
 class _Storage:
     """What both kinds do, by a tensor of one dimension over the elements."""
 
@@ -230,9 +235,9 @@ class TypedStorage(_Storage):
             raise TypeError(
                 "TypedStorage() takes wrap_storage, an UntypedStorage, with dtype alone"
             )
-        dtype = dtype or _C.get_default_dtype()
-        whole = len(wrap_storage) // dtype.itemsize * dtype.itemsize
-        self._elements = wrap_storage._elements[:whole].view(dtype)
+        self._elements = _in_elements(
+            wrap_storage._elements, dtype or _C.get_default_dtype()
+        )
 
     @property
     def dtype(self) -> _C.dtype:

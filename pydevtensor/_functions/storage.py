@@ -59,7 +59,7 @@ def set_(
 
     source          a Tensor or a storage; None: no elements
     storage_offset  where the first element is, counted in elements from that of a
-                    Tensor, or from the storage's begin
+                    Tensor, or from the storage's start
     size            sizes; None: those of a Tensor, all elements of a storage
     stride          strides in elements; None: those of a Tensor, or row-major ones
 
@@ -70,15 +70,13 @@ def set_(
     >>> torch.empty(0).set_(x.untyped_storage(), 1, (2,))
     tensor([2., 3.])
     """
-    from pydevtensor.storage import _Storage
+    from pydevtensor.storage import _in_elements, _Storage
 
     whole, offset = source, storage_offset
     if source is None:
         whole = input.new_empty(0)
     elif isinstance(source, _Storage):
-        memory = _C._storage_bytes(source._elements)
-        count = memory.numel() // input.element_size()
-        whole = memory[: count * input.element_size()].view(input.dtype)
+        whole = _in_elements(_C._storage_bytes(source._elements), input.dtype)
     elif not isinstance(source, _C.Tensor):
         raise TypeError(
             f"source is a {type(source).__name__}; give a Tensor or a storage"
