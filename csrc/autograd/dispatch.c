@@ -54,11 +54,11 @@ const dt_op_info *dt_op_prepare(dt_op *op)
     dt_op_info *info = op->info;
     if (!info) {
         info = calloc(1, sizeof *info);
-        if (!info)
+        if (!info) {
             dt_fail(DT_ERROR_HOST_MEMORY,
                     "there is no memory to call this for the first time; delete some "
                     "tensors first");
-        if (info && dt_schema_parse(&info->schema, op->schema, &end) < 0) {
+        } else if (dt_schema_parse(&info->schema, op->schema, &end) < 0) {
             free(info);
             info = NULL;
         }
