@@ -39,7 +39,7 @@ struct {
         __VA_ARGS__;                                                                   \
         return value;                                                                  \
     }
-/* FREE(function, parameters, what it stores) */
+/* FREE(function, parameters, its assignments to outputs) */
 #define FREE(name, parameters, ...)                                                    \
     FREE_AS(cudaError_t, cudaSuccess, name, parameters, ##__VA_ARGS__)
 

@@ -504,7 +504,7 @@ static const dt_function rows[] = {
         "leaf.\n\nThe hook may use the gradient and set it to None, so that an "
         "optimizer's step of\nthis Tensor is over before the pass goes on. It has "
         "to return None. The handle that\nthis returns has remove(). RuntimeError "
-        "for what is no leaf, or wants no gradient.",
+        "unless this is a leaf that requires a gradient.",
         "x = torch.ones(2, requires_grad=True)\n"
         "handle = x.register_post_accumulate_grad_hook(lambda x: "
         "print(x.grad))\nx.sum().backward()",

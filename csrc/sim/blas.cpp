@@ -134,7 +134,7 @@ static int gemm DT_CUBLAS_GEMM
             call.b = seen[1];
             call.c = seen[2];
             dt_stream host = {0, nullptr};
-            if (workspace) /* what it leaves there is nobody's */
+            if (workspace) /* cuBLAS may leave anything there */
                 memset(seen[3], 0xff, workspace);
             sim::stand_in(device, "the CPU's product in place of cuBLAS",
                           [&] { return cpu_gemm(host, &call); });

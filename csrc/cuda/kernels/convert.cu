@@ -48,8 +48,8 @@ bool is_narrow_float(dt_dtype dtype)
 
 /* --- other conversions --- */
 
-/* One kernel serves all pairs of types: what it waits for is memory, not the choice of a
- * conversion. */
+/* One kernel serves all pairs of types: memory limits its speed, not the branch on the
+ * types. */
 enum { NUMBERS_EACH = 4 };
 
 /* Numbers on their way from one type to another. */
