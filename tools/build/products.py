@@ -51,6 +51,11 @@ BOUND = ("relro", "now", "noexecstack")
 # gcc's -O3 would also vectorize the rest of each vector loop: a third more code for
 # some percent of speed.
 SMALLER = ("--param=vect-epilogues-nomask=0",)
+# These have no loops that matter: -O3 would make them a third larger, not faster.
+SMALL = (
+    *("csrc/autograd/backward/", "csrc/tensor/ops/", "csrc/python/functions/"),
+    *("csrc/python/interop/", "csrc/python/types/"),
+)
 # For one file. Its loops choose between two values at most, which vectors do without a
 # branch: a copy of the loop for each side of it would be code for nothing. Sums have 16
 # lanes of doubles, which gcc would unroll before it looks for vectors. Products that
@@ -146,9 +151,10 @@ class Plan:
 
     def c(self, source: str, *extra: str, suffix: str = ".o") -> Object:
         smaller = () if self.cc.is_clang else (*SMALLER, *FILES.get(source, ()))
+        level = "-O2" if source.startswith(SMALL) else "-O3"
         flags = (
             # Empty, so that a file may define it as well.
-            *("-std=c11", "-D_GNU_SOURCE=", "-Icsrc", *self._common("-O3")),
+            *("-std=c11", "-D_GNU_SOURCE=", "-Icsrc", *self._common(level)),
             *("-Wstrict-prototypes", *self._guards(source), *smaller, *extra),
             *(*flags_of("CPPFLAGS"), *flags_of("CFLAGS")),
         )
