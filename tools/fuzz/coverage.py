@@ -63,21 +63,21 @@ def safetensors(data):
         repr(torch.safetensors.load(data))
 
 
-def value(data):
+def value(data, depth=0):
     """A Python value written in few bytes: what a hostile caller may pass."""
-    kind = data.pop() if data else 0
+    kind = data.pop() if data and depth < 50 else 0
     if kind < 60:
         return kind % 9 - 4
     if kind < 100:
-        return slice(*(value(data) for _ in range(kind % 3 + 1)))
+        return slice(*(value(data, depth + 1) for _ in range(kind % 3 + 1)))
     if kind < 120:
         return None
     if kind < 140:
         return ...
     if kind < 160:
-        return [value(data) for _ in range(kind % 5)]
+        return [value(data, depth + 1) for _ in range(kind % 5)]
     if kind < 170:
-        return tuple(value(data) for _ in range(kind % 5))
+        return tuple(value(data, depth + 1) for _ in range(kind % 5))
     if kind < 180:
         return kind % 2 == 0
     if kind < 200:
