@@ -80,6 +80,8 @@ FREE(cudaMalloc, (void **out, size_t bytes), *out = device_memory,
 FREE(cudaFree, (void *))
 FREE(cudaHostAlloc, (void **out, size_t bytes, unsigned), *out = calloc(1, bytes))
 FREE(cudaFreeHost, (void *memory), free(memory))
+FREE(cudaPointerGetAttributes, (cudaPointerAttributes * out, const void *),
+     *out = cudaPointerAttributes())
 FREE(cudaMemcpyAsync, (void *, const void *, size_t, cudaMemcpyKind, cudaStream_t))
 FREE(cudaMemcpyPeerAsync, (void *, int, const void *, int, size_t, cudaStream_t))
 FREE(cudaMemsetAsync, (void *, int, size_t, cudaStream_t))

@@ -1,5 +1,7 @@
 """Every copy between devices and every synchronization is counted, and there are no others."""
 
+import threading
+
 import pytest
 
 import pydevtensor as torch
@@ -100,3 +102,30 @@ def test_the_simulator_counts_the_same(gpu):
     after = torch.cuda.sim_counters(gpu)
     assert after["copies_to_device"] - before["copies_to_device"] == 1
     assert after["bytes_to_host"] - before["bytes_to_host"] == 256
+
+
+@pytest.mark.parametrize("n", [1, 16 << 10, (16 << 10) + 1, 1 << 18, (5 << 20) + 3])
+def test_the_source_may_change_at_once(gpu, n):
+    """Slots for pieces of 64 KiB and of 1 MiB, and more pieces than slots."""
+    x = torch.arange(n, dtype=torch.int32)
+    copies = [x.to(gpu), x.flip(0).to(gpu)]
+    x.zero_()
+    assert torch.equal(copies[0].cpu(), torch.arange(n, dtype=torch.int32))
+    assert torch.equal(copies[1].cpu(), copies[0].cpu().flip(0))
+
+
+def test_threads_upload_at_the_same_time(gpu):
+    rows = [torch.full(((3 << 18) + k,), float(k)) for k in range(4)]
+    seen = [None] * len(rows)
+
+    def upload(k):
+        for _ in range(5):
+            seen[k] = rows[k].to(gpu)
+
+    threads = [threading.Thread(target=upload, args=(k,)) for k in range(len(rows))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for row, copy in zip(rows, seen, strict=True):
+        assert torch.equal(copy.cpu(), row)

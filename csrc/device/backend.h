@@ -156,8 +156,8 @@ typedef struct dt_backend {
     int (*empty_cache)(int device);
 
     /* --- copies of bytes (NULL for the CPU) --- */
-    /* Host to device. The source may be changed or freed on return; large copies may
-     * synchronize. */
+    /* Host to device. The source may be changed or freed on return. Synchronizes only if
+     * the source is pinned, or too large to be staged whole. */
     int (*copy_to_device)(dt_stream stream, void *target, const void *source,
                           size_t bytes);
     /* Device to host. Synchronizes. */

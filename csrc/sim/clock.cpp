@@ -158,6 +158,14 @@ void clock_leave()
     all.left = wall();
 }
 
+void clock_stage(size_t bytes)
+{
+    if (all.host == kFixed)
+        each_clock([bytes](CardClock &clock, size_t) {
+            clock.host += llround((double)bytes / clock.card->pageable);
+        });
+}
+
 /* When all that is queued on the stream's device is done. */
 static int64_t &device_end(CardClock &clock, const Stream &stream)
 {

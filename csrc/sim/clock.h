@@ -64,6 +64,8 @@ void clock_queue(Stream &stream, Work &work);
 void clock_capture(Stream &stream, Work &work);
 /* The host launches a graph. */
 void clock_launch();
+/* The host copies from memory that is not pinned to memory that is. */
+void clock_stage(size_t bytes);
 /* Work may wait for the end of its operation to get its times: now is the end. */
 void clock_settle();
 /* The stream goes on when the moment has come. */

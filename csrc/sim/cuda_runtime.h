@@ -78,6 +78,18 @@ enum cudaMemcpyKind : int {
     cudaMemcpyDeviceToDevice = 3
 };
 
+enum cudaMemoryType : int {
+    cudaMemoryTypeUnregistered = 0,
+    cudaMemoryTypeHost = 1,
+    cudaMemoryTypeDevice = 2
+};
+
+struct cudaPointerAttributes {
+    cudaMemoryType type;
+    int device; /* that memory of a device is on, else the current one */
+    void *devicePointer, *hostPointer;
+};
+
 typedef struct CUstream_st *cudaStream_t;
 typedef struct CUevent_st *cudaEvent_t;
 typedef struct CUgraph_st *cudaGraph_t;
@@ -154,6 +166,7 @@ cudaError_t cudaMalloc(void **out, size_t bytes);
 cudaError_t cudaFree(void *pointer); /* synchronizes first, like CUDA's */
 cudaError_t cudaHostAlloc(void **out, size_t bytes, unsigned flags);
 cudaError_t cudaFreeHost(void *pointer); /* synchronizes first */
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *out, const void *pointer);
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
                             cudaMemcpyKind kind, cudaStream_t stream = 0);
 cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from,

@@ -67,6 +67,9 @@ struct OwnWait {
     OwnWait(const OwnWait &) = delete;
 };
 
+/* The host has copied this much into pinned memory, which takes time on a clock. */
+void host_staged(size_t bytes);
+
 /* --- for stand-ins of CUDA's libraries (blas.cpp): work on a simulated stream --- */
 
 /* Device memory that the work reads or writes. */

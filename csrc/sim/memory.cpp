@@ -243,3 +243,17 @@ cudaError_t cudaFreeHost(void *pointer)
     free(pointer);
     return cudaSuccess;
 }
+
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *out, const void *pointer)
+{
+    SIM_ENTER();
+    if (!out)
+        return answer(cudaErrorInvalidValue);
+    void *p = (void *)pointer;
+    *out = {cudaMemoryTypeUnregistered, thread().device, nullptr, nullptr};
+    if (Device *device = device_of(p))
+        *out = {cudaMemoryTypeDevice, device->index, p, nullptr};
+    else if (pinned_end(p))
+        *out = {cudaMemoryTypeHost, thread().device, p, p};
+    return cudaSuccess;
+}

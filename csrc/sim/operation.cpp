@@ -46,6 +46,13 @@ const dt_observer *sim_observer()
     return state().options.cards.empty() ? nullptr : &observer;
 }
 
+void sim::host_staged(size_t bytes)
+{
+    Entry in(Entry::kNothing);
+    if (clock_runs)
+        clock_stage(bytes);
+}
+
 /* The clock of the first card, and the times of this thread's last operation on it. */
 int64_t sim_clock()
 {

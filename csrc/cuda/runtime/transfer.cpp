@@ -6,37 +6,48 @@
 #include "cuda/runtime/launch.h"
 #include "cuda/runtime/report.h"
 
-/* Small host-to-device copies are staged in pinned slots, so they are asynchronous
- * and the source may change at once. A slot is reused when its copy is done. */
-#define SLOTS      64
-#define SLOT_BYTES ((size_t)64 << 10)
+/* What a program copies to a device from pageable memory goes through pinned slots, a
+ * slot at a time, so that the source may change at once and nobody waits for what the
+ * stream has to do before. A slot is reused when its copy is done: a copy that is larger
+ * than all slots waits for its own first pieces. Small copies have slots of their own
+ * and do not wait for large ones. */
+#define MAX_SLOTS  64
+#define SMALL_SLOT ((size_t)64 << 10)
+#define LARGE_SLOT ((size_t)1 << 20)
 
 namespace {
 struct Ring {
+    size_t slot_bytes;
+    unsigned slots;
     char *memory = nullptr;
     /* Recorded after the slot's last copy; NULL: unused. */
-    cudaEvent_t events[SLOTS] = {};
+    cudaEvent_t events[MAX_SLOTS] = {};
     unsigned next = 0;
 };
-Ring rings[DT_MAX_DEVICES];
+struct Rings {
+    Ring small = {SMALL_SLOT, MAX_SLOTS};
+    Ring large = {LARGE_SLOT, 8};
+};
+Rings rings[DT_MAX_DEVICES];
 
-/* The device's ring is locked. */
+/* The device's rings are locked. bytes: at most a slot's. */
 int upload_slot(Ring *ring, cudaStream_t stream, void *target, const void *source,
                 size_t bytes)
 {
     SIM_OWN_WAIT;
-    unsigned slot = ring->next % SLOTS;
+    unsigned slot = ring->next % ring->slots;
     if (!ring->memory)
         CUDA_TRY("allocating pinned memory",
-                 cudaHostAlloc(&ring->memory, SLOTS * SLOT_BYTES, 0));
+                 cudaHostAlloc(&ring->memory, ring->slots * ring->slot_bytes, 0));
     if (ring->events[slot])
         CUDA_TRY("waiting for an earlier copy",
                  cudaEventSynchronize(ring->events[slot]));
     else
         CUDA_TRY("creating an event",
                  cudaEventCreateWithFlags(&ring->events[slot], cudaEventDisableTiming));
-    char *staged = ring->memory + slot * SLOT_BYTES;
+    char *staged = ring->memory + slot * ring->slot_bytes;
     memcpy(staged, source, bytes);
+    SIM_STAGED(bytes);
     CUDA_TRY("copying to a device",
              cudaMemcpyAsync(target, staged, bytes, cudaMemcpyHostToDevice, stream));
     ring->next++;
@@ -46,6 +57,29 @@ int upload_slot(Ring *ring, cudaStream_t stream, void *target, const void *sourc
         cudaStreamSynchronize(stream);
         return cuda_fail(error, "recording an event");
     }
+    return 0;
+}
+
+int upload(dt_stream stream, char *target, const char *source, size_t bytes)
+{
+    Rings *own = &rings[stream.device];
+    Ring *ring = bytes <= SMALL_SLOT ? &own->small : &own->large;
+    for (size_t done = 0, piece; done < bytes; done += piece) {
+        piece = bytes - done < ring->slot_bytes ? bytes - done : ring->slot_bytes;
+        dt_locked guard(DT_LOCK_UPLOADS + stream.device % DT_LOCK_COPIES);
+        if (upload_slot(ring, (cudaStream_t)stream.handle, target + done, source + done,
+                        piece))
+            return -1;
+    }
+    return 0;
+}
+
+/* Whether a device can copy from the memory itself. */
+int is_pinned(const void *memory, bool *out)
+{
+    cudaPointerAttributes attributes;
+    CUDA_TRY("asking what memory is", cudaPointerGetAttributes(&attributes, memory));
+    *out = attributes.type == cudaMemoryTypeHost;
     return 0;
 }
 } /* namespace */
@@ -64,13 +98,12 @@ int dt_cuda_copy_to_device(dt_stream stream, void *target, const void *source,
             cudaMemcpyAsync(target, staged, bytes, cudaMemcpyHostToDevice, handle));
         return 0;
     }
-    if (bytes <= SLOT_BYTES) {
-        Ring *ring = &rings[stream.device];
-        dt_locked guard(DT_LOCK_UPLOADS + stream.device % DT_LOCK_COPIES);
-        return upload_slot(ring, handle, target, source, bytes);
-    }
-    /* The driver pipelines large copies from pageable memory through its own pinned
-     * buffers. Synchronize, because the source may change on return. */
+    bool pinned = false;
+    if (bytes > SMALL_SLOT && is_pinned(source, &pinned))
+        return -1;
+    if (!pinned)
+        return upload(stream, (char *)target, (const char *)source, bytes);
+    /* The source may change on return. */
     CUDA_TRY("copying to a device",
              cudaMemcpyAsync(target, source, bytes, cudaMemcpyHostToDevice, handle));
     CUDA_TRY("waiting for a copy to a device", cudaStreamSynchronize(handle));
@@ -81,9 +114,18 @@ int dt_cuda_copy_to_host(dt_stream stream, void *target, const void *source,
                          size_t bytes)
 {
     cudaStream_t handle = (cudaStream_t)stream.handle;
-    CUDA_TRY("copying from a device",
-             cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToHost, handle));
-    CUDA_TRY("waiting for a copy from a device", cudaStreamSynchronize(handle));
+    void *staged = nullptr;
+    if (bytes <= SMALL_SLOT && dt_cuda_pinned_allocate(stream.device, bytes, &staged))
+        return -1;
+    cudaError_t error = cudaMemcpyAsync(staged ? staged : target, source, bytes,
+                                        cudaMemcpyDeviceToHost, handle);
+    if (error == cudaSuccess)
+        error = cudaStreamSynchronize(handle);
+    if (error == cudaSuccess && staged)
+        memcpy(target, staged, bytes);
+    if (staged)
+        dt_cuda_pinned_release(staged);
+    CUDA_TRY("copying from a device", error);
     return report_take(stream.device);
 }
 
