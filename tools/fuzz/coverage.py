@@ -10,7 +10,9 @@ finding, which libFuzzer writes to a file, and which belongs into tests/test_fuz
 
 import base64
 import contextlib
+import functools
 import io
+import itertools
 import json
 import pickle
 import struct
@@ -24,6 +26,7 @@ import numpy as np
 
 import pydevtensor as torch
 
+GOLDEN = Path(__file__).resolve().parents[2] / "tests/golden/checkpoints.json"
 # What a call may raise; a target of files also these.
 CALLS = (TypeError, ValueError, IndexError, RuntimeError, NotImplementedError)
 CALLS += (OverflowError, BufferError)
@@ -42,10 +45,53 @@ def archive(pickled):
     return file
 
 
+def rewritten(data):
+    """A .pt file whose parts are changed, cut, doubled or gone, as the data says, in a
+    zip that is right: random changes of a whole file seldom get past its checksums."""
+    data = bytearray(data)
+    parts = members()[data.pop() % len(members())] if data else members()[0]
+    parts = [(name, bytearray(content)) for name, content in parts]
+    while len(data) > 3 and parts:
+        kind, which, place, byte = (data.pop() for _ in range(4))
+        name, content = parts[which % len(parts)]
+        at = place % (len(content) + 1)
+        if kind < 200:
+            content[at : at + 1] = bytes([byte])
+        elif kind < 220:
+            content[at : at + byte % 9] = b""
+        elif kind < 235:
+            content[at:at] = bytes(data[: byte % 9])
+        elif kind < 240:
+            parts.append((name, content[:at]))
+        elif kind < 245:
+            parts.append((name.replace("0", str(byte)), content))
+        else:
+            parts.remove((name, content))
+    file = io.BytesIO()
+    with (
+        warnings.catch_warnings(action="ignore"),  # of names that occur twice
+        zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as out,
+    ):
+        for name, content in parts:
+            out.writestr(name, bytes(content))
+    file.seek(0)
+    return file
+
+
+@functools.cache
+def members():
+    """The parts of PyTorch's files, by file."""
+    rows = json.loads(GOLDEN.read_text())["files"]
+    files = [io.BytesIO(base64.b64decode(row["file"])) for row in rows]
+    archives = [zipfile.ZipFile(file) for file in files]
+    return [[(name, a.read(name)) for name in a.namelist()] for a in archives]
+
+
 def pt(data):
-    """A .pt file: the zip and all."""
+    """A .pt file: a zip of any bytes, or a right one with other parts."""
+    raw = data[:1] < b"\x20"
     with contextlib.suppress(FILES):
-        repr(torch.load(io.BytesIO(data)))
+        repr(torch.load(io.BytesIO(data[1:]) if raw else rewritten(data[1:])))
 
 
 def pickled(data):
@@ -54,11 +100,63 @@ def pickled(data):
         repr(torch.load(archive(data)))
 
 
+NUMBERS = (0, 1, 2, 3, 4, 6, 8, 16, 24, 2**31, 2**32, 2**62, 2**63 - 1, 2**64, -1)
+NAMES = (*"abcdefghij", "__metadata__", "", "\ud800")
+TYPES = [
+    "F32",
+    "BOOL",
+    "U8",
+    "I8",
+    "I16",
+    "F16",
+    "BF16",
+    "I32",
+    "F64",
+    "I64",
+    "U64",
+    "F8_E4M3",
+    "C64",
+    "f32",
+]
+
+
+def header(data):
+    """The header of a safetensors file, and how many bytes its data should have."""
+    entries = {}
+    end = 0
+    while data and len(entries) < 5:
+        kind = data.pop()
+        shape = [
+            pick(data, NUMBERS[: 6 if kind < 200 else None]) for _ in range(kind % 4)
+        ]
+        entry = {"dtype": pick(data, TYPES[: 10 if kind < 220 else None])}
+        size = {"6": 8, "3": 4, "1": 2}.get(entry["dtype"][-2:-1], 1)
+        begin, end = end, end + min(abs(int(np.prod(shape, dtype=object))), 64) * size
+        entry |= {"shape": shape, "data_offsets": [begin, end]}
+        if kind > 240:
+            entry[pick(data, (*entry, "more"))] = pick(
+                data, (*NUMBERS, None, "a", [], 1.5)
+            )
+        entries[pick(data, NAMES)] = entry
+    return json.dumps(entries).encode(), end
+
+
+def pick(data, choices):
+    return choices[data.pop() % len(choices) if data else 0]
+
+
 def safetensors(data):
-    """A safetensors file. The length before the header, which only one number fits, is
-    given by one byte most of the time."""
-    if len(data) > 9 and data[0] < 250:
-        data = struct.pack("<Q", min(len(data) - 8, data[0] * 8)) + data[8:]
+    """A safetensors file of any bytes, or with a header as the data describes it. The
+    length before any bytes, which only one number fits, is mostly given by one."""
+    if data[:1] > b"\xf0":
+        data = data[1:]
+    elif data[:1] > b"\x80" and len(data) > 9:
+        data = struct.pack("<Q", min(len(data) - 8, data[1] * 8)) + data[9:]
+    else:
+        data = bytearray(data[1:])
+        text, size = header(data)
+        size += pick(data, (0, 0, 0, 1, 8))
+        data = struct.pack("<Q", len(text)) + text + bytes(data[:size]).ljust(size)
     with contextlib.suppress(FILES):
         repr(torch.safetensors.load(data))
 
@@ -212,34 +310,27 @@ def dlpack(data):
 TARGETS = (pt, pickled, safetensors, index, einsum, names, buffer, dlpack)
 
 
-GOLDEN = Path(__file__).resolve().parents[2] / "tests/golden/checkpoints.json"
-
-
 def seeds(target):
     """Inputs to start from: those that a campaign found to reach different code, or
     valid ones where few random bytes would be."""
     corpus = Path(__file__).with_name("corpus") / f"{target.__name__}.txt"
     if corpus.exists():
         return [base64.b64decode(line) for line in corpus.read_text().split()]
-    if target in (pt, pickled):
+    if target is pt:
         rows = json.loads(GOLDEN.read_text())["files"]
-        files = [base64.b64decode(row["file"]) for row in rows]
-        if target is pt:
-            return files
-        archives = [zipfile.ZipFile(io.BytesIO(file)) for file in files]
-        return [
-            archive.read(name)
-            for archive in archives
-            for name in archive.namelist()
-            if name.endswith("data.pkl")
-        ]
+        files = [b"\0" + base64.b64decode(row["file"]) for row in rows]
+        return files + [bytes([99, number]) for number in range(len(files))]
+    if target is pickled:
+        parts = itertools.chain(*members())
+        return [content for name, content in parts if name.endswith("data.pkl")]
     if target is safetensors:
         rows = (
             {"a": torch.ones(2, 3)},
             {"b": torch.arange(3), "c": torch.ones(1).half()},
         )
         files = [torch.safetensors.save(row) for row in rows]
-        return [bytes([file[0] // 8]) + file[1:] for file in files]
+        described = [b"\0", bytes([0, 7, 1, 0, 2, 3, 0, 1, 2])]
+        return described + [bytes([200, file[0] // 8]) + file[1:] for file in files]
     if target is names:
         texts = "cpu cuda:0 torch.FloatTensor fro trunc .2f random:1 lazy inf"
         return [text.encode() for text in texts.split()]
