@@ -115,8 +115,9 @@ int dt_cuda_copy_to_host(dt_stream stream, void *target, const void *source,
 {
     cudaStream_t handle = (cudaStream_t)stream.handle;
     void *staged = nullptr;
+    /* Without pinned memory, CUDA stages the copy itself. */
     if (bytes <= SMALL_SLOT && dt_cuda_pinned_allocate(stream.device, bytes, &staged))
-        return -1;
+        dt_error_clear();
     cudaError_t error = cudaMemcpyAsync(staged ? staged : target, source, bytes,
                                         cudaMemcpyDeviceToHost, handle);
     if (error == cudaSuccess)
