@@ -499,6 +499,33 @@ def test_floats_that_an_integer_type_does_not_hold(device):
             assert x.to(dtype).tolist() == integers, (dtype, source)
 
 
+@pytest.mark.parametrize(
+    "dtype", ["float32", "float64", "float16", "bfloat16", "int64"]
+)
+@pytest.mark.parametrize(
+    "sizes", [(3, 4, 5), (1, 3, 4), (7, 0, 3), (90, 40, 70), (5, 1, 6)]
+)
+def test_addmm_adds_a_row(device, dtype, sizes):
+    """A row of biases is added as it is; others are copied into the result before."""
+    m, k, n = sizes
+    torch.manual_seed(0)
+
+    def make(*shape):
+        return torch.randint(-2, 3, shape).to(getattr(torch, dtype)).to(device)
+
+    a, b, spread = make(m, k), make(n, k).t(), make(n, 2)[:, 0]
+    rows = make(n), make(1, n), make(1).expand(n), make(n + 1)[1:], spread, make(m, n)
+    for row in rows:
+        expected = a.double() @ b.double() + row.double()
+        assert torch.equal(torch.addmm(row, a, b).double(), expected)
+        scaled = torch.addmm(row, a, b, beta=2, alpha=3).double()
+        assert torch.equal(scaled, 3 * (a.double() @ b.double()) + 2 * row.double())
+    bad = (
+        torch.full((n,), float("nan"), device=device) if dtype == "float32" else make(n)
+    )
+    assert torch.equal(torch.addmm(bad, a, b, beta=0), a @ b)
+
+
 def test_products_of_nothing(device):
     """A sum of no products is 0, not what the memory held."""
     for m, n in ((3, 4), (1, 1), (70, 90)):

@@ -176,3 +176,21 @@ for _ in range(4):
     torch.linalg.solve_triangular(a, a, upper=True)
 torch.cuda.synchronize()
 """)
+
+
+@only_simulated
+def test_a_row_of_biases_costs_no_launch_of_its_own(gpu):
+    layer = torch.nn.Linear(32, 16, device=gpu)
+    x = torch.ones(8, 32, device=gpu)
+
+    def launches(x, layer):
+        before = torch.cuda.sim_counters(gpu)["launches"]
+        with torch.no_grad():
+            layer(x)
+        return torch.cuda.sim_counters(gpu)["launches"] - before
+
+    assert launches(x, layer) == 1
+    # cuBLASLt may know no way for memory that begins anywhere; then the row is copied.
+    odd = torch.ones(8 * 32 + 1, device=gpu)[1:].reshape(8, 32)
+    assert launches(odd, layer) == 2
+    assert torch.equal(layer(odd), layer(x))

@@ -152,9 +152,11 @@ static int64_t reduction_bytes(const dt_reduction *r)
 
 static int64_t gemm_bytes(const dt_gemm *g)
 {
-    return sized(g->dtype, (g->a_batch ? g->batch : 1) * g->m * g->k +
-                               (g->b_batch ? g->batch : 1) * g->k * g->n +
-                               g->batch * g->m * g->n * (g->beta == 0 ? 1 : 2));
+    return sized(g->dtype,
+                 (g->a_batch ? g->batch : 1) * g->m * g->k +
+                     (g->b_batch ? g->batch : 1) * g->k * g->n +
+                     g->batch * g->m * g->n * (g->beta == 0 || g->row ? 1 : 2) +
+                     (g->row ? g->n : 0));
 }
 
 static double gemm_flops(const dt_gemm *g)

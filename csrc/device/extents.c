@@ -91,7 +91,8 @@ static void visit_gemm(const dt_gemm *g, const listing *to)
 {
     const int64_t item = (int64_t)dt_dtype_size(g->dtype);
     dt_extent a = start(g->a, (size_t)item, READ), b = start(g->b, (size_t)item, READ);
-    dt_extent c = start(g->c, (size_t)item, g->beta == 0 ? WRITE : READ | WRITE);
+    dt_extent c =
+        start(g->c, (size_t)item, g->beta == 0 || g->row ? WRITE : READ | WRITE);
     add(&a, g->batch, g->a_batch * item);
     add(&a, g->m, g->a_row * item);
     add(&a, g->k, g->a_col * item);
@@ -105,6 +106,7 @@ static void visit_gemm(const dt_gemm *g, const listing *to)
         say(to, &a);
         say(to, &b);
     }
+    dense(to, g->row, g->n, (size_t)item, READ);
     say(to, &c);
 }
 

@@ -1,5 +1,5 @@
 /* Simulated cuBLAS: each function queues the CPU's matrix product on the stream. */
-#include "cuda/runtime/cublas.h"
+#include "cuda/runtime/cublaslt.h"
 
 #include <string.h>
 
@@ -69,16 +69,20 @@ static size_t reach(int rows, int columns, int ld, long long stride, int batch,
     return (size_t)last * item;
 }
 
-/* Column-major C = op(A) op(B) is row-major C' = op(B)' op(A)'. */
-static int gemm DT_CUBLAS_GEMM
+/* Queues a product, of one function or the other. bias: NULL, or a vector that is added
+ * to each column of C, whose beta is 0. */
+static int queue(const char *name, cudaStream_t stream, void *workspace,
+                 size_t workspace_bytes, const CublasProduct &p,
+                 const long long strides[3], int batch, double alpha, double beta,
+                 const void *bias)
 {
     dt_gemm g = {};
-    const bool ta = op_a == DT_CUBLAS_OP_T, tb = op_b == DT_CUBLAS_OP_T;
-    const bool wide = a_type == DT_CUBLAS_64F;
-    if (m < 0 || n < 0 || k < 0 || batch < 0 || lda < (ta ? k : m) ||
-        ldb < (tb ? n : k) || ldc < m)
+    const bool ta = p.op_a == DT_CUBLAS_OP_T, tb = p.op_b == DT_CUBLAS_OP_T;
+    const bool wide = p.type == DT_CUBLAS_64F;
+    if (p.m < 0 || p.n < 0 || p.k < 0 || batch < 0 || p.lda < (ta ? p.k : p.m) ||
+        p.ldb < (tb ? p.n : p.k) || p.ldc < p.m)
         return 7; /* CUBLAS_STATUS_INVALID_VALUE */
-    switch (a_type) {
+    switch (p.type) {
     case DT_CUBLAS_32F:
         g.dtype = DT_FLOAT32;
         break;
@@ -91,57 +95,77 @@ static int gemm DT_CUBLAS_GEMM
     default:
         g.dtype = DT_BFLOAT16;
     }
-    const bool full = compute == (wide ? DT_CUBLAS_COMPUTE_64F : DT_CUBLAS_COMPUTE_32F);
     const bool tf32 =
-        compute == DT_CUBLAS_COMPUTE_32F_FAST_TF32 && a_type == DT_CUBLAS_32F;
-    if (b_type != a_type || c_type != a_type || algorithm != DT_CUBLAS_GEMM_DEFAULT ||
-        !(full || tf32))
+        p.compute == DT_CUBLAS_COMPUTE_32F_FAST_TF32 && p.type == DT_CUBLAS_32F;
+    if (p.compute != (wide ? DT_CUBLAS_COMPUTE_64F : DT_CUBLAS_COMPUTE_32F) && !tf32)
         return 15; /* CUBLAS_STATUS_NOT_SUPPORTED */
     /* cuBLAS would allocate one, which the library is not to leave to it. */
-    if (!handle->workspace)
+    if (!workspace)
         return DT_CUBLAS_ALLOC_FAILED;
-    if (!m || !n || !batch)
+    if (!p.m || !p.n || !batch)
         return DT_CUBLAS_SUCCESS;
+    /* Column-major C = op(A) op(B) is row-major C' = op(B)' op(A)'. */
     const size_t item = dt_dtype_size(g.dtype);
     g.batch = batch;
-    g.m = n;
-    g.n = m;
-    g.k = k;
-    g.a_batch = stride_b;
-    g.a_row = tb ? 1 : ldb;
-    g.a_col = tb ? ldb : 1;
-    g.b_batch = stride_a;
-    g.b_row = ta ? 1 : lda;
-    g.b_col = ta ? lda : 1;
-    g.c_batch = stride_c;
-    g.c_row = ldc;
-    g.alpha = wide ? *(const double *)alpha : (double)*(const float *)alpha;
-    g.beta = wide ? *(const double *)beta : (double)*(const float *)beta;
-    size_t a_bytes = reach(ta ? k : m, ta ? m : k, lda, stride_a, batch, item);
-    size_t b_bytes = reach(tb ? n : k, tb ? k : n, ldb, stride_b, batch, item);
-    size_t c_bytes = reach(m, n, ldc, stride_c, batch, item);
+    g.m = p.n;
+    g.n = p.m;
+    g.k = p.k;
+    g.a_batch = strides[1];
+    g.a_row = tb ? 1 : p.ldb;
+    g.a_col = tb ? p.ldb : 1;
+    g.b_batch = strides[0];
+    g.b_row = ta ? 1 : p.lda;
+    g.b_col = ta ? p.lda : 1;
+    g.c_batch = strides[2];
+    g.c_row = p.ldc;
+    g.alpha = alpha;
+    g.beta = bias ? 1 : beta;
+    size_t a_bytes =
+        reach(ta ? p.k : p.m, ta ? p.m : p.k, p.lda, strides[0], batch, item);
+    size_t b_bytes =
+        reach(tb ? p.n : p.k, tb ? p.k : p.n, p.ldb, strides[1], batch, item);
+    size_t c_bytes = reach(p.m, p.n, p.ldc, strides[2], batch, item);
     const int device = sim::thread().device;
-    const size_t workspace = handle->bytes;
     cudaError_t error = sim::enqueue(
-        handle->stream, "cublasGemmStridedBatchedEx",
-        {{k ? b : nullptr, b_bytes, false},
-         {k ? a : nullptr, a_bytes, false},
-         {c, c_bytes, true},
-         {workspace ? handle->workspace : nullptr, workspace, true}},
-        [g, device, workspace](void *const *seen) {
+        stream, name,
+        {{p.k ? p.b : nullptr, b_bytes, false},
+         {p.k ? p.a : nullptr, a_bytes, false},
+         {p.c, c_bytes, true},
+         {workspace_bytes ? workspace : nullptr, workspace_bytes, true},
+         {bias, (size_t)p.m * item, false}},
+        [g, device, workspace_bytes](void *const *seen) {
             dt_gemm call = g;
             call.a = seen[0];
             call.b = seen[1];
             call.c = seen[2];
+            call.row = seen[4];
             dt_stream host = {0, nullptr};
-            if (workspace) /* cuBLAS may leave anything there */
-                memset(seen[3], 0xff, workspace);
+            if (workspace_bytes) /* the library may leave anything there */
+                memset(seen[3], 0xff, workspace_bytes);
             sim::stand_in(device, "the CPU's product in place of cuBLAS",
                           [&] { return cpu_gemm(host, &call); });
         },
-        sim::product_cost(m, n, k, batch, g.dtype, tf32));
+        sim::product_cost(p.m, p.n, p.k, batch, g.dtype, tf32));
     return error == cudaSuccess ? DT_CUBLAS_SUCCESS
                                 : 13; /* CUBLAS_STATUS_EXECUTION_FAILED */
+}
+
+static double number_at(const void *factor, int compute)
+{
+    return compute == DT_CUBLAS_COMPUTE_64F ? *(const double *)factor
+                                            : (double)*(const float *)factor;
+}
+
+static int gemm DT_CUBLAS_GEMM
+{
+    if (b_type != a_type || c_type != a_type || algorithm != DT_CUBLAS_GEMM_DEFAULT)
+        return 15; /* CUBLAS_STATUS_NOT_SUPPORTED */
+    const CublasProduct p = {op_a, op_b,   m,       n, k, lda, ldb,
+                             ldc,  a_type, compute, a, b, c};
+    const long long strides[] = {stride_a, stride_b, stride_c};
+    return queue("cublasGemmStridedBatchedEx", handle->stream, handle->workspace,
+                 handle->bytes, p, strides, batch, number_at(alpha, compute),
+                 number_at(beta, compute), nullptr);
 }
 
 template <dt_dtype D>
@@ -170,3 +194,128 @@ extern const dt_cublas sim_cublas = {create,
                                      set_workspace,
                                      gemm,
                                      {trsm<DT_FLOAT32>, trsm<DT_FLOAT64>}};
+
+/* --- cuBLASLt: descriptions are what was set --- */
+
+namespace {
+struct Description {
+    int compute, op_a, op_b, epilogue;
+    const void *bias;
+};
+struct Layout {
+    int type, rows, columns, ld;
+};
+/* Alignments of A, B, C and D. */
+struct Preference {
+    uint64_t workspace;
+    unsigned alignments[4];
+};
+} /* namespace */
+
+template <class Made>
+static int destroy_of(void *made)
+{
+    delete (Made *)made;
+    return DT_CUBLAS_SUCCESS;
+}
+
+static int product_create(void **product, int compute, int scale_type)
+{
+    const bool wide = compute == DT_CUBLAS_COMPUTE_64F;
+    if (scale_type != (wide ? DT_CUBLAS_64F : DT_CUBLAS_32F))
+        return 15; /* CUBLAS_STATUS_NOT_SUPPORTED */
+    *product = new Description{compute, DT_CUBLAS_OP_N, DT_CUBLAS_OP_N, 1, nullptr};
+    return DT_CUBLAS_SUCCESS;
+}
+
+template <class Value>
+static int put(Value *to, const void *value, size_t bytes)
+{
+    if (bytes != sizeof *to)
+        return 7; /* CUBLAS_STATUS_INVALID_VALUE */
+    memcpy(to, value, bytes);
+    return DT_CUBLAS_SUCCESS;
+}
+
+static int product_set(void *product, int attribute, const void *value, size_t bytes)
+{
+    Description *d = (Description *)product;
+    return attribute == DT_CUBLASLT_OP_A       ? put(&d->op_a, value, bytes)
+           : attribute == DT_CUBLASLT_OP_B     ? put(&d->op_b, value, bytes)
+           : attribute == DT_CUBLASLT_EPILOGUE ? put(&d->epilogue, value, bytes)
+           : attribute == DT_CUBLASLT_BIAS     ? put(&d->bias, value, bytes)
+                                               : 7;
+}
+
+static int layout_create(void **layout, int type, uint64_t rows, uint64_t columns,
+                         int64_t ld)
+{
+    *layout = new Layout{type, (int)rows, (int)columns, (int)ld};
+    return DT_CUBLAS_SUCCESS;
+}
+
+static int preference_create(void **preference)
+{
+    *preference = new Preference{0, {256, 256, 256, 256}};
+    return DT_CUBLAS_SUCCESS;
+}
+
+static int preference_set(void *preference, int attribute, const void *value,
+                          size_t bytes)
+{
+    Preference *p = (Preference *)preference;
+    if (attribute == DT_CUBLASLT_WORKSPACE)
+        return put(&p->workspace, value, bytes);
+    const int which = attribute - DT_CUBLASLT_ALIGNMENT_A;
+    return which < 0 || which > 3 ? 7 : put(&p->alignments[which], value, bytes);
+}
+
+/* Knows no way for matrices that begin at odd places, as the library may not. The
+ * algorithm's first word is the workspace that it was found for. */
+static int choose DT_CUBLASLT_CHOOSE
+{
+    const Preference *p = (const Preference *)preference;
+    (void)handle, (void)product, (void)a_layout, (void)b_layout, (void)c_layout,
+        (void)d_layout;
+    *found = 0;
+    for (unsigned alignment : p->alignments)
+        if (alignment < 16)
+            return 15; /* CUBLAS_STATUS_NOT_SUPPORTED */
+    *choices = {{{p->workspace}}, (size_t)p->workspace, DT_CUBLAS_SUCCESS, 1, {}};
+    *found = wanted > 0;
+    return DT_CUBLAS_SUCCESS;
+}
+
+static int matmul DT_CUBLASLT_MATMUL
+{
+    const Description *of = (const Description *)product;
+    const Layout *la = (const Layout *)a_layout, *lb = (const Layout *)b_layout,
+                 *lc = (const Layout *)c_layout;
+    const bool ta = of->op_a == DT_CUBLAS_OP_T, tb = of->op_b == DT_CUBLAS_OP_T;
+    const int k = ta ? la->rows : la->columns;
+    (void)handle;
+    if (of->epilogue != DT_CUBLASLT_EPILOGUE_BIAS || !of->bias || c != d ||
+        c_layout != d_layout || number_at(beta, of->compute) != 0 ||
+        (tb ? lb->columns : lb->rows) != k ||
+        (ta ? la->columns : la->rows) != lc->rows ||
+        (tb ? lb->rows : lb->columns) != lc->columns ||
+        algorithm->data[0] > workspace_bytes)
+        return 7; /* CUBLAS_STATUS_INVALID_VALUE */
+    const CublasProduct p = {of->op_a, of->op_b, lc->rows, lc->columns, k,
+                             la->ld,   lb->ld,   lc->ld,   la->type,    of->compute,
+                             a,        b,        d};
+    const long long strides[] = {0, 0, 0};
+    return queue("cublasLtMatmul", stream, workspace, workspace_bytes, p, strides, 1,
+                 number_at(alpha, of->compute), 0, of->bias);
+}
+
+extern const dt_cublaslt sim_cublaslt = {product_create,
+                                         destroy_of<Description>,
+                                         product_set,
+                                         layout_create,
+                                         destroy_of<Layout>,
+                                         preference_create,
+                                         destroy_of<Preference>,
+                                         preference_set,
+                                         choose,
+                                         matmul};

@@ -21,6 +21,15 @@ typedef struct product {
     int failed;
 } product;
 
+/* Each row of c is to be g->row, if there is one. */
+static void put_row(const dt_gemm *g)
+{
+    const size_t size = dt_dtype_size(g->dtype);
+    for (int64_t i = 0; g->row && i < g->m; i++)
+        memcpy((char *)g->c + (size_t)(i * g->c_row) * size, g->row,
+               (size_t)g->n * size);
+}
+
 /* c = beta * c, without looking at c where beta is 0. */
 #define SCALE(ID, name, alias, type)                                                   \
     static void scale_##ID(const dt_gemm *g, type *c)                                  \
@@ -113,6 +122,7 @@ static int own(const dt_gemm *g)
  * result does not depend on the number of slices, which is that of threads. */
 static int multiply(const dt_gemm *g, bool blas, bool tiny)
 {
+    put_row(g);
     if (g->k == 0 || g->alpha == 0) {
         scale(g);
         return 0;
@@ -164,6 +174,7 @@ static void run_slices(void *context, int64_t begin, int64_t end)
         g.a = (const char *)g.a + (batch * g.a_batch + i * g.a_row) * size;
         g.b = (const char *)g.b + (batch * g.b_batch + j * g.b_col) * size;
         g.c = (char *)g.c + (batch * g.c_batch + i * g.c_row + j) * size;
+        g.row = g.row ? (const char *)g.row + j * size : NULL;
         if (multiply(&g, p->blas, is_tiny(p->g)))
             __atomic_store_n(&p->failed, 1, __ATOMIC_RELAXED);
     }
@@ -241,6 +252,7 @@ static int convert(dt_stream stream, const matrices *x, bool widens)
 /* Products in float32 between conversions. */
 static int half_gemm(dt_stream stream, const dt_gemm *g)
 {
+    put_row(g);
     int64_t sizes[] = {g->m * g->k, g->k * g->n, g->m * g->n};
     int64_t each = (sizes[0] + sizes[1] + sizes[2]) * (int64_t)sizeof(float);
     int64_t most = each ? WIDE_BYTES / each : 1, status = 0;
@@ -269,6 +281,7 @@ static int half_gemm(dt_stream stream, const dt_gemm *g)
                       wide[2]};
         dt_gemm w = *g;
         w.dtype = DT_FLOAT32;
+        w.row = NULL;
         w.batch = some;
         w.a = wide[0];
         w.b = wide[1];

@@ -3,6 +3,7 @@
 #include <limits.h>
 
 #include "cuda/runtime/cublas.h"
+#include "cuda/runtime/cublaslt.h"
 
 /* A row-major matrix is a column-major one transposed, so C' = B' A' is computed, and
  * an operand that is row-major goes in as it is. */
@@ -19,26 +20,40 @@ static int leading(int64_t rows, int64_t columns, int64_t row, int64_t column)
     return (int)(ld > least ? ld : least > 1 ? least : 1);
 }
 
-/* Sums of 16-bit elements are in float32. */
-static int multiply(const dt_cublas *cublas, dt_cublas_handle handle, const dt_gemm *g)
+/* The product as cuBLAS sees it. Sums of 16-bit elements are in float32. */
+static CublasProduct product_of(const dt_gemm *g)
 {
-    const float alpha = (float)g->alpha, beta = (float)g->beta;
-    const bool wide = g->dtype == DT_FLOAT64;
-    int type = g->dtype == DT_FLOAT16    ? DT_CUBLAS_16F
-               : g->dtype == DT_BFLOAT16 ? DT_CUBLAS_16BF
-               : wide                    ? DT_CUBLAS_64F
-                                         : DT_CUBLAS_32F;
-    int compute = wide                                ? DT_CUBLAS_COMPUTE_64F
-                  : g->tf32 && g->dtype == DT_FLOAT32 ? DT_CUBLAS_COMPUTE_32F_FAST_TF32
-                                                      : DT_CUBLAS_COMPUTE_32F;
-    const void *one = wide ? (const void *)&g->alpha : &alpha;
-    const void *other = wide ? (const void *)&g->beta : &beta;
-    return cublas->gemm(handle, op_of(g->b_col), op_of(g->a_col), (int)g->n, (int)g->m,
-                        (int)g->k, one, g->b, type,
-                        leading(g->k, g->n, g->b_row, g->b_col), g->b_batch, g->a, type,
-                        leading(g->m, g->k, g->a_row, g->a_col), g->a_batch, other,
-                        g->c, type, leading(g->m, g->n, g->c_row, 1), g->c_batch,
-                        (int)g->batch, compute, DT_CUBLAS_GEMM_DEFAULT);
+    CublasProduct p = {};
+    p.op_a = op_of(g->b_col);
+    p.op_b = op_of(g->a_col);
+    p.m = (int)g->n;
+    p.n = (int)g->m;
+    p.k = (int)g->k;
+    p.a = g->b;
+    p.lda = leading(g->k, g->n, g->b_row, g->b_col);
+    p.b = g->a;
+    p.ldb = leading(g->m, g->k, g->a_row, g->a_col);
+    p.c = g->c;
+    p.ldc = leading(g->m, g->n, g->c_row, 1);
+    p.type = g->dtype == DT_FLOAT16    ? DT_CUBLAS_16F
+             : g->dtype == DT_BFLOAT16 ? DT_CUBLAS_16BF
+             : g->dtype == DT_FLOAT64  ? DT_CUBLAS_64F
+                                       : DT_CUBLAS_32F;
+    p.compute = g->dtype == DT_FLOAT64              ? DT_CUBLAS_COMPUTE_64F
+                : g->tf32 && g->dtype == DT_FLOAT32 ? DT_CUBLAS_COMPUTE_32F_FAST_TF32
+                                                    : DT_CUBLAS_COMPUTE_32F;
+    return p;
+}
+
+static int multiply(const dt_cublas *cublas, dt_cublas_handle handle,
+                    const CublasProduct &p, const dt_gemm *g)
+{
+    const CublasScalar alpha(p, g->alpha), beta(p, g->beta);
+    int status = cublas->gemm(handle, p.op_a, p.op_b, p.m, p.n, p.k, alpha.at, p.a,
+                              p.type, p.lda, g->b_batch, p.b, p.type, p.ldb, g->a_batch,
+                              beta.at, p.c, p.type, p.ldc, g->c_batch, (int)g->batch,
+                              p.compute, DT_CUBLAS_GEMM_DEFAULT);
+    return status ? library_fail(&cublas_library, status, "multiplying matrices") : 0;
 }
 
 static bool fits(const dt_gemm *g)
@@ -51,10 +66,41 @@ static bool fits(const dt_gemm *g)
     return true;
 }
 
+/* A plan over the elements of c, whose rows may lie in a wider matrix of which nothing
+ * else is touched; the other operand is a 0. */
+static dt_plan plan_of(const dt_gemm *g)
+{
+    int64_t size = (int64_t)dt_dtype_size(g->dtype);
+    dt_plan plan = {};
+    plan.ndim = 3;
+    plan.noperands = 2;
+    plan.numel = g->batch * g->m * g->n;
+    const int64_t shape[] = {g->batch, g->m, g->n};
+    const int64_t strides[] = {g->c_batch * size, g->c_row * size, size};
+    for (int d = 0; d < 3; d++) {
+        plan.shape[d] = shape[d];
+        plan.operands[0].strides[d] = strides[d];
+    }
+    plan.operands[0].data = g->c;
+    plan.operands[0].dtype = plan.operands[1].dtype = g->dtype;
+    plan.operands[1].scalar = true;
+    return plan;
+}
+
+/* Copies g->row into each row of c. */
+static int put_row(dt_stream stream, const dt_gemm *g)
+{
+    dt_plan rows = plan_of(g);
+    rows.operands[1].scalar = false;
+    rows.operands[1].data = (void *)g->row;
+    rows.operands[1].strides[2] = rows.operands[0].strides[2];
+    return dt_cuda_copy(stream, &rows);
+}
+
 int dt_cuda_gemm(dt_stream stream, const dt_gemm *g)
 {
     if (!dt_dtype_is_float(g->dtype))
-        return matmul_integers(stream, g);
+        return g->row && put_row(stream, g) ? -1 : matmul_integers(stream, g);
     if (!fits(g))
         return dt_fail(
             DT_ERROR_RUNTIME,
@@ -62,30 +108,23 @@ int dt_cuda_gemm(dt_stream stream, const dt_gemm *g)
             "in parts",
             INT_MAX);
     if (!g->k && g->beta == 0) {
-        /* Rows may lie in a wider matrix, of which nothing else is touched. */
-        int64_t size = (int64_t)dt_dtype_size(g->dtype);
-        dt_plan zeros = {};
-        zeros.ndim = 3;
-        zeros.noperands = 2;
-        zeros.numel = g->batch * g->m * g->n;
-        const int64_t shape[] = {g->batch, g->m, g->n};
-        const int64_t strides[] = {g->c_batch * size, g->c_row * size, size};
-        for (int d = 0; d < 3; d++) {
-            zeros.shape[d] = shape[d];
-            zeros.operands[0].strides[d] = strides[d];
-        }
-        zeros.operands[0].data = g->c;
-        zeros.operands[0].dtype = zeros.operands[1].dtype = g->dtype;
-        zeros.operands[1].scalar = true;
+        const dt_plan zeros = plan_of(g);
         return dt_cuda_fill(stream, &zeros);
     }
     const dt_cublas *cublas = cublas_get();
     if (!cublas)
         return -1;
+    const CublasProduct p = product_of(g);
     dt_locked guard(DT_LOCK_LIBRARY_CALLS);
     CublasHandle blas(cublas, stream);
     if (!blas.handle)
         return -1;
-    int status = multiply(cublas, blas.handle, g);
-    return status ? library_fail(&cublas_library, status, "multiplying matrices") : 0;
+    if (g->row) {
+        int added = cublaslt_add_row(blas, stream, p, g->alpha, g->row);
+        if (added)
+            return added < 0 ? -1 : 0;
+        if (put_row(stream, g))
+            return -1;
+    }
+    return multiply(cublas, blas.handle, p, g);
 }

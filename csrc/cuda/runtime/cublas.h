@@ -71,10 +71,30 @@ class CublasHandle {
   public:
     CublasHandle(const dt_cublas *cublas, dt_stream stream);
     dt_cublas_handle handle; /* NULL after dt_fail */
-
-  private:
     size_t bytes;
     Scratch workspace;
+};
+
+/* C = op(A) op(B) of column-major matrices, whose leading dimensions are ld. */
+struct CublasProduct {
+    int op_a, op_b, m, n, k;
+    int lda, ldb, ldc;
+    int type, compute; /* of elements, of sums */
+    const void *a, *b;
+    void *c;
+};
+
+/* A factor, of the type that sums have. */
+struct CublasScalar {
+    CublasScalar(const CublasProduct &p, double number)
+        : wide(number), single((float)number),
+          at(p.compute == DT_CUBLAS_COMPUTE_64F ? (const void *)&wide : &single)
+    {
+    }
+    CublasScalar(const CublasScalar &) = delete;
+    double wide;
+    float single;
+    const void *at;
 };
 
 #endif

@@ -101,9 +101,10 @@ static void matrix_strides(const dt_tensor *t, int64_t *row, int64_t *column)
 }
 
 /* a and b have 3 dimensions with equal first sizes (expanded batches have stride 0);
- * out is row-major. out = alpha * a @ b + beta * out. */
+ * out is row-major. out = alpha * a @ b + beta * out; row, if not NULL, stands for each
+ * row of out before. */
 static int multiply(const char *op_name, dt_tensor *out, const dt_tensor *a,
-                    const dt_tensor *b, double alpha, double beta)
+                    const dt_tensor *b, double alpha, double beta, const dt_tensor *row)
 {
     DT_LOCAL(acopy);
     DT_LOCAL(bcopy);
@@ -136,6 +137,7 @@ static int multiply(const char *op_name, dt_tensor *out, const dt_tensor *a,
         .c_row = b->shape[2],
         .alpha = alpha,
         .beta = beta,
+        .row = row ? dt_tensor_data(row) : NULL,
     };
     matrix_strides(a, &call.a_row, &call.a_col);
     matrix_strides(b, &call.b_row, &call.b_col);
@@ -146,7 +148,7 @@ static int multiply(const char *op_name, dt_tensor *out, const dt_tensor *a,
         call.batch = 1;
     }
     if (dt_storage_use(a->storage) || dt_storage_use(b->storage) ||
-        dt_storage_use(out->storage) ||
+        dt_storage_use(out->storage) || (row && dt_storage_use(row->storage)) ||
         dt_backend_of(device)->gemm(dt_stream_current(device), &call))
         return dt_fail_prefix("%s: ", op_name);
     return 0;
@@ -163,7 +165,7 @@ static int matrix_product(const char *op_name, dt_tensor *out, const dt_tensor *
                            dt_tensor_device(a)) ||
                    dt_view_unsqueeze(&abatch, a, 0) ||
                    dt_view_unsqueeze(&bbatch, b, 0) ||
-                   multiply(op_name, out, &abatch, &bbatch, 1, 0)
+                   multiply(op_name, out, &abatch, &bbatch, 1, 0, NULL)
                ? -1
                : 0;
 }
@@ -227,7 +229,7 @@ static int batched(const char *op_name, dt_tensor *out, const dt_tensor *a,
     return dt_tensor_empty(op_name, out, (dt_dtype)a->dtype, ndim + 2, shape,
                            dt_tensor_device(a))
                ? -1
-               : multiply(op_name, out, &aflat, &bflat, 1, 0);
+               : multiply(op_name, out, &aflat, &bflat, 1, 0, NULL);
 }
 
 /* a @ b in any of its forms. */
@@ -307,12 +309,16 @@ static int addmm(dt_call *c)
     double scale = dt_scalar_as_double(beta);
     if (dt_view_expand(c->name, &wide, input, 2, shape) ||
         dt_tensor_empty(c->name, out, (dt_dtype)a->dtype, 2, shape,
-                        dt_tensor_device(a)) ||
-        /* With beta 0 the input is ignored, whatever it holds. */
-        (scale != 0 && dt_copy_into(c->name, out, &wide)) ||
+                        dt_tensor_device(a)))
+        return -1;
+    bool is_row = scale == 1 && (shape[0] == 1 || wide.strides[0] == 0) &&
+                  (shape[1] == 1 || wide.strides[1] == 1);
+    /* With beta 0 the input is ignored, whatever it holds. */
+    if ((scale != 0 && !is_row && dt_copy_into(c->name, out, &wide)) ||
         dt_view_unsqueeze(&abatch, a, 0) || dt_view_unsqueeze(&bbatch, b, 0))
         return -1;
-    return multiply(c->name, out, &abatch, &bbatch, dt_scalar_as_double(alpha), scale);
+    return multiply(c->name, out, &abatch, &bbatch, dt_scalar_as_double(alpha), scale,
+                    is_row ? &wide : NULL);
 }
 
 #include "tensor/ops/define.h"
