@@ -164,6 +164,128 @@ def test_error_names_index_dimension_and_size():
         torch.tensor(numbers(3, 2))[:, [0, 7]]
 
 
+# --- many indices
+
+# A row of places for some of the dimensions of a table of eight; what is broadcast; and
+# rows of an odd length behind them.
+COUNTS = [1, 2, 3, 4, 5, 8]
+FORMS = [(37,), (3, 5), (1,)]
+
+
+def table_and_places(count, form, dtype, wraps=True):
+    """A table, and an index for each of its first dimensions: every other one is of one
+    column, so that they have to be broadcast."""
+    rng = np.random.default_rng(count)
+    shape = [2, 3, 2, 4, 2, 3, 2, 3][:count] + [7] * (count < 3)
+    places = []
+    for d in range(count):
+        own = (*form[:-1], 1) if d % 2 else form
+        places.append(rng.integers(-shape[d] if wraps else 0, shape[d], own))
+    return numbers(*shape), [place.astype(dtype) for place in places]
+
+
+@pytest.mark.parametrize(
+    "dtype", [np.int64, np.int32, np.uint8], ids=lambda t: t.__name__
+)
+@pytest.mark.parametrize("form", FORMS, ids=str)
+@pytest.mark.parametrize("count", COUNTS)
+def test_many_indices(device, count, form, dtype):
+    data, places = table_and_places(count, form, dtype, wraps=dtype is not np.uint8)
+    x = torch.tensor(data, device=device)
+    at = tuple(torch.tensor(place, device=device) for place in places)
+    where = tuple(place.astype(np.int64) for place in places)
+    wanted = data[where]
+    if dtype is not np.uint8:  # whose tensors are masks in a subscript
+        assert np.array_equal(x[at].cpu().numpy(), wanted)
+    at = tuple(index.long() for index in at)
+    assert np.array_equal(x[at].cpu().numpy(), wanted)
+    values = numbers(*wanted.shape) + 0.5
+    summed = x.index_put(at, torch.tensor(values, device=device), accumulate=True)
+    added = data.copy()
+    np.add.at(added, where, values)
+    assert np.array_equal(summed.cpu().numpy(), added)
+    # Equal places get equal values: a GPU writes them in no order.
+    x[at] = -torch.tensor(data, device=device)[at] - 1
+    written = data.copy()
+    written[where] = -wanted - 1
+    assert np.array_equal(x.cpu().numpy(), written)
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, torch.float16, torch.bfloat16], ids=str)
+def test_many_indices_of_every_type(device, dtype):
+    data, places = table_and_places(5, (37,), np.int64)
+    x = torch.tensor(data % 7, device=device).to(dtype)
+    own = x.cpu().double().numpy()
+    at = tuple(torch.tensor(place, device=device) for place in places)
+    assert np.array_equal(x[at].cpu().double().numpy(), own[tuple(places)])
+    ones = torch.ones(37, device=device).to(dtype)
+    made = x.index_put(at, ones, accumulate=True).cpu().double().numpy()
+    np.add.at(own, tuple(places), 1)
+    assert np.array_equal(made, own > 0 if dtype is torch.bool else own)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_many_indices_out_of_range(gpu, count):
+    data, places = table_and_places(count, (5,), np.int64)
+    places = [np.broadcast_to(place, 5).copy() for place in places]
+    places[-1][2] = 40
+    x = torch.tensor(data, device=gpu)
+    at = tuple(torch.tensor(place, device=gpu) for place in places)
+    said = f"index 40 is out of range for dimension {count - 1} of size"
+    made = x[at]
+    with pytest.raises(torch.AcceleratorError, match=said):
+        torch.cuda.synchronize(gpu)
+    places[-1][2] = 0  # what is wrong is read from the first
+    assert np.array_equal(made.cpu().numpy(), data[tuple(places)])
+    # One that is right, and the wrong one: nothing is written there, nor is it said
+    # twice.
+    x[tuple(index[1:3] for index in at)] = -1
+    with pytest.raises(torch.AcceleratorError, match=said):
+        torch.cuda.synchronize(gpu)
+    torch.cuda.synchronize(gpu)
+    data[tuple(place[1] for place in places)] = -1
+    assert np.array_equal(x.cpu().numpy(), data)
+
+
+@pytest.mark.parametrize("shape", [(1,), (3,), (1025,), (3, 5), (2, 1, 7)], ids=str)
+def test_gather_of_odd_sizes(device, shape):
+    rng = np.random.default_rng(1)
+    wide = numbers(*shape[:-1], shape[-1] + 2)
+    index = rng.integers(0, wide.shape[-1], shape)
+    x, i = torch.tensor(wide, device=device), torch.tensor(index, device=device)
+    for bits in (torch.int8, torch.int16, torch.float32, torch.float64):
+        made = x.to(bits).gather(-1, i)
+        wanted = np.take_along_axis(x.to(bits).cpu().numpy(), index, -1)
+        assert np.array_equal(made.cpu().numpy(), wanted)
+    # Of a transposed table, by a transposed index.
+    made = x.transpose(0, -1).gather(0, i.transpose(0, -1))
+    assert np.array_equal(made.transpose(0, -1).cpu().numpy(), wanted)
+    assert np.array_equal(x.take(i).cpu().numpy(), wide.ravel()[index])
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("start", [0, 1])
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_halves_beside_those_that_are_added_to_stay(device, dtype, start, size):
+    """-0, infinities and the smallest number, at even and odd addresses."""
+    kept = torch.tensor([-0.0, float("inf"), 2.0**-24, -0.0, 0.0, -float("inf"), -0.0])
+    x = kept.to(device, dtype)
+    own = x.clone()
+    table = x[start : start + size]
+    place = torch.tensor([size - 1] * 3, device=device)
+    added = torch.tensor([0.5, 0.25, 4.0], device=device).to(dtype)
+    table.index_add_(0, place, added)
+    table.reshape(-1, 1).index_add_(0, place, added.reshape(-1, 1))
+    last = start + size - 1
+    bits = x.view(torch.int16).tolist()
+    wanted = own.view(torch.int16).tolist()
+    sums = own[last : last + 1].clone()
+    for value in [0.5, 0.25, 4.0] * 2:
+        sums += value
+    wanted[last] = sums.view(torch.int16).item()
+    assert bits == wanted
+
+
 # --- functions
 
 

@@ -107,6 +107,20 @@ int with_type(dt_dtype dtype, F f)
         return dt_fail(DT_ERROR_RUNTIME, "there is no element type %d", (int)dtype);
     }
 }
+/* The same in a kernel. */
+template <class F>
+static __device__ __forceinline__ void with_element_type(dt_dtype dtype, F f)
+{
+    switch (dtype) {
+#define DT_DTYPE(ID, name, alias, type)                                                \
+    case DT_##ID:                                                                      \
+        f(type());                                                                     \
+        break;
+#include "ops/dtype.def"
+    default:
+        break;
+    }
+}
 /* f(T()) for the unsigned integer T of the elements' size. */
 template <class F>
 int with_word(dt_dtype dtype, F f)
@@ -120,6 +134,24 @@ int with_word(dt_dtype dtype, F f)
         return f(uint32_t());
     default:
         return f(uint64_t());
+    }
+}
+/* The same in a kernel. */
+template <class F>
+static __device__ __forceinline__ void with_element_word(int size, F f)
+{
+    switch (size) {
+    case 1:
+        f(uint8_t());
+        break;
+    case 2:
+        f(uint16_t());
+        break;
+    case 4:
+        f(uint32_t());
+        break;
+    default:
+        f(uint64_t());
     }
 }
 

@@ -59,20 +59,6 @@ struct Numbers {
     double f[NUMBERS_EACH];
 };
 
-template <class F>
-__device__ __forceinline__ void with_element_type(dt_dtype dtype, F f)
-{
-    switch (dtype) {
-#define DT_DTYPE(ID, name, alias, type)                                                \
-    case DT_##ID:                                                                      \
-        f(type());                                                                     \
-        break;
-#include "ops/dtype.def"
-    default:
-        break;
-    }
-}
-
 __device__ __forceinline__ Numbers numbers_at(const Packs<2> &p, const char *at,
                                               unsigned column, bool full,
                                               dt_dtype dtype)

@@ -3,33 +3,6 @@
 
 namespace {
 
-/* The call as a kernel sees it: 3.4 KB of the 4 that arguments may take. */
-struct IndexCall {
-    const char *op_name; /* the host's, for the report */
-    int ndim, nindices;
-    bool wraps;
-    Divider sizes[DT_MAX_NDIM];
-    int64_t table_strides[DT_MAX_NDIM], value_strides[DT_MAX_NDIM];
-    dt_index_dims indices[DT_MAX_NDIM];
-};
-POINTERS_OF(IndexCall, for (int k = 0; k < s.nindices; k++) f(s.indices[k].data);)
-static_assert(sizeof(IndexCall) <= 3900, "too large for a kernel's arguments");
-
-struct Read {
-    template <typename T>
-    static __device__ __forceinline__ void apply(T *x, T *y)
-    {
-        *y = *x;
-    }
-};
-struct Write {
-    template <typename T>
-    static __device__ __forceinline__ void apply(T *x, T *y)
-    {
-        *x = *y;
-    }
-};
-
 /* Integers wrap round; of bools the sum is the or and the product the and. */
 struct Sum {
     template <typename T>
@@ -46,7 +19,7 @@ struct Product {
     }
 };
 
-/* The word of 2, 4 or 8 bytes that holds an element, and the element's place in it. */
+/* The word of 2, 4 or 8 bytes that holds an element. */
 template <size_t size>
 struct Word {
     typedef unsigned type;
@@ -66,108 +39,354 @@ struct Word<8> {
 template <class F>
 struct Atomic {
     template <typename T>
-    static __device__ __forceinline__ void apply(T *x, T *y)
+    static __device__ __forceinline__ void apply(T *x, T y)
     {
         typedef typename Word<sizeof(T)>::type W;
-        size_t shift = (uintptr_t)x % sizeof(W);
-        W *word = (W *)((char *)x - shift), old = *(volatile W *)word, seen;
+        typedef Unsigned<(int)sizeof(T)> Bits;
+        size_t before = sizeof(W) == sizeof(T) ? 0 : (uintptr_t)x % sizeof(W);
+        unsigned shift = (unsigned)before * 8;
+        const W others = (W) ~((W)(Bits)-1 << shift);
+        W *word = (W *)((char *)x - before), old = *(volatile W *)word, seen;
         do {
             seen = old;
+            Bits bits = (Bits)(seen >> shift);
             T element;
-            W next = seen;
-            __builtin_memcpy(&element, (char *)&seen + shift, sizeof(T));
-            element = (T)F::of((Compute<T>)element, (Compute<T>)*y);
-            __builtin_memcpy((char *)&next + shift, &element, sizeof(T));
+            __builtin_memcpy(&element, &bits, sizeof bits);
+            element = (T)F::of((Compute<T>)element, (Compute<T>)y);
+            __builtin_memcpy(&bits, &element, sizeof bits);
+            W next = (W)((seen & others) | (W)bits << shift);
             old = atomicCAS(word, seen, next);
         } while (old != seen);
     }
 };
+
 /* Hardware adds what it can by itself. */
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 600
 #define ADDS_DOUBLES true
 #else
 #define ADDS_DOUBLES false
 #endif
-struct Add {
-    template <typename T>
-    static __device__ __forceinline__ void apply(T *x, T *y)
-    {
-        if constexpr (std::is_same_v<T, float> ||
-                      (ADDS_DOUBLES && std::is_same_v<T, double>))
-            atomicAdd(x, *y);
-        else if constexpr (std::is_same_v<T, int32_t>)
-            atomicAdd((unsigned *)x, (unsigned)*y);
-        else if constexpr (std::is_same_v<T, int64_t>)
-            atomicAdd((unsigned long long *)x, (unsigned long long)*y);
-        else
-            Atomic<Sum>::apply(x, y);
+
+/* Halves it adds in pairs: to the other one -0 is added, which changes no number. False
+ * where it cannot, and at the table's end, where there may be no other one. */
+template <typename T>
+static __device__ __forceinline__ bool add_to_pair(T *x, T y, const char *end)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 700
+    unsigned odd = (unsigned)(uintptr_t)x >> 1 & 1;
+    unsigned pair = odd ? 0x8000u | (unsigned)y.bits << 16 : 0x80000000u | y.bits;
+    T *first = x - odd;
+    if ((const char *)(first + 2) > end)
+        return false;
+    if constexpr (std::is_same_v<T, dt_float16>) {
+        asm volatile("red.global.add.noftz.f16x2 [%0], %1;"
+                     :
+                     : "l"(first), "r"(pair)
+                     : "memory");
+        return true;
     }
+#if __CUDA_ARCH__ >= 900
+    if constexpr (std::is_same_v<T, dt_bfloat16>) {
+        asm volatile("red.global.add.noftz.bf16x2 [%0], %1;"
+                     :
+                     : "l"(first), "r"(pair)
+                     : "memory");
+        return true;
+    }
+#endif
+#endif
+    return false;
+}
+
+/* end: of the table. */
+template <typename T>
+static __device__ __forceinline__ void add(T *x, T y, const char *end)
+{
+    if constexpr (std::is_same_v<T, float> ||
+                  (ADDS_DOUBLES && std::is_same_v<T, double>))
+        atomicAdd(x, y);
+    else if constexpr (std::is_same_v<T, int32_t>)
+        atomicAdd((unsigned *)x, (unsigned)y);
+    else if constexpr (std::is_same_v<T, int64_t>)
+        atomicAdd((unsigned long long *)x, (unsigned long long)y);
+    else if constexpr (is_half<T>) {
+        if (!add_to_pair(x, y, end))
+            Atomic<Sum>::apply(x, y);
+    } else
+        Atomic<Sum>::apply(x, y);
+}
+
+/* --- indices --- */
+
+/* An index as a kernel sees it. */
+struct Index {
+    const char *op_name; /* the host's, for the report */
+    const char *data;
+    int64_t low, size; /* its places: low to size - 1, negative ones from the end */
+    int64_t stride;    /* bytes from a place to the next */
+    int dim;           /* -1: what is out of range has been reported */
+};
+POINTERS_OF(Index, f(s.data);)
+
+static Index index_of(const dt_index_call *s, int nth)
+{
+    const dt_index_dims &index = s->indices[nth];
+    return {s->op_name,
+            (const char *)index.data,
+            s->wraps ? -index.size : 0,
+            index.size,
+            index.stride,
+            index.dim};
+}
+
+static __device__ __forceinline__ bool is_place(int64_t place, const Index &index)
+{
+    return (uint64_t)(place - index.low) < (uint64_t)(index.size - index.low);
+}
+/* In bytes of the table. */
+static __device__ __forceinline__ int64_t place_offset(int64_t place,
+                                                       const Index &index)
+{
+    return (place + (place < 0 ? index.size : 0)) * index.stride;
+}
+
+static __device__ __forceinline__ void report_place(Report *report, int64_t place,
+                                                    const Index &index)
+{
+    if (index.dim >= 0)
+        report_range(report, index.op_name, place, index.low, index.size, index.dim);
+}
+
+/* --- elements --- */
+
+/* Elements of a thread, which asks for the places of all, then for all of them. */
+enum { EACH = 4 };
+/* Indices of one launch: where there are more, they are joined before. */
+enum { MOST_INDICES = 4 };
+
+/* Packs of the values, the table and the first index; the others over these packs, and
+ * their distances from an element of a pack to the next. */
+struct IndexCall {
+    int nindices;
+    Packs<3> p;
+    Index indices[MOST_INDICES];
+    int64_t strides[MOST_INDICES - 1][DT_MAX_NDIM], hops[MOST_INDICES - 1];
+};
+POINTERS_OF(IndexCall,
+            for (int k = 0; k < s.nindices; k++) each_pointer(s.indices[k], f);)
+
+/* Where a thread's elements are. */
+struct Elements {
+    unsigned live; /* bit k: there is an element k */
+    char *value;   /* the first; the others follow at hops */
+    int64_t hop;
+    char *entries[EACH]; /* of the table */
 };
 
-/* Whether an index is a place of its dimension; a place is counted from the front then,
- * else reported. */
-static __device__ __forceinline__ bool is_place(int64_t *index, const char *op_name,
-                                                bool wraps, int64_t size, int dim,
-                                                Report *report)
+/* False for a thread without any. An index out of range is reported, and leads to the
+ * first entry if `reads`, else nowhere. */
+static __device__ __forceinline__ bool find(const IndexCall &s, char *values,
+                                            char *table, Report *report, bool reads,
+                                            Elements *out)
 {
-    int64_t low = wraps ? -size : 0;
-    if (*index < low || *index >= size) {
-        report_range(report, op_name, *index, low, size, dim);
+    const Packs<3> &p = s.p;
+    int64_t at[3];
+    unsigned pack = (unsigned)thread_number();
+    if (pack >= p.numel)
         return false;
+    unsigned column = pack_offsets(p, pack, EACH, at), live = 0;
+    UNROLL
+    for (int k = 0; k < EACH; k++) {
+        live |= (unsigned)(column + k * p.gap < p.length) << k;
+        out->entries[k] = table + at[1] + k * p.hops[1];
     }
-    *index += *index < 0 ? size : 0;
+    int64_t offset = at[2], hop = p.hops[2];
+    ROLLED
+    for (int nth = 0;; nth++) {
+        const Index &index = s.indices[nth];
+        const char *from = index.data + offset;
+        int64_t places[EACH];
+        bool all = true;
+        UNROLL
+        for (int k = 0; k < EACH; k++, from += hop)
+            places[k] = live >> k & 1 ? *(const int64_t *)from : 0;
+        UNROLL
+        for (int k = 0; k < EACH; k++)
+            all = all && is_place(places[k], index);
+        if (!all) {
+            int64_t wrong = 0;
+            UNROLL
+            for (int k = 0; k < EACH; k++)
+                if (!is_place(places[k], index)) {
+                    wrong = places[k];
+                    places[k] = 0;
+                    live &= ~((unsigned)!reads << k);
+                }
+            report_place(report, wrong, index);
+        }
+        UNROLL
+        for (int k = 0; k < EACH; k++)
+            out->entries[k] += place_offset(places[k], index);
+        if (nth == s.nindices - 1)
+            break;
+        unsigned left = pack;
+        offset = 0;
+        hop = s.hops[nth];
+        ROLLED
+        for (int d = p.layout.ndim - 1;; d--) {
+            unsigned outer = divide(left, p.layout.sizes[d]);
+            offset += (left - outer * p.layout.sizes[d].divisor) * s.strides[nth][d];
+            left = outer;
+            if (!d)
+                break;
+        }
+    }
+    out->live = live;
+    out->value = values + at[0];
+    out->hop = p.hops[0];
     return true;
 }
 
-template <class Op, typename T, bool reads>
-__global__ void index_kernel(GRID_CONSTANT(IndexCall) s, char *table, char *values,
+template <typename T>
+static __device__ __forceinline__ void values_of(const Elements &e, T (&out)[EACH])
+{
+    const char *from = e.value;
+    UNROLL
+    for (int k = 0; k < EACH; k++, from += e.hop)
+        out[k] = e.live >> k & 1 ? *(const T *)from : T();
+}
+
+template <typename Word>
+static __device__ __forceinline__ void read_words(Elements e)
+{
+    Word words[EACH];
+    UNROLL
+    for (int k = 0; k < EACH; k++)
+        words[k] = e.live >> k & 1 ? *(const Word *)e.entries[k] : Word();
+    UNROLL
+    for (int k = 0; k < EACH; k++, e.value += e.hop)
+        if (e.live >> k & 1)
+            *(Word *)e.value = words[k];
+}
+
+template <typename Word>
+static __device__ __forceinline__ void write_words(const Elements &e)
+{
+    Word words[EACH];
+    values_of(e, words);
+    UNROLL
+    for (int k = 0; k < EACH; k++)
+        if (e.live >> k & 1)
+            *(Word *)e.entries[k] = words[k];
+}
+
+/* reads: values = table[...]; else the other way. */
+__global__ void ENOUGH_BLOCKS index_words(GRID_CONSTANT(IndexCall) s, char *values,
+                                          char *table, Report *report, int size,
+                                          bool reads)
+{
+    Elements e;
+    if (find(s, values, table, report, reads, &e))
+        with_element_word(size, [&](auto word) {
+            if (reads)
+                read_words<decltype(word)>(e);
+            else
+                write_words<decltype(word)>(e);
+        });
+}
+
+template <typename T>
+static __device__ __forceinline__ void accumulate_numbers(Elements e, const char *end,
+                                                          bool multiplies)
+{
+    T numbers[EACH];
+    values_of(e, numbers);
+    ROLLED
+    for (; e.live; e.live >>= 1) {
+        if (e.live & 1) {
+            if (multiplies)
+                Atomic<Product>::apply((T *)e.entries[0], numbers[0]);
+            else
+                add((T *)e.entries[0], numbers[0], end);
+        }
+        UNROLL
+        for (int k = 1; k < EACH; k++) {
+            e.entries[k - 1] = e.entries[k];
+            numbers[k - 1] = numbers[k];
+        }
+    }
+}
+
+/* table[...] += values, or *= them. */
+__global__ void index_numbers(GRID_CONSTANT(IndexCall) s, char *values, char *table,
+                              int64_t bytes, Report *report, dt_dtype dtype,
+                              bool multiplies)
+{
+    Elements e;
+    if (find(s, values, table, report, false, &e))
+        with_element_type(dtype, [&](auto zero) {
+            accumulate_numbers<decltype(zero)>(e, table + bytes, multiplies);
+        });
+}
+
+/* --- many indices --- */
+
+struct ManyIndices {
+    int ndim, nindices;
+    bool reads;
+    Divider sizes[DT_MAX_NDIM];
+    Index indices[DT_MAX_NDIM];
+    int64_t strides[DT_MAX_NDIM][DT_MAX_NDIM]; /* of each index */
+};
+POINTERS_OF(ManyIndices,
+            for (int k = 0; k < s.nindices; k++) each_pointer(s.indices[k], f);)
+static_assert(sizeof(ManyIndices) <= 3900, "too large for a kernel's arguments");
+
+/* Where the places of all indices lead, in bytes of the table; -1: nowhere. */
+__global__ void join_indices(GRID_CONSTANT(ManyIndices) s, int64_t *joined,
                              Report *report, unsigned numel)
 {
-    unsigned left = (unsigned)thread_number();
-    if (left >= numel)
+    unsigned number = (unsigned)thread_number();
+    if (number >= numel)
         return;
-    int64_t at[DT_MAX_NDIM], x = 0, y = 0;
+    int64_t sum = 0;
+    bool all = true;
     ROLLED
-    for (int d = s.ndim - 1; d >= 0; d--) {
-        unsigned outer = divide(left, s.sizes[d]);
-        at[d] = left - outer * s.sizes[d].divisor;
-        left = outer;
-        x += at[d] * s.table_strides[d];
-        y += at[d] * s.value_strides[d];
-    }
-    ROLLED
-    for (int k = 0; k < s.nindices; k++) {
-        const dt_index_dims &index = s.indices[k];
-        int64_t offset = 0;
+    for (int nth = 0;; nth++) {
+        const Index &index = s.indices[nth];
+        const char *from = index.data;
+        unsigned left = number;
         ROLLED
-        for (int d = 0; d < s.ndim; d++)
-            offset += at[d] * index.strides[d];
-        int64_t value = *(const int64_t *)((const char *)index.data + offset);
-        if (!is_place(&value, s.op_name, s.wraps, index.size, index.dim, report)) {
-            if (!reads)
-                return;
-            value = 0;
+        for (int d = s.ndim - 1;; d--) {
+            unsigned outer = divide(left, s.sizes[d]);
+            from += (left - outer * s.sizes[d].divisor) * s.strides[nth][d];
+            left = outer;
+            if (!d)
+                break;
         }
-        x += value * index.stride;
+        int64_t place = *(const int64_t *)from;
+        if (!is_place(place, index)) {
+            report_place(report, place, index);
+            all = false;
+            place = 0;
+        }
+        sum += place_offset(place, index);
+        if (nth == s.nindices - 1)
+            break;
     }
-    Op::apply((T *)(table + x), (T *)(values + y));
+    joined[number] = all || s.reads ? sum : -1;
 }
 
 /* --- rows --- */
 
-/* One index for a row of elements, as of an embedding. */
-struct RowIndex {
-    const char *op_name; /* the host's, for the report */
-    int64_t size, stride;
-    int dim;
-    bool wraps;
-};
-NO_POINTERS(RowIndex)
+/* What is done with rows, which is what embeddings and their gradients do. */
+struct Read {};
+struct Write {};
 
 /* Operands are the values, the table and the index. Words are moved in packs; what is
  * added goes one by one. */
-template <class Op, typename T, bool reads>
-__global__ void index_rows(RowIndex s, char *values, char *table, const char *index,
+template <class Op, typename T>
+__global__ void index_rows(Index index, char *values, char *table, int64_t bytes,
                            Report *report, GRID_CONSTANT(Packs<3>) p)
 {
     constexpr int N = 16 / (int)sizeof(T);
@@ -177,14 +396,16 @@ __global__ void index_rows(RowIndex s, char *values, char *table, const char *in
         return;
     unsigned column = pack_offsets(p, pack, N, at);
     bool full = column + N <= p.length;
-    int64_t place = *(const int64_t *)(index + at[2]);
-    if (!is_place(&place, s.op_name, s.wraps, s.size, s.dim, report)) {
-        if (!reads)
+    int64_t place = *(const int64_t *)(index.data + at[2]);
+    if (!is_place(place, index)) {
+        report_place(report, place, index);
+        if (!std::is_same_v<Op, Read>)
             return;
         place = 0;
     }
+    const char *end = table + bytes;
     values += at[0];
-    table += at[1] + place * s.stride;
+    table += at[1] + place_offset(place, index);
     if constexpr (std::is_same_v<Op, Read>) {
         put_pack<0>(p, values, column, full, pack_at<1, T, N>(p, table, column, full));
     } else if constexpr (std::is_same_v<Op, Write>) {
@@ -192,104 +413,155 @@ __global__ void index_rows(RowIndex s, char *values, char *table, const char *in
     } else {
         ROLLED
         for (int k = 0; k < N && column < p.length; k++, column += p.gap) {
-            Op::apply((T *)table, (T *)values);
+            add((T *)table, *(const T *)values, end);
             values += p.hops[0];
             table += p.hops[1];
         }
     }
 }
 
-/* The call as a plan of values, table and index, whose innermost dimension has one index:
- * false where the call is not of this form. */
-static bool is_of_rows(const dt_index_call *s, dt_plan *plan)
+/* --- launches --- */
+
+/* The call as a plan of values, table and first index. */
+static dt_plan plan_of(const dt_index_call *s)
 {
     const dt_index_dims &index = s->indices[0];
-    if (s->nindices != 1)
-        return false;
-    plan->noperands = 3;
-    plan->operands[0].data = s->values;
-    plan->operands[1].data = s->table;
-    plan->operands[2].data = (void *)index.data;
-    plan->operands[0].dtype = plan->operands[1].dtype = s->dtype;
-    plan->operands[2].dtype = DT_INT64;
-    plan->ndim = 0;
-    plan->numel = s->numel;
-    for (int d = 0; d < s->ndim; d++) {
-        int64_t strides[] = {s->value_strides[d], s->table_strides[d],
-                             index.strides[d]};
-        if (s->shape[d] == 1)
-            continue;
-        bool merges = plan->ndim > 0;
-        for (int k = 0; k < 3; k++) {
-            plan->operands[k].scalar = false;
-            merges = merges && plan->operands[k].strides[plan->ndim - 1] ==
-                                   strides[k] * s->shape[d];
-        }
-        if (merges)
-            plan->shape[plan->ndim - 1] *= s->shape[d];
-        else
-            plan->shape[plan->ndim++] = s->shape[d];
-        for (int k = 0; k < 3; k++)
-            plan->operands[k].strides[plan->ndim - 1] = strides[k];
+    dt_plan plan;
+    plan.noperands = 3;
+    plan.ndim = s->ndim;
+    plan.numel = s->numel;
+    void *data[] = {s->values, s->table, (void *)index.data};
+    const int64_t *strides[] = {s->value_strides, s->table_strides, index.strides};
+    for (int d = 0; d < s->ndim; d++)
+        plan.shape[d] = s->shape[d];
+    for (int k = 0; k < 3; k++) {
+        dt_operand &operand = plan.operands[k];
+        operand.data = data[k];
+        operand.dtype = k < 2 ? s->dtype : DT_INT64;
+        operand.scalar = false;
+        for (int d = 0; d < s->ndim; d++)
+            operand.strides[d] = strides[k][d];
     }
-    return plan->ndim && !plan->operands[2].strides[plan->ndim - 1];
+    return plan;
 }
 
-template <class Op, typename T, bool reads>
-static int run_rows(dt_stream stream, const dt_index_call *s, const dt_plan *plan,
-                    Report *report)
+/* Bytes from the table's first element to the end of the last one that the call may
+ * reach. */
+static int64_t bytes_of_table(const dt_index_call *s)
 {
-    const dt_index_dims &index = s->indices[0];
+    int64_t bytes = (int64_t)dt_dtype_size(s->dtype);
+    for (int d = 0; d < s->ndim; d++)
+        bytes += (s->shape[d] - 1) * s->table_strides[d];
+    for (int k = 0; k < s->nindices; k++)
+        bytes += (s->indices[k].size - 1) * s->indices[k].stride;
+    return bytes;
+}
+
+template <class Op, typename T>
+static int run_rows(dt_stream stream, const dt_index_call *s, Report *report)
+{
+    const Index index = index_of(s, 0);
+    const dt_plan plan = plan_of(s);
     constexpr int N = 16 / (int)sizeof(T);
     /* Threads that add have neighbouring elements, which the hardware adds together. */
-    constexpr bool moves = std::is_same_v<Op, Read> || std::is_same_v<Op, Write>;
-    auto packs = packs_of<3>(plan, N, !moves);
+    auto packs = packs_of<3>(&plan, N, std::is_same_v<Op, Sum>);
     if (packs.ways[1] == PACK_WHOLE && index.stride % 16)
         packs.ways[1] = PACK_APART;
-    RowIndex row = {s->op_name, index.size, index.stride, index.dim, s->wraps};
-    return START("starting an index operation", stream, (index_rows<Op, T, reads>),
-                 packs.numel, row, (char *)s->values, (char *)s->table,
-                 (const char *)index.data, report, packs);
+    return START("starting an index operation", stream, (index_rows<Op, T>),
+                 packs.numel, index, (char *)s->values, (char *)s->table,
+                 bytes_of_table(s), report, packs);
 }
 
-/* Elements of one launch: as many as a Divider divides. */
-template <class Op, typename T, bool reads>
-static int run_part(dt_stream stream, const dt_index_call *s, Report *report)
+static int add_rows(dt_stream stream, const dt_index_call *s, Report *report)
 {
-    /* What embeddings and their gradients do. */
-    if constexpr (reads || std::is_same_v<Op, Write> ||
-                  (std::is_same_v<Op, Add> && dt_kind_of<T> == DT_KIND_FLOAT)) {
-        dt_plan rows;
-        if (is_of_rows(s, &rows))
-            return run_rows<Op, T, reads>(stream, s, &rows, report);
+    switch (s->dtype) {
+    case DT_FLOAT16:
+        return run_rows<Sum, dt_float16>(stream, s, report);
+    case DT_BFLOAT16:
+        return run_rows<Sum, dt_bfloat16>(stream, s, report);
+    case DT_FLOAT32:
+        return run_rows<Sum, float>(stream, s, report);
+    default:
+        return run_rows<Sum, double>(stream, s, report);
     }
-    IndexCall given;
-    __builtin_memset(&given, 0, sizeof given);
-    given.op_name = s->op_name;
-    given.ndim = s->ndim;
-    given.nindices = s->nindices;
-    given.wraps = s->wraps;
-    for (int d = 0; d < s->ndim; d++) {
-        given.sizes[d] = divider_for((unsigned)s->shape[d]);
-        given.table_strides[d] = s->table_strides[d];
-        given.value_strides[d] = s->value_strides[d];
-    }
-    for (int k = 0; k < s->nindices; k++)
-        given.indices[k] = s->indices[k];
-    return START("starting an index operation", stream, (index_kernel<Op, T, reads>),
-                 s->numel, given, (char *)s->table, (char *)s->values, report,
-                 (unsigned)s->numel);
 }
 
-/* In parts along the outermost dimension, where there is more than one launch takes. */
-template <class Op, typename T, bool reads>
-static int run(dt_stream stream, const dt_index_call *s)
+static IndexCall elements_of_call(const dt_index_call *s)
+{
+    const dt_plan plan = plan_of(s);
+    IndexCall c;
+    c.nindices = s->nindices;
+    c.p = packs_of<3>(&plan, EACH, true);
+    for (int k = 0; k < s->nindices; k++)
+        c.indices[k] = index_of(s, k);
+    for (int k = 1; k < s->nindices; k++) {
+        const int64_t *strides = s->indices[k].strides;
+        for (int d = 0; d < s->ndim; d++)
+            c.strides[k - 1][d] = strides[d];
+        c.hops[k - 1] = strides[s->ndim - 1] * c.p.gap;
+    }
+    return c;
+}
+
+/* Calls use(call, report) for the call with one index instead of many: numbers of bytes,
+ * for the dimensions along which the many change. */
+template <class Use>
+static int with_joined(dt_stream stream, const dt_index_call *s, bool reads,
+                       Report *report, Use use)
+{
+    dt_index_call call = *s;
+    ManyIndices many;
+    dt_index_dims &joined = call.indices[0];
+    int64_t numel = 1;
+    many.nindices = s->nindices;
+    many.reads = reads;
+    many.ndim = 0;
+    for (int k = 0; k < s->nindices; k++)
+        many.indices[k] = index_of(s, k);
+    bool changes[DT_MAX_NDIM];
+    for (int d = 0; d < s->ndim; d++) {
+        changes[d] = false;
+        for (int k = 0; k < s->nindices; k++)
+            changes[d] = changes[d] || s->indices[k].strides[d];
+        if (!changes[d])
+            continue;
+        for (int k = 0; k < s->nindices; k++)
+            many.strides[k][many.ndim] = s->indices[k].strides[d];
+        many.sizes[many.ndim++] = divider_for((unsigned)s->shape[d]);
+    }
+    if (!many.ndim) {
+        for (int k = 0; k < s->nindices; k++)
+            many.strides[k][0] = 0;
+        many.sizes[many.ndim++] = divider_for(1);
+    }
+    for (int d = s->ndim - 1; d >= 0; d--) {
+        joined.strides[d] = changes[d] ? numel * 8 : 0;
+        numel *= changes[d] ? s->shape[d] : 1;
+    }
+    Scratch memory(stream, (size_t)numel * 8);
+    if (!memory.data || START("joining indices", stream, join_indices, numel, many,
+                              (int64_t *)memory.data, report, (unsigned)numel))
+        return -1;
+    joined.data = (const int64_t *)memory.data;
+    joined.size = INT64_MAX;
+    joined.stride = 1;
+    joined.dim = -1;
+    call.nindices = 1;
+    call.wraps = false;
+    return use(&call, report);
+}
+
+/* Calls use(part, report) for the call, or, where there is more than one launch takes, for
+ * parts of it along the outermost dimension. */
+template <class Use>
+static int each_part(dt_stream stream, const dt_index_call *s, bool reads, Use use)
 {
     Report *report = report_of(stream.device);
     if (!report)
         return -1;
     if (s->numel < MAX_LAYOUT_NUMEL)
-        return run_part<Op, T, reads>(stream, s, report);
+        return s->nindices > MOST_INDICES ? with_joined(stream, s, reads, report, use)
+                                          : use(s, report);
     int outermost = 0;
     while (s->shape[outermost] == 1)
         outermost++;
@@ -306,25 +578,45 @@ static int run(dt_stream stream, const dt_index_call *s)
             part.indices[k].data =
                 (const int64_t *)((const char *)s->indices[k].data +
                                   first * s->indices[k].strides[outermost]);
-        if (run<Op, T, reads>(stream, &part))
+        if (each_part(stream, &part, reads, use))
             return -1;
     }
     return 0;
 }
 
-/* Without arithmetic an element is so many bytes. */
-template <class Op, bool reads>
-static int move(dt_stream stream, const dt_index_call *s)
+/* Whether the innermost dimension has one index. */
+static bool is_of_rows(const dt_index_call *s)
 {
-    return with_word(
-        s->dtype, [&](auto word) { return run<Op, decltype(word), reads>(stream, s); });
+    return s->nindices == 1 && !s->indices[0].strides[s->ndim - 1];
 }
 
-template <class Op>
-static int accumulate(dt_stream stream, const dt_index_call *s)
+/* Without arithmetic an element is so many bytes. */
+static int move(dt_stream stream, const dt_index_call *call, bool reads)
 {
-    return with_type(
-        s->dtype, [&](auto zero) { return run<Op, decltype(zero), false>(stream, s); });
+    return each_part(stream, call, reads, [&](const dt_index_call *s, Report *report) {
+        if (is_of_rows(s))
+            return with_word(s->dtype, [&](auto word) {
+                typedef decltype(word) Word;
+                return reads ? run_rows<Read, Word>(stream, s, report)
+                             : run_rows<Write, Word>(stream, s, report);
+            });
+        IndexCall c = elements_of_call(s);
+        return START("starting an index operation", stream, index_words, c.p.numel, c,
+                     (char *)s->values, (char *)s->table, report,
+                     (int)dt_dtype_size(s->dtype), reads);
+    });
+}
+
+static int accumulate(dt_stream stream, const dt_index_call *call, bool multiplies)
+{
+    return each_part(stream, call, false, [&](const dt_index_call *s, Report *report) {
+        if (!multiplies && dt_dtype_is_float(s->dtype) && is_of_rows(s))
+            return add_rows(stream, s, report);
+        IndexCall c = elements_of_call(s);
+        return START("starting an index operation", stream, index_numbers, c.p.numel, c,
+                     (char *)s->values, (char *)s->table, bytes_of_table(s), report,
+                     s->dtype, multiplies);
+    });
 }
 
 } // namespace
@@ -333,12 +625,9 @@ int dt_cuda_index(dt_stream stream, dt_index_op op, const dt_index_call *s)
 {
     switch (op) {
     case DT_INDEX_READ:
-        return move<Read, true>(stream, s);
     case DT_INDEX_WRITE:
-        return move<Write, false>(stream, s);
-    case DT_INDEX_ADD:
-        return accumulate<Add>(stream, s);
+        return move(stream, s, op == DT_INDEX_READ);
     default:
-        return accumulate<Atomic<Product>>(stream, s);
+        return accumulate(stream, s, op == DT_INDEX_MULTIPLY);
     }
 }
