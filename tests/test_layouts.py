@@ -57,6 +57,33 @@ def test_runs(device, dtype):
         same(t, np.where(np.arange(n) > 0, 3, x))
 
 
+@pytest.mark.parametrize("dtype", [*TYPES, torch.bool], ids=str)
+def test_rows_of_each_arity(device, dtype):
+    """Of each arity, with numbers, an element and a row among the operands, in place, and
+    into a part of a run, beside which nothing changes."""
+    for n in LENGTHS:
+        x = numbers(n) % 3
+        t, one = tensor(x, dtype, device), tensor(numbers(1) + 1, dtype, device)
+        x = t.cpu().to(torch.float64).numpy()
+        same((t != 0).to(dtype), x != 0)
+        same((t == t.flip(0)).to(dtype), x == x[::-1])
+        same(torch.where(t > 0, t, one), np.where(x > 0, x, 1))
+        same(torch.maximum(t, t.flip(0)), np.maximum(x, x[::-1]))
+        same(torch.maximum(t, one), np.maximum(x, 1))
+        wide = tensor(np.ones(n + 16, np.int64), dtype, device)
+        wide[8 : 8 + n].copy_(t)
+        wide[8 : 8 + n].mul_(t)
+        same(wide, np.concatenate([np.ones(8), x * x, np.ones(8)]))
+        if dtype.is_floating_point:
+            same(torch.addcmul(t, t, one, value=2), x + 2 * x)
+            same(torch.nn.functional.relu(-t), np.maximum(-x, 0))
+            same(torch.sigmoid(t * 0), x * 0 + 0.5)  # a long row
+    rows = tensor(numbers(5, 16) % 2, dtype, device)
+    x = numbers(5, 16) % 2
+    same(torch.maximum(rows, rows[1]), np.maximum(x, x[1]))
+    same(torch.maximum(rows[:, 8:], rows[:, :1]), np.maximum(x[:, 8:], x[:, :1]))
+
+
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 def test_operands_of_a_sum(device, dtype, view):
