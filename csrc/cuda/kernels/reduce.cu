@@ -16,7 +16,8 @@ static void set_layout(Layout<1> *layout, int ndim, const int64_t *shape,
     }
 }
 
-/* Enough threads to fill a large GPU. */
+/* Enough threads to fill a large GPU. The same for all: of a number that fits the card,
+ * sums would have other digits on each. */
 static const int64_t kThreads = 1 << 18;
 /* Elements that one thread adds up before partial sums meet. */
 static const int64_t kRun = 64;
