@@ -140,6 +140,10 @@ T atomicAdd(T *address, T value)
     return old;
 }
 
+inline int __popc(unsigned bits)
+{
+    return __builtin_popcount(bits);
+}
 inline unsigned __umulhi(unsigned a, unsigned b)
 {
     return (unsigned)((unsigned long long)a * b >> 32);

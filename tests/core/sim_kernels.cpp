@@ -330,9 +330,12 @@ static void vote()
                 ballot |= ((w + l) % 3 == 0 ? 1u : 0u) << l;
             unsigned *g = &got[2 * i];
             EQUAL(g[0], ballot);
+            EQUAL(__popc(ballot), w == 64 ? 10 : 11);
             EQUAL(g[1], i % 32 < 16 ? 0xaaaau + w + 2 : 0xcccc0000u);
         }
     }
+    EQUAL(__popc(0u), 0);
+    EQUAL(__popc(~0u), 32);
     GOOD(cudaFree(x));
 }
 
