@@ -328,6 +328,20 @@ CASES = (
     Case(SCAN, "of one row", flat, lambda t, a: a.cumsum(0), moves(1)),
     Case(SORT, "sort", flat, lambda t, a: a.sort().values, moves(1, 3)),
     Case(
+        SORT,
+        "sort of rows of 4096",
+        rows_of(4096),
+        lambda t, m: m.sort(1).values,
+        moves(1, 3),
+    ),
+    Case(
+        SORT,
+        "sort of int64",
+        of_type("int64"),
+        lambda t, a: a.sort().values,
+        moves(2, 4),
+    ),
+    Case(
         SORT, "topk of rows", rows_of(1024), lambda t, m: m.topk(8).values, moves(1, 0)
     ),
     Case(GATHER, "gather", with_indices, lambda t, m, i: m.gather(0, i), moves(3)),

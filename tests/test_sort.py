@@ -118,6 +118,101 @@ def test_keys_use_all_bits(device):
         identical(torch.tensor(x, device=device).sort().values, np.sort(x))
 
 
+# --- rows longer than a GPU sorts in one block
+#
+# There a row is sorted digit by digit, in tiles of 3072 elements, or 2048 of 8 bytes.
+
+
+@pytest.mark.parametrize("n", [2049, 3071, 3072, 3073, 4097, 6145])
+@pytest.mark.parametrize("dtype", TYPES)
+def test_borders_of_tiles(device, n, dtype):
+    x = numbers(dtype, (2, n), n, spread=1000)
+    t = torch.tensor(x, device=device)
+    for descending in (False, True):
+        wanted = order(x, 1, descending)
+        values, indices = t.sort(1, descending)
+        identical(indices, wanted)
+        identical(values, np.take_along_axis(x, wanted, 1))
+    identical(t.argsort(1, stable=True), order(x, 1, False))
+
+
+@pytest.mark.parametrize(
+    ("rows", "n", "dtype"),
+    [(70, 2049, np.uint8), (40, 2500, np.float32), (1, 100_000, np.int8)],
+)
+def test_many_tiles(device, rows, n, dtype):
+    x = numbers(dtype, (rows, n), n, spread=100)
+    wanted = order(x, 1, True)
+    values, indices = torch.tensor(x, device=device).sort(1, True)
+    identical(indices, wanted)
+    identical(values, np.take_along_axis(x, wanted, 1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [(520, 3073), (1, 3_200_000)])
+def test_more_tiles_than_blocks(device, shape):
+    x = np.random.default_rng(6).integers(0, 256, size=shape, dtype=np.uint8)
+    identical(torch.tensor(x, device=device).argsort(1), order(x, 1, False))
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_long_rows_of_halves(device, descending):
+    """In the order of the float32 that they are, with the bits that they had."""
+    bits = np.random.default_rng(8).integers(0, 1 << 16, size=3500, dtype=np.uint16)
+    bits = bits.view(np.int16)
+    for dtype in (torch.float16, torch.bfloat16):
+        x = torch.tensor(bits).view(dtype)
+        wanted = order(x.float().numpy(), 0, descending)
+        values, indices = x.to(device).sort(0, descending)
+        identical(indices, wanted)
+        identical(values.view(torch.int16), bits[wanted])
+
+
+@pytest.mark.parametrize("n", [2000, 4000])
+@pytest.mark.parametrize("bits", [np.uint32, np.uint64])
+def test_sorting_moves_bits(device, n, bits):
+    """NaNs of any sign and payload are equal, and so are zeros; each stays what it is."""
+    rng = np.random.default_rng(n)
+    x = rng.integers(0, np.iinfo(bits).max, size=n, dtype=bits, endpoint=True)
+    sign = bits(1) << bits(8 * x.itemsize - 1)
+    nans = bits(np.array(inf, f"f{x.itemsize}").view(bits)) + 1
+    x[::3] = rng.integers(0, 2, size=x[::3].size).astype(bits) * sign
+    x[1::3] = nans + x[1::3] % 1000 + x[1::3] // 1000 % 2 * sign
+    data = x.view(f"f{x.itemsize}")
+    for descending in (False, True):
+        wanted = order(data, 0, descending)
+        values, indices = torch.tensor(data, device=device).sort(0, descending)
+        identical(indices, wanted)
+        identical(values, data[wanted])
+
+
+def test_long_rows_of_equal_elements(device):
+    for value in (0, -1, nan):
+        x = torch.full((2, 5000), value, dtype=torch.float32, device=device)
+        for descending in (False, True):
+            made = x.argsort(1, descending=descending, stable=True)
+            assert torch.equal(made[1].cpu(), torch.arange(5000))
+
+
+@pytest.mark.parametrize("k", [513, 2049, 4999])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32, np.float64])
+@pytest.mark.parametrize("largest", [False, True])
+def test_topk_of_half_a_row(device, k, dtype, largest):
+    x = numbers(dtype, (2, 5000), k, spread=100)
+    wanted = order(x, 1, largest)[:, :k]
+    values, indices = torch.tensor(x, device=device).topk(k, 1, largest)
+    identical(indices, wanted)
+    identical(values, np.take_along_axis(x, wanted, 1))
+
+
+def test_long_rows_turned(device):
+    x = numbers(np.float32, (2500, 3), 9)
+    wanted = order(x, 0, False)
+    values, indices = torch.tensor(x, device=device).sort(0)
+    identical(indices, wanted)
+    identical(values, np.take_along_axis(x, wanted, 0))
+
+
 def test_many_short_rows(device):
     x = numbers(np.float32, (4000, 7), 3)
     wanted = order(x, 1, False)

@@ -75,6 +75,15 @@ def binary(kind: str, inputs: int = 2) -> str:
     return f"elementwise_kernel<{kind}, {kind}, {kind}, {inputs}>"
 
 
+def moves_of_a_tile(load: str, store: str, groups: int) -> tuple[str, ...]:
+    """Groups of four elements are loaded and given places, loaded again and sorted in
+    shared memory, stored; the same with what says where they were."""
+    ranked = (load, *["VOTE"] * 32, "STS") * groups
+    elements = (load, *["STS"] * 4) * groups + (store,) * 4 * groups
+    places = ("load 4", *["STS"] * 4) * groups + ("store 4",) * 4 * groups
+    return ranked + elements + places
+
+
 F32 = "elementwise_float32"
 # The place of a pack in two dimensions: the outermost takes no division.
 PLACE = "IMAD.HI.U32"
@@ -321,6 +330,48 @@ CASES = (
         in_flight=16,
         registers=32,
         is_round=True,
+    ),
+    Case(
+        "sort of a chunk, a pair",
+        "sort",
+        "chunk_kernel<unsigned int>",
+        elements=2,
+        passes=(*["LDS"] * 4, *["STS"] * 4),
+        most=16,
+        in_flight=0,
+        registers=32,
+        is_round=True,
+    ),
+    Case(
+        "sort of long rows, counting a digit, a round",
+        "sort",
+        "radix::count_kernel<unsigned int>",
+        elements=4,
+        passes=(*["load 4"] * 4, *["ATOMS"] * 4),
+        most=24,
+        in_flight=16,
+        registers=32,
+        is_round=True,
+    ),
+    Case(
+        "sort of long rows, moving by a digit",
+        "sort",
+        "radix::move_kernel<unsigned int>",
+        elements=12,
+        passes=moves_of_a_tile("load 4", "store 4", groups=3),
+        most=150,
+        in_flight=16,
+        registers=40,
+    ),
+    Case(
+        "sort of long rows of 8 bytes, moving by a digit",
+        "sort",
+        "radix::move_kernel<unsigned long>",
+        elements=8,
+        passes=moves_of_a_tile("load 8", "store 8", groups=2),
+        most=165,
+        in_flight=32,
+        registers=64,
     ),
 )
 

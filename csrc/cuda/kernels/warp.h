@@ -51,4 +51,38 @@ static __device__ __forceinline__ T reduce_group(T value, int threads, Combine c
     return value;
 }
 
+/* combine(a, b), with a before b, over `lead` and the threads of a block before this one;
+ * in *total over all of them. `warps` is shared memory that no thread uses meanwhile. */
+template <typename T, class Combine>
+static __device__ __forceinline__ T before_in_block(T mine, const T &lead, T *total,
+                                                    T *warps, Combine combine)
+{
+    auto from_below = [](const T &value, unsigned delta) {
+        return from_lane(
+            value, [&](auto word) { return __shfl_up_sync(0xffffffffu, word, delta); });
+    };
+    unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    ROLLED
+    for (unsigned delta = 1; delta < 32; delta *= 2) {
+        T left = from_below(mine, delta);
+        if (lane >= delta)
+            mine = combine(left, mine);
+    }
+    T left = from_below(mine, 1);
+    __syncthreads(); /* what the last call left there has been read */
+    if (lane == 31)
+        warps[warp] = mine;
+    __syncthreads();
+    T sum = lead;
+    ROLLED
+    for (unsigned w = 0; w < warp; w++)
+        sum = combine(sum, warps[w]);
+    T all = sum;
+    ROLLED
+    for (unsigned w = warp; w < BLOCK / 32; w++)
+        all = combine(all, warps[w]);
+    *total = all;
+    return lane ? combine(sum, left) : sum;
+}
+
 #endif
