@@ -326,6 +326,8 @@ CASES = (
     ),
     Case(SCAN, "of rows", rows_of(1024), lambda t, m: m.cumsum(1), moves(1)),
     Case(SCAN, "of one row", flat, lambda t, a: a.cumsum(0), moves(1)),
+    Case(SCAN, "of rows of 1001", rows_of(1001), lambda t, m: m.cumsum(1), moves(1)),
+    Case(SCAN, "cummax", rows_of(1024), lambda t, m: m.cummax(1).values, moves(1, 3)),
     Case(SORT, "sort", flat, lambda t, a: a.sort().values, moves(1, 3)),
     Case(
         SORT,

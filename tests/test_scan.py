@@ -19,6 +19,10 @@ def leaf(*shape, device="cpu", seed=0, low=0.5, high=2.0):
     return torch.tensor(numbers, device=device, requires_grad=True)
 
 
+def same(made, wanted):
+    np.testing.assert_array_equal(np.array(made.tolist()), np.array(wanted))
+
+
 # --- against NumPy
 
 
@@ -92,6 +96,95 @@ def test_one_long_row(device, dtype):
         )
 
 
+# --- rows that a GPU sums up in tiles of 1024 elements, and long ones in parts of these
+
+
+def last_maxima(rows):
+    best = np.maximum.accumulate(rows, 1)
+    found = np.where(rows == best, np.arange(rows.shape[1]), 0)
+    return best, np.maximum.accumulate(found, 1)
+
+
+@pytest.mark.parametrize(
+    "n", [17, 1021, 1023, 1024, 1025, 1028, 2048, 8191, 8192, 8194, 12_289, 20_484]
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+def test_borders_of_tiles(device, n, dtype):
+    """Whole numbers, whose sums are exact in any order."""
+    data = np.random.default_rng(n).integers(-50, 50, size=(3, n)).astype(dtype)
+    x = torch.tensor(data, device=device)
+    same(x.cumsum(1), np.cumsum(data, 1))
+    values, indices = x.cummax(1)
+    best, places = last_maxima(data)
+    same(values, best)
+    same(indices, places)
+    lowest, places = last_maxima(-data)
+    values, indices = x.cummin(1)
+    same(values, -lowest)
+    same(indices, places)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+def test_rows_that_start_anywhere(device, dtype):
+    data = np.arange(30_000).astype(dtype) % 97 - 48
+    x = torch.tensor(data, device=device)
+    for first in (1, 2, 3, 4):
+        same(x[first:].cumsum(0), np.cumsum(data[first:]))
+        same(x[first:].cummax(0).indices, last_maxima(data[None, first:])[1][0])
+    y = x.clone()
+    y[3:].cumsum_(0)
+    same(y[3:], np.cumsum(data[3:]))
+    same(y[:3], data[:3])
+
+
+@pytest.mark.parametrize("n", [1025, 4096, 30_001])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_backwards(device, n, dtype):
+    """The gradient of a running sum is that of its gradient from the end on."""
+    weights = np.random.default_rng(n).integers(-50, 50, size=(2, n)).astype(dtype)
+    x = torch.zeros(2, n, dtype=getattr(torch, dtype.__name__), device=device)
+    x.requires_grad_()
+    x.cumsum(1).backward(torch.tensor(weights, device=device))
+    same(x.grad, np.cumsum(weights[:, ::-1], 1)[:, ::-1])
+
+
+def test_products_and_logarithms_over_many_parts(device):
+    rng = np.random.default_rng(9)
+    signs = rng.choice([-1.0, 1.0], size=40_004)
+    signs[5000::5000] *= 2
+    signs[7500::5000] /= 2
+    for dtype in (np.float32, np.float64):
+        x = torch.tensor(signs.astype(dtype), device=device)
+        same(x.cumprod(0), np.cumprod(signs))
+        numbers = rng.normal(size=40_004).astype(dtype)
+        made = torch.tensor(numbers, device=device).logcumsumexp(0)
+        wanted = np.logaddexp.accumulate(numbers.astype(np.float64))
+        np.testing.assert_allclose(made.cpu().numpy(), wanted, rtol=1e-6)
+    whole = torch.tensor(signs.clip(-1, 1).round().astype(np.int64), device=device)
+    same(whole.cumprod(0), np.cumprod(whole.cpu().numpy()))
+
+
+def test_more_parts_than_one_thread_has(device):
+    """4 parts are a thread's, so 488 take lanes and warps; a NaN stays to the end."""
+    n = 2_000_000
+    x = torch.arange(n, device=device)
+    assert torch.equal(x.cumsum(0), x * (x + 1) // 2)
+    x = x.float() % 1000
+    x[n // 2] = nan
+    values, indices = x.cummax(0)
+    assert values[n // 2 - 1].item() == 999
+    assert indices[n // 2 - 1].item() == n // 2 - 1
+    assert values[n // 2 :].isnan().all().item()
+    assert (indices[n // 2 :] == n // 2).all().item()
+
+
+def test_results_are_the_same_each_time(device):
+    x = torch.tensor(np.random.default_rng(5).normal(size=100_003), device=device)
+    first = x.cumsum(0)
+    assert torch.equal(first, x.cumsum(0))
+    assert torch.equal(first, x.clone().cumsum_(0))
+
+
 @pytest.mark.parametrize("shape", [(40, 3000, 2), (3, 2500, 40), (2, 70_000, 1)])
 @pytest.mark.parametrize("dim", [0, 1, 2])
 def test_layouts(device, shape, dim):
@@ -127,10 +220,6 @@ def test_float32_sums_gather_in_float64(device):
 
 
 # --- what PyTorch answers
-
-
-def same(made, wanted):
-    np.testing.assert_array_equal(np.array(made.tolist()), np.array(wanted))
 
 
 def test_types(device):

@@ -1,7 +1,8 @@
 /* Running sums, products and extremes. A block goes along a row in tiles, in which
- * threads meet in shuffles and warps in shared memory. A long row is cut into parts
- * among blocks: first what each part amounts to, then what lies before each, then the
- * parts. The cut depends on sizes alone, so results are the same each time. */
+ * threads meet in shuffles and warps in shared memory; the next tile is on its way
+ * meanwhile. A long row is cut into parts among blocks: first what each part amounts to,
+ * then the parts, each from what those before it amount to. The cut depends on sizes
+ * alone, so results are the same each time. */
 
 #include <math.h>
 #include <type_traits>
@@ -41,14 +42,6 @@ static __device__ __forceinline__ void put_element(void *out, int64_t i, T value
     ((T *)out)[i] = value;
 }
 
-template <typename T>
-static __device__ __forceinline__ T from_lane_below(const T &mine, int delta)
-{
-    return from_lane(mine, [&](auto word) {
-        return __shfl_up_sync(0xffffffffu, word, (unsigned)delta);
-    });
-}
-
 /* --- kernels --- */
 
 struct Rows {
@@ -58,6 +51,7 @@ struct Rows {
     bool backward;
     bool min;    /* of Max */
     bool single; /* elements are float32 */
+    bool packs;  /* a thread's elements of a tile lie where a vector may */
 };
 NO_POINTERS(Rows)
 
@@ -72,42 +66,87 @@ static __device__ __forceinline__ int64_t start_of(const Rows &r, int64_t row)
     return outer * r.n * r.inner + (row - outer * r.inner);
 }
 
-/* What the threads before this one have together (with the first `lead`), and, in
- * *total, all of them. */
-template <class Op>
-static __device__ __forceinline__ typename Op::State
-before(typename Op::State mine, const typename Op::State &lead,
-       typename Op::State *total)
-{
-    typedef typename Op::State State;
-    __shared__ __align__(16) unsigned char bytes[BLOCK / 32 * sizeof(State)];
-    State *warps = (State *)bytes;
-    int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
-    ROLLED
-    for (int delta = 1; delta < 32; delta *= 2) {
-        State left = from_lane_below(mine, delta);
-        if (lane >= delta)
-            mine = Op::combine(left, mine);
+/* A thread's elements of a tile, as they lie in memory: float32 take the first words. */
+typedef Vector<uint32_t, 4> Quad;
+static_assert(ITEMS == 4, "a float32 is a word of a quad");
+template <typename T>
+struct Words {
+    Quad quads[2];
+
+    __device__ __forceinline__ T get(int k, bool single) const
+    {
+        uint64_t bits =
+            (uint64_t)quads[k / 2].v[k % 2 * 2 + 1] << 32 | quads[k / 2].v[k % 2 * 2];
+        T wide;
+        __builtin_memcpy(&wide, &bits, sizeof wide);
+        if constexpr (std::is_same_v<T, double>) {
+            float narrow;
+            __builtin_memcpy(&narrow, &quads[0].v[k], sizeof narrow);
+            return single ? (T)narrow : wide;
+        }
+        return wide;
     }
-    State left = from_lane_below(mine, 1);
-    __syncthreads(); /* the last tile's sums have been read */
-    if (lane == 31)
-        warps[warp] = mine;
-    __syncthreads();
-    State sum = lead;
-    ROLLED
-    for (int w = 0; w < warp; w++)
-        sum = Op::combine(sum, warps[w]);
-    State all = sum;
-    ROLLED
-    for (int w = warp; w < BLOCK / 32; w++)
-        all = Op::combine(all, warps[w]);
-    *total = all;
-    return lane ? Op::combine(sum, left) : sum;
+};
+
+/* The elements of a row from its number `at` on, below `last`; `from` is where the first
+ * one is, and `step` leads to the next. */
+template <typename T>
+static __device__ __forceinline__ Words<T> words_at(const void *x, const Rows &r,
+                                                    int64_t from, int64_t step,
+                                                    int64_t at, int64_t last)
+{
+    Words<T> words = {};
+    const uint32_t *single = (const uint32_t *)x + from;
+    const uint64_t *wide = (const uint64_t *)x + from;
+    if (r.packs && at + ITEMS <= last) {
+        const Quad *quads = r.single ? (const Quad *)single : (const Quad *)wide;
+        words.quads[0] = quads[0];
+        if (!r.single)
+            words.quads[1] = quads[1];
+        return words;
+    }
+    UNROLL
+    for (int k = 0; k < ITEMS; k++, single += step, wide += step) {
+        if (at + k >= last)
+            break;
+        if (r.single) {
+            words.quads[0].v[k] = *single;
+            continue;
+        }
+        uint64_t bits = *wide;
+        words.quads[k / 2].v[k % 2 * 2] = (uint32_t)bits;
+        words.quads[k / 2].v[k % 2 * 2 + 1] = (uint32_t)(bits >> 32);
+    }
+    return words;
+}
+template <typename T>
+static __device__ __forceinline__ void
+put_elements(void *out, const Rows &r, int64_t from, int64_t step, int64_t at,
+             int64_t last, const Vector<T, ITEMS> &values)
+{
+    if (r.packs && at + ITEMS <= last) {
+        if (std::is_same_v<T, double> && r.single) {
+            Vector<float, ITEMS> narrow;
+            UNROLL
+            for (int k = 0; k < ITEMS; k++)
+                narrow.v[k] = (float)values.v[k];
+            *(Vector<float, ITEMS> *)((float *)out + from) = narrow;
+            return;
+        }
+        typedef Vector<T, 2> Pair;
+        Pair *pairs = (Pair *)((T *)out + from);
+        pairs[0] = {{values.v[0], values.v[1]}};
+        pairs[1] = {{values.v[2], values.v[3]}};
+        return;
+    }
+    UNROLL
+    for (int k = 0; k < ITEMS; k++)
+        if (at + k < last)
+            put_element<T>(out, from + k * step, values.v[k], r.single);
 }
 
 /* One block: part p of a row. totals: writes only what the part amounts to, into
- * carries; else starts from what carries has for it (NULL: from nothing). */
+ * carries; else starts from what carries has for the parts before it. */
 template <class Op>
 __global__ void scan_kernel(void *out, int64_t *index, const void *x,
                             typename Op::State *carries, bool totals,
@@ -115,58 +154,53 @@ __global__ void scan_kernel(void *out, int64_t *index, const void *x,
 {
     typedef typename Op::State State;
     typedef typename Op::Value T;
+    __shared__ __align__(16) unsigned char warps[BLOCK / 32 * sizeof(State)];
     unsigned row = blockIdx.x / (unsigned)r.parts;
     int64_t part = blockIdx.x - row * (unsigned)r.parts;
     int64_t first = part * r.part, last = first + r.part < r.n ? first + r.part : r.n;
-    int64_t start = start_of(r, row);
-    State carry =
-        !totals && carries ? carries[(int64_t)row * r.parts + part] : Op::identity();
-    for (int64_t tile = first; tile < last; tile += TILE) {
+    int64_t start = start_of(r, row), step = r.backward ? -r.inner : r.inner;
+    int own = (int)threadIdx.x * ITEMS;
+    State carry = Op::identity();
+    Words<T> next = {};
+    /* The round before the first tile, which it only asks for, has the parts before. */
+    ROLLED
+    for (int64_t tile = first - TILE; tile < last; tile += TILE) {
         State mine[ITEMS], all;
-        int64_t at = tile + (int64_t)threadIdx.x * ITEMS;
+        Words<T> words = next;
+        int64_t at = tile + own, from = start + number_of(r, at) * r.inner;
+        next = words_at<T>(x, r, from + TILE * step, step, at + TILE, last);
+        bool leads = tile < first;
+        if (leads && (totals || !part))
+            continue;
         UNROLL
         for (int k = 0; k < ITEMS; k++) {
-            int64_t number = number_of(r, at + k);
-            mine[k] = at + k < last
-                          ? Op::of(element_at<T>(x, start + number * r.inner, r.single),
-                                   number, r.min)
-                          : Op::identity();
+            mine[k] = Op::identity();
+            if (!leads && at + k < last)
+                mine[k] = Op::of(words.get(k, r.single), number_of(r, at + k), r.min);
+            else if (leads && own + k < part)
+                mine[k] = carries[(int64_t)row * r.parts + own + k];
             if (k)
                 mine[k] = Op::combine(mine[k - 1], mine[k]);
         }
-        State lead = before<Op>(mine[ITEMS - 1], carry, &all);
-        if (!totals) {
-            UNROLL
-            for (int k = 0; k < ITEMS; k++) {
-                if (at + k >= last)
-                    break;
-                int64_t to = start + number_of(r, at + k) * r.inner;
-                State here = Op::combine(lead, mine[k]);
-                put_element<T>(out, to, Op::value(here, r.min), r.single);
-                if (index)
-                    index[to] = Op::index(here);
-            }
-        }
+        State lead =
+            before_in_block(mine[ITEMS - 1], carry, &all, (State *)warps, Op::combine);
         carry = all;
+        if (leads || totals)
+            continue;
+        Vector<T, ITEMS> values;
+        Vector<int64_t, ITEMS> places;
+        UNROLL
+        for (int k = 0; k < ITEMS; k++) {
+            State here = Op::combine(lead, mine[k]);
+            values.v[k] = Op::value(here, r.min);
+            places.v[k] = Op::index(here);
+        }
+        put_elements(out, r, from, step, at, last, values);
+        if (std::is_same_v<State, scan::Found<T>> && index)
+            put_elements(index, r, from, step, at, last, places);
     }
     if (totals && threadIdx.x == 0)
         carries[(int64_t)row * r.parts + part] = carry;
-}
-
-/* One thread a row: from the amounts of its parts to what lies before each. */
-template <class Op>
-__global__ void carry_kernel(typename Op::State *carries, GRID_CONSTANT(Rows) r)
-{
-    int64_t row = thread_number();
-    if (row >= r.rows)
-        return;
-    typename Op::State *c = carries + row * r.parts, sum = Op::identity();
-    ROLLED
-    for (int64_t p = 0; p < r.parts; p++) {
-        typename Op::State part = c[p];
-        c[p] = sum;
-        sum = Op::combine(sum, part);
-    }
 }
 
 /* One thread a row: neighbours read neighbouring columns. */
@@ -193,9 +227,10 @@ __global__ void scan_columns_kernel(void *out, int64_t *index, const void *x,
 
 /* --- launches --- */
 
-/* Blocks that fill a large GPU, and as many parts as one thread may go through. */
+/* Blocks that fill a large GPU, and as many parts as a block adds up in one round. */
 static const int64_t kBlocks = 1024;
 static const int64_t kParts = 512;
+static_assert(kParts <= TILE, "the parts of a row are a tile");
 
 template <class Op>
 static int start(dt_stream stream, const dt_scan *s, typename Op::State *carries,
@@ -203,6 +238,16 @@ static int start(dt_stream stream, const dt_scan *s, typename Op::State *carries
 {
     return START_BARRIERS("starting a scan", stream, (scan_kernel<Op>),
                           r.rows * r.parts, s->out, s->index, s->x, carries, totals, r);
+}
+
+/* Whether a thread's elements of each tile lie where vectors may. */
+static bool has_packs(const dt_scan *s)
+{
+    bool aligned = is_aligned(s->x, sizeof(Quad)) && is_aligned(s->out, sizeof(Quad)) &&
+                   is_aligned(s->index, sizeof(Quad));
+    int64_t row = s->n * (int64_t)dt_dtype_size(s->dtype);
+    return aligned && s->inner == 1 && !s->backward &&
+           (s->outer == 1 || row % (int64_t)sizeof(Quad) == 0);
 }
 
 template <class Op>
@@ -217,7 +262,8 @@ static int run(dt_stream stream, const dt_scan *s, bool min = false)
               long_divider_for(s->inner),
               s->backward,
               min,
-              s->dtype == DT_FLOAT32};
+              s->dtype == DT_FLOAT32,
+              has_packs(s)};
     if ((s->inner >= 32 && r.rows >= 1024) || s->n <= 16)
         return START("starting a scan", stream, (scan_columns_kernel<Op>), r.rows,
                      s->out, s->index, s->x, r);
@@ -234,8 +280,7 @@ static int run(dt_stream stream, const dt_scan *s, bool min = false)
         return start<Op>(stream, s, nullptr, r, false);
     Scratch scratch(stream, (size_t)(r.rows * r.parts) * sizeof(State));
     State *carries = (State *)scratch.data;
-    if (!carries || start<Op>(stream, s, carries, r, true) ||
-        START("starting a scan", stream, (carry_kernel<Op>), r.rows, carries, r))
+    if (!carries || start<Op>(stream, s, carries, r, true))
         return -1;
     return start<Op>(stream, s, carries, r, false);
 }
