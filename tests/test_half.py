@@ -374,6 +374,165 @@ def test_rounded_once(name, device):
         assert found.dtype is dtype and torch.equal(found, exact), function
 
 
+# Shapes, and the dimension that softmax and the losses go along.
+ROWS = [
+    ((5, 7), 1),
+    ((9, 64), 1),
+    ((4, 2048), 1),
+    ((2, 4100), 1),
+    ((3, 1001), 1),
+    ((300, 12), 1),
+    ((3, 6, 5), 1),
+    ((2, 300, 3), 1),
+    ((2, 3, 16), 1),
+    ((40, 8, 36), 1),
+]
+LAYOUTS = {
+    "whole": lambda x: x,
+    "transposed": lambda x: x.transpose(0, 1).contiguous().transpose(0, 1),
+    "from an odd element": lambda x: torch.cat((x.flatten()[:1], x.flatten()))[1:].view(
+        x.shape
+    ),
+}
+
+
+def drawn(shape, dtype, device, seed=0):
+    generator = np.random.default_rng(seed)
+    values = generator.standard_normal(shape, dtype=np.float32)
+    return torch.from_numpy(values).to(device).to(dtype)
+
+
+def with_gradients(call, tensors, g=None):
+    """The result of a call, and the gradients of its tensors."""
+    leaves = [t.detach().requires_grad_() for t in tensors]
+    y = call(*leaves)
+    y.backward(torch.ones_like(y) if g is None else g.to(y.dtype))
+    return [y.detach(), *(leaf.grad for leaf in leaves)]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("shape", "dim"), ROWS)
+@pytest.mark.parametrize("name", HALVES)
+def test_rows_are_rounded_once(name, shape, dim, layout, device):
+    """What is computed along rows is float32's, rounded."""
+    dtype = getattr(torch, name)
+    functional = torch.nn.functional
+    lay_out = LAYOUTS[layout]
+    x = lay_out(drawn(shape, dtype, device))
+    g = lay_out(drawn(shape, dtype, device, seed=1))
+    wide = lay_out(x.float())  # aligned as x is, so that sums are of the same runs
+    last, channels = shape[-1], shape[1]
+    weight, bias = drawn((2, last), dtype, device, seed=2)
+    w, b = drawn((2, channels), dtype, device, seed=3)
+    t = torch.arange(shape[0] * math.prod(shape[2:]), device=device) % channels
+    target = t.reshape(shape[0], *shape[2:])
+    target[0] = -100
+    shares = drawn(shape, dtype, device, seed=4).abs()
+    statistics = (drawn(channels, dtype, device), drawn(channels, dtype, device).exp())
+    calls = {
+        "layer_norm": lambda x, w, b: functional.layer_norm(x, (last,), w, b),
+        "plain layer_norm": lambda x: functional.layer_norm(x, shape[1:]),
+        "batch_norm": lambda x, w, b: functional.batch_norm(
+            x, None, None, w, b, training=True
+        ),
+        "known batch_norm": lambda x, w, b: functional.batch_norm(
+            x, *(s.to(x.dtype) for s in statistics), w, b
+        ),
+        "cross_entropy": lambda x: functional.cross_entropy(x, target),
+        "weighted cross_entropy": lambda x: functional.cross_entropy(
+            x, target, w.to(x.dtype).abs(), reduction="none", label_smoothing=0.1
+        ),
+        "shared cross_entropy": lambda x: functional.cross_entropy(
+            x, shares.to(x.dtype), reduction="sum"
+        ),
+        "nll_loss": lambda x: functional.nll_loss(x, target, w.to(x.dtype).abs()),
+    }
+    for key, call in calls.items():
+        tensors = [x]
+        if key == "layer_norm":
+            tensors += [weight, bias]
+        elif "batch" in key:
+            tensors += [w, b]
+        like = g if "norm" in key else None
+        found = with_gradients(call, tensors, like)
+        tensors = [wide, *(t.float() for t in tensors[1:])]
+        exact = with_gradients(call, tensors, like)
+        for one, other in zip(found, exact, strict=True):
+            assert one.dtype is dtype
+            assert torch.equal(one, other.to(dtype)), key
+    for key in ("softmax", "log_softmax", "logsumexp"):
+        call = getattr(torch, key)
+        assert torch.equal(call(x, dim), call(wide, dim).to(dtype)), key
+    # Their gradients are those of the rounded results.
+    found, slope = with_gradients(lambda x: torch.softmax(x, dim), [x], g)
+    y, dy = found.float(), g.float()
+    exact = y * (dy - (dy * y).sum(dim, keepdim=True))
+    assert torch.allclose(slope.float(), exact, rtol=EPS[name], atol=1e-6)
+    found, slope = with_gradients(lambda x: torch.log_softmax(x, dim), [x], g)
+    exact = dy - found.float().exp() * dy.sum(dim, keepdim=True)
+    assert torch.allclose(slope.float(), exact, rtol=EPS[name], atol=1e-4)
+    found, slope = with_gradients(lambda x: torch.logsumexp(x, dim), [x])
+    exact = (x.float() - found.float().unsqueeze(dim)).exp()
+    assert torch.allclose(slope.float(), exact, rtol=EPS[name], atol=1e-6)
+
+
+@pytest.mark.parametrize("name", HALVES)
+def test_rows_into_a_given_tensor(name, device):
+    x = drawn((3, 5), getattr(torch, name), device)
+    exact = torch.softmax(x, 1)
+    out = torch.empty_like(x)
+    assert torch.softmax(x, 1, out=out) is out and torch.equal(out, exact)
+    assert torch.equal(torch.softmax(x, 1, out=x), exact) and torch.equal(x, exact)
+
+
+@pytest.mark.parametrize("name", HALVES)
+def test_rows_that_are_not_finite(name, device):
+    x = of_bits([0x7F80 if name == "bfloat16" else 0x7C00, 0, 0, 0, 0, 1, 0, 0], name)
+    x = x.to(device).view(2, 4)
+    assert torch.softmax(x, 1).isnan().any(1).tolist() == [True, False]
+    assert torch.softmax(-x, 1).isnan().any().item() is False
+    assert torch.softmax(x[1], 0).tolist() == [0.25] * 4
+
+
+@pytest.mark.parametrize("name", HALVES)
+def test_dropout(name, device):
+    x = drawn((3, 7), getattr(torch, name), device).requires_grad_()
+    y = torch.nn.functional.dropout(x, 0.25)
+    kept = y.detach() != 0
+    exact = (x.detach().float() / 0.75 * kept).to(x.dtype)
+    assert torch.allclose(y.detach(), exact, rtol=EPS[name])
+    y.sum().backward()
+    assert torch.equal(x.grad != 0, kept)
+
+
+@pytest.mark.parametrize("name", HALVES)
+def test_a_gpu_makes_no_float32_copies_of_rows(name, gpu):
+    """Each of these is one kernel that moves two bytes an element."""
+    dtype = getattr(torch, name)
+    x, g = drawn((64, 48), dtype, gpu), drawn((64, 48), dtype, gpu, seed=1)
+    w, b = drawn((2, 48), dtype, gpu, seed=2)
+
+    def kernels(call):
+        with torch.profiler.profile() as prof:
+            call()
+        return [e for e in prof.events() if e.kind == "kernel"]
+
+    for call, made, operands in (
+        (lambda: torch.softmax(x, 1), "softmax", 2),
+        (lambda: torch.log_softmax(x, 1), "log_softmax", 2),
+        (lambda: torch.layer_norm(x, (48,), w, b), "layer_norm", 3),
+    ):
+        (event,) = kernels(call)
+        assert event.name == made and event.bytes == operands * x.numel() * 2
+    y = torch.softmax(x.clone().requires_grad_(), 1)
+    assert [e.name for e in kernels(lambda: y.backward(g))] == ["softmax_backward"]
+    target = torch.zeros(64, dtype=torch.int64, device=gpu)
+    loss = torch.nn.functional.cross_entropy(x.requires_grad_(), target)
+    for event in kernels(loss.backward):
+        # Conversions are of the one number that is the loss.
+        assert event.name == "cross_entropy_backward" or event.bytes <= 8
+
+
 @pytest.mark.parametrize("name", HALVES)
 def test_in_place_over_itself(name, device):
     dtype = getattr(torch, name)

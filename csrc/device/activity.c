@@ -169,7 +169,7 @@ static int64_t nn_bytes(const dt_nn_call *c)
     int64_t rows = c->outer * c->inner, operands = 0;
     for (int i = 0; i < DT_NN_OPERANDS; i++)
         operands += c->operands[i] != NULL;
-    return sized(c->dtype, rows * c->n * (operands < 3 ? operands : 3));
+    return sized(c->stored, rows * c->n * (operands < 3 ? operands : 3));
 }
 
 static int64_t attention_bytes(const dt_attention_call *c)
@@ -286,7 +286,7 @@ static int64_t optim_numel(const dt_optim_call *c)
     WORK(search, (dt_stream stream, const dt_search *s), (stream, s), "searchsorted",  \
          s->dtype, sized(s->dtype, s->rows * s->m) + s->rows * s->m * 8, 0)            \
     WORK(nn, (dt_stream stream, const struct dt_nn_call *c), (stream, c),              \
-         nn_names[c->op], c->dtype, nn_bytes(c),                                       \
+         nn_names[c->op], c->stored, nn_bytes(c),                                      \
          4 * (double)(c->outer * c->inner * c->n))                                     \
     WORK(attention, (dt_stream stream, const struct dt_attention_call *c),             \
          (stream, c), "attention", c->dtype, attention_bytes(c), attention_flops(c))   \

@@ -191,20 +191,21 @@ static void visit_search(const dt_search *s, const listing *to)
 /* An operand of ops/nn.def: how many elements of which size. */
 typedef struct nn_operand {
     enum { EACH, A_ROW, FOR_ALL, ONE } count;
-    enum { OF_TYPE, INT64, BOOL } type;
+    enum { COMPUTED, STORED, INT64, BOOL } type;
     int use;
 } nn_operand;
 
 static const nn_operand nn_operands[DT_NNN][DT_NN_OPERANDS] = {
-#define OUT(name)         {EACH, OF_TYPE, WRITE},
-#define INOUT(name)       {EACH, OF_TYPE, READ | WRITE},
-#define OUT_PER_ROW(name) {A_ROW, OF_TYPE, WRITE},
-#define OUT_SHARED(name)  {FOR_ALL, OF_TYPE, WRITE},
-#define ROW(name)         {EACH, OF_TYPE, READ},
-#define PER_ROW(name)     {A_ROW, OF_TYPE, READ},
+#define OUT(name)         {EACH, STORED, WRITE},
+#define INOUT(name)       {EACH, STORED, READ | WRITE},
+#define OUT_PER_ROW(name) {A_ROW, COMPUTED, WRITE},
+#define OUT_SHARED(name)  {FOR_ALL, COMPUTED, WRITE},
+#define ROW(name)         {EACH, STORED, READ},
+#define PER_ROW(name)     {A_ROW, COMPUTED, READ},
 #define INDEX(name)       {A_ROW, INT64, READ},
-#define SHARED(name)      {FOR_ALL, OF_TYPE, READ},
-#define SINGLE(name)      {ONE, OF_TYPE, READ},
+#define SHARED(name)      {FOR_ALL, STORED, READ},
+#define STATISTIC(name)   {FOR_ALL, COMPUTED, READ},
+#define SINGLE(name)      {ONE, COMPUTED, READ},
 #define MASK(name)        {EACH, BOOL, READ},
 #define NN_OP(name, ...)  [DT_NN_##name] = {__VA_ARGS__},
 #include "ops/nn.def"
@@ -215,7 +216,8 @@ static void visit_nn(const dt_nn_call *c, const listing *to)
     const int64_t rows = c->outer * c->inner;
     const int64_t counts[] = {
         [EACH] = rows * c->n, [A_ROW] = rows, [FOR_ALL] = c->n, 1};
-    const size_t sizes[] = {dt_dtype_size(c->dtype), sizeof(int64_t), sizeof(dt_bool)};
+    const size_t sizes[] = {dt_dtype_size(c->dtype), dt_dtype_size(c->stored),
+                            sizeof(int64_t), sizeof(dt_bool)};
     for (int i = 0; i < DT_NN_OPERANDS; i++) {
         const nn_operand *operand = &nn_operands[c->op][i];
         if (operand->use)

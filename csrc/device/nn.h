@@ -14,15 +14,19 @@ typedef enum dt_nn_op {
 
 #define DT_NN_OPERANDS 10
 
+/* Floats that lie in memory in the type `stored` of a call. */
+typedef struct dt_nn_stored dt_nn_stored;
+
 /* The operands of each operation in order, so that NN_AT(softmax, x) is x's number. */
-#define OUT(name)         void *name;
-#define INOUT(name)       void *name;
+#define OUT(name)         dt_nn_stored *name;
+#define INOUT(name)       dt_nn_stored *name;
 #define OUT_PER_ROW(name) void *name;
 #define OUT_SHARED(name)  void *name;
-#define ROW(name)         void *name;
+#define ROW(name)         dt_nn_stored *name;
 #define PER_ROW(name)     void *name;
 #define INDEX(name)       void *name;
-#define SHARED(name)      void *name;
+#define SHARED(name)      dt_nn_stored *name;
+#define STATISTIC(name)   void *name;
 #define SINGLE(name)      void *name;
 #define MASK(name)        void *name;
 #define NN_OP(op, ...)                                                                 \
@@ -32,6 +36,10 @@ typedef enum dt_nn_op {
 #include "ops/nn.def"
 #define NN_AT(op, operand)                                                             \
     ((int)(offsetof(struct dt_nn_##op##_operands, operand) / sizeof(void *)))
+#define NN_IS_STORED(op, operand)                                                      \
+    _Generic(((struct dt_nn_##op##_operands *)NULL)->operand,                          \
+        dt_nn_stored *: true,                                                          \
+        void *: false)
 
 /* Numbers of a call; an operation reads those that its formula names. */
 typedef struct dt_nn_params {
@@ -47,8 +55,10 @@ typedef struct dt_nn_params {
  * k. inner is 1 for the last dimension of a row-major tensor. Owns nothing. */
 typedef struct dt_nn_call {
     dt_nn_op op;
-    const char *op_name;     /* operation name for messages; a literal */
-    dt_dtype dtype;          /* float32 or float64 */
+    const char *op_name; /* operation name for messages; a literal */
+    dt_dtype dtype;      /* computed in: float32 or float64 */
+    dt_dtype stored;     /* dtype or, if that is float32, a float of 16 bits where the
+                                backend takes them (nn_halves) */
     int64_t outer, n, inner; /* each at least 1 */
     void *operands[DT_NN_OPERANDS];
     dt_nn_params params;

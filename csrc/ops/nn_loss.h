@@ -9,10 +9,10 @@
 namespace {
 namespace nn {
 
-template <typename T>
-DT_FN T weight_of(Shared<T> weight, Target t)
+template <class Row, typename T>
+DT_FN T weight_of(const Row &row, Shared<T> weight, Target t)
 {
-    return !t.counts ? 0 : weight.data ? weight.data[t.at] : 1;
+    return !t.counts ? 0 : weight.data ? row.get(weight, t.at) : 1;
 }
 
 /* The gradient of the row's loss. */
@@ -38,7 +38,7 @@ struct cross_entropy {
         T max = row.max(x);
         T log_sum = op_log(row.sum(Exp<T>{max}, x));
         Target t = row.target(at.target);
-        T weight = weight_of(at.weight, t), smoothing = (T)row.params.smoothing;
+        T weight = weight_of(row, at.weight, t), smoothing = (T)row.params.smoothing;
         T loss = 0, smooth = 0;
         if (smoothing > 0)
             row.cases(
@@ -71,20 +71,18 @@ struct cross_entropy_backward {
         T scale = loss_gradient(row, at.dloss, at.dloss_all, at.total);
         T max = row.get(at.max), log_sum = row.get(at.log_sum);
         T smoothing = (T)row.params.smoothing, each = scale * smoothing / (T)row.n;
-        T single = scale * (1 - smoothing) * weight_of(at.weight, t);
+        T single = scale * (1 - smoothing) * weight_of(row, at.weight, t);
         Shared<T> weight = {smoothing > 0 ? at.weight.data : nullptr};
         row.cases(
             [=](auto w) {
                 T all = single + each * (weight.data ? row.sum(w) : (T)row.n);
-                row.write(
-                    at.dx,
-                    [=](T v, T wi) {
-                        return all * op_exp(v - max - log_sum) - each * wi;
-                    },
-                    x, w);
+                auto others = [=](T v, T wi) {
+                    return all * op_exp(v - max - log_sum) - each * wi;
+                };
+                row.write(at.dx, others, x, w);
+                row.add(at.dx, t.at, -single, others, x, w);
             },
             row.shared(weight, 1));
-        row.add(at.dx, t.at, -single);
     }
 };
 
@@ -94,7 +92,7 @@ struct nll_loss {
     DT_FN void run(const Row &row, const operands::nll_loss<T> &at)
     {
         Target t = row.target(at.target);
-        T weight = weight_of(at.weight, t);
+        T weight = weight_of(row, at.weight, t);
         row.put(at.loss, t.counts ? -weight * row.get(at.x, t.at) : 0);
         row.put(at.target_weight, weight);
     }
@@ -110,14 +108,21 @@ struct nll_loss_backward {
         T scale =
             t.counts ? loss_gradient(row, at.dloss, at.dloss_all, at.total) : (T)0;
         T each = scale * smoothing / (T)row.n;
-        if (t.counts && smoothing > 0)
+        T single = -scale * (1 - smoothing) * weight_of(row, at.weight, t);
+        if (t.counts && smoothing > 0) {
             row.cases(
-                [=](auto w) { row.write(at.dx, [=](T wi) { return -each * wi; }, w); },
+                [=](auto w) {
+                    auto others = [=](T wi) { return -each * wi; };
+                    row.write(at.dx, others, w);
+                    row.add(at.dx, t.at, single, others, w);
+                },
                 row.shared(at.weight, 1));
-        else
-            row.write(at.dx, [] { return (T)0; });
+            return;
+        }
+        auto none = [] { return (T)0; };
+        row.write(at.dx, none);
         if (t.counts)
-            row.add(at.dx, t.at, -scale * (1 - smoothing) * weight_of(at.weight, t));
+            row.add(at.dx, t.at, single, none);
     }
 };
 

@@ -6,15 +6,17 @@
  * threads or a loop of vector instructions holds it.
  *
  *     row.read(x)              elements of a ROW or MASK, to be passed to the following
- *     row.shared(w, missing)   elements of a SHARED operand; `missing` where it is NULL
+ *     row.shared(w, missing)   elements of a SHARED or STATISTIC operand; `missing` where
+ *                              it is NULL
  *     row.cases(f, shared...)  f(shared...), compiled for operands given and missing
  *     row.sum(f, e...)         sum of f(element of each e) along the row; row.sum(e)
  *     row.sum_kept(y, &sum, f, e)  also gives the terms as elements; y is scratch
  *     row.max(e)               maximum, where a NaN counts as less than all numbers
  *     row.write(y, f, e...)    y = f(element of each e)
- *     row.add(y, i, value)     y[i] += value, after row.write(y, ...)
+ *     row.add(y, i, value, f, e...)  y[i] = f(element i of each e) + value, after
+ *                              row.write(y, f, e...)
  *     row.get(x), row.put(y, value)  the row's own element of a PER_ROW, SINGLE, OUT_PER_ROW
- *     row.get(x, i)            element i of a ROW
+ *     row.get(x, i)            element i of a ROW or SHARED
  *     row.target(index)        the target class, and whether the row counts
  *     row.n, row.params
  *
@@ -46,6 +48,7 @@ KIND(OutShared, T)
 KIND(Row, T) /* of an INOUT: written, too */
 KIND(PerRow, const T)
 KIND(Shared, const T)
+KIND(Statistic, const T)
 KIND(Single, const T)
 #undef KIND
 struct Index {
@@ -71,6 +74,7 @@ namespace operands {
 #define PER_ROW(name)     PerRow<T> name;
 #define INDEX(name)       Index name;
 #define SHARED(name)      Shared<T> name;
+#define STATISTIC(name)   Statistic<T> name;
 #define SINGLE(name)      Single<T> name;
 #define MASK(name)        Row<const uint8_t> name;
 #define NN_OP(op, ...)                                                                 \

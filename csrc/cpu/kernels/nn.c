@@ -19,7 +19,7 @@ enum {
     DT_NN_ROW,
     DT_NN_PER_ROW,
     DT_NN_INDEX,
-    DT_NN_SHARED,
+    DT_NN_SHARED, /* or STATISTIC */
     DT_NN_SINGLE,
     DT_NN_MASK
 };
@@ -32,6 +32,7 @@ static const unsigned char kinds[DT_NNN][DT_NN_OPERANDS] = {
 #define PER_ROW(name)     DT_NN_PER_ROW,
 #define INDEX(name)       DT_NN_INDEX,
 #define SHARED(name)      DT_NN_SHARED,
+#define STATISTIC(name)   DT_NN_SHARED,
 #define SINGLE(name)      DT_NN_SINGLE,
 #define MASK(name)        DT_NN_MASK,
 #define NN_OP(op, ...)    [DT_NN_##op] = {__VA_ARGS__},

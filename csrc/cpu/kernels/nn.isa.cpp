@@ -156,7 +156,11 @@ struct CpuRow {
     }
     Elements<T> read(nn::Row<T> x) const { return {x.data}; }
     Optional<T> shared(nn::Shared<T> w, T missing) const { return {w.data, missing}; }
-    auto shared(nn::Shared<T> w) const
+    Optional<T> shared(nn::Statistic<T> w, T missing) const
+    {
+        return {w.data, missing};
+    }
+    auto shared(nn::Statistic<T> w) const
     {
         if constexpr (one_channel)
             return Constant<T>{*w.data};
@@ -173,7 +177,7 @@ struct CpuRow {
     void cases(F f, Optional<T> w, Rest... rest) const
     {
         if (w.data)
-            cases([&](auto... more) { f(shared(nn::Shared<T>{w.data}), more...); },
+            cases([&](auto... more) { f(shared(nn::Statistic<T>{w.data}), more...); },
                   rest...);
         else
             cases([&](auto... more) { f(Constant<T>{w.missing}, more...); }, rest...);
@@ -212,11 +216,16 @@ struct CpuRow {
     {
         write(nn::Out<T>{to.data}, f, e...);
     }
-    void add(nn::Out<T> to, int64_t i, T value) const { to.data[i] += value; }
+    template <class F, class... E>
+    void add(nn::Out<T> to, int64_t i, T value, F, E...) const
+    {
+        to.data[i] += value;
+    }
 
     T get(nn::PerRow<T> x) const { return *x.data; }
     T get(nn::Single<T> x) const { return *x.data; }
     T get(nn::Row<const T> x, int64_t i) const { return x.data[i]; }
+    T get(nn::Shared<T> x, int64_t i) const { return x.data[i]; }
     void put(nn::OutPerRow<T> to, T value) const
     {
         if (to.data)
@@ -250,7 +259,7 @@ struct ColumnSums {
         return {x.data + row * c->row};
     }
     Constant<T> read(nn::PerRow<T> x, int64_t row) const { return {x.data[row]}; }
-    Elements<T> read(nn::Shared<T> x, int64_t) const { return {x.data}; }
+    Elements<T> read(nn::Statistic<T> x, int64_t) const { return {x.data}; }
 
     template <class F, class... E>
     void add_row(F f, E... e) const
@@ -279,7 +288,7 @@ struct RunSums {
 
     Elements<T> read(nn::Row<const T> x) const { return {x.data}; }
     Constant<T> read(nn::PerRow<T> x) const { return {*x.data}; }
-    Constant<T> read(nn::Shared<T> x) const { return {*x.data}; }
+    Constant<T> read(nn::Statistic<T> x) const { return {*x.data}; }
 
     template <class F, class... Operand>
     void add(F f, Operand... operand) const

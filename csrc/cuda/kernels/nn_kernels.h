@@ -3,11 +3,16 @@
  * A row belongs to one thread (short rows, and rows across memory, whose neighbours are
  * then next to each other) or to a group: a warp or a block. Groups read up to 16 bytes
  * at a time where pointers and sizes allow it, and keep the elements of a row that they
- * need again in registers where they have room, so that memory is read once. */
+ * need again in registers where they have room, so that memory is read once.
+ *
+ * Operands that may lie in memory in 16 bits are those of a call together: its `half`. */
 #ifndef DT_CUDA_KERNELS_NN_KERNELS_H
 #define DT_CUDA_KERNELS_NN_KERNELS_H
 
+#include <utility>
+
 #include "cuda/kernels/math.h"
+#include "cuda/kernels/pack.h"
 #include "cuda/kernels/warp.h"
 #include "cuda/runtime/report.h"
 
@@ -23,6 +28,7 @@ struct NnCall {
     int64_t rows, n, inner;
     LongDivider by_n, by_inner;
     int threads; /* of a row: 1, 32 or BLOCK */
+    Half half;   /* how stored operands lie in memory */
     dt_nn_params params;
 };
 POINTERS_OF(NnCall, for (int k = 0; k < DT_NN_OPERANDS; k++) f(s.operands[k]);
@@ -47,24 +53,66 @@ struct RunningSum {
     __device__ __forceinline__ double value() const { return total + (double)run; }
 };
 
-/* --- elements: vector(slot, i) is the thread's vector number `slot`, from element i --- */
+/* Where element i of a stored operand lies. */
+template <typename T, typename Byte>
+static __device__ __forceinline__ Byte *stored_at(Byte *data, int64_t i, Half half)
+{
+    if constexpr (std::is_same_v<T, float>)
+        if (half)
+            return data + i * 2;
+    return data + i * (int64_t)sizeof(T);
+}
+template <typename T>
+static __device__ __forceinline__ T stored(const T *data, int64_t i, Half half)
+{
+    return element_at<T>(stored_at<T>((const char *)data, i, half), half);
+}
+
+/* f(an element of each vector) */
+template <typename T, int N, class F, class... V>
+static __device__ __forceinline__ Vector<T, N> each_element(F f, const V &...v)
+{
+    Vector<T, N> made;
+    UNROLL
+    for (int j = 0; j < N; j++)
+        made.v[j] = f(v.v[j]...);
+    return made;
+}
+
+/* --- elements: a thread's vector number `slot`, from element i on. Where they lie in
+ * memory in 16 bits, a thread asks for those of all operands before it widens the first.
+ * at(i) is one element. --- */
+
+template <typename T, int N>
+using Halves = typename StoredPack<T, N>::Halves;
+template <typename T, int N>
+static __device__ __forceinline__ Vector<float, N> widened(const Halves<T, N> &halves,
+                                                           bool brain)
+{
+    return widened(halves.elements(), brain);
+}
 
 /* KEPT elements of a thread are in registers; 0: they are read each time. */
 template <typename T, int KEPT, int N>
 struct Elements {
-    const T *data;
+    static constexpr bool loads = !KEPT;
+    const char *data; /* of the row */
     int64_t stride;
+    Half half;
     Vector<T, N> kept[KEPT ? KEPT / N : 1];
 
+    __device__ __forceinline__ int64_t offset(int64_t i) const
+    {
+        return N > 1 ? i : i * stride;
+    }
     __device__ __forceinline__ Vector<T, N> load(int64_t i) const
     {
-        if constexpr (N > 1) {
-            return *(const Vector<T, N> *)(data + i);
-        } else {
-            Vector<T, N> one;
-            one.v[0] = data[i * stride];
-            return one;
-        }
+        return *(const Vector<T, N> *)((const T *)data + offset(i));
+    }
+    __device__ __forceinline__ Halves<T, N> load_halves(int64_t i) const
+    {
+        return {*(const decltype(Halves<T, N>::words) *)((const uint16_t *)data +
+                                                         offset(i))};
     }
     __device__ __forceinline__ Vector<T, N> vector(int slot, int64_t i) const
     {
@@ -72,6 +120,25 @@ struct Elements {
             return kept[slot];
         else
             return load(i);
+    }
+    __device__ __forceinline__ Halves<T, N> ask(int64_t i) const
+    {
+        if constexpr (KEPT > 0)
+            return {};
+        else
+            return load_halves(i);
+    }
+    __device__ __forceinline__ Vector<T, N> widen(const Halves<T, N> &asked, int slot,
+                                                  bool brain) const
+    {
+        if constexpr (KEPT > 0)
+            return kept[slot];
+        else
+            return widened<T, N>(asked, brain);
+    }
+    __device__ __forceinline__ T at(int64_t i) const
+    {
+        return element_at<T>(stored_at<T>(data, i * stride, half), half);
     }
 };
 
@@ -87,48 +154,73 @@ static __device__ __forceinline__ Vector<T, N> filled(T value)
 
 template <typename T, int N>
 struct SharedElements {
-    const T *data;
+    static constexpr bool loads = true;
+    const char *data;
     T missing;
+    Half half;
+
     __device__ __forceinline__ Vector<T, N> vector(int, int64_t i) const
     {
-        return data ? *(const Vector<T, N> *)(data + i) : filled<T, N>(missing);
+        return data ? *(const Vector<T, N> *)((const T *)data + i)
+                    : filled<T, N>(missing);
+    }
+    __device__ __forceinline__ Halves<T, N> ask(int64_t i) const
+    {
+        Halves<T, N> asked = {};
+        if (data)
+            asked.words = *(const decltype(asked.words) *)((const uint16_t *)data + i);
+        return asked;
+    }
+    __device__ __forceinline__ Vector<T, N> widen(const Halves<T, N> &asked, int,
+                                                  bool brain) const
+    {
+        return data ? widened<T, N>(asked, brain) : filled<T, N>(missing);
+    }
+    __device__ __forceinline__ T at(int64_t i) const
+    {
+        return data ? element_at<T>(stored_at<T>(data, i, half), half) : missing;
     }
 };
 
 /* f of each element, computed when it is read. */
 template <typename T, int N, class F, class E>
 struct Mapped {
+    static constexpr bool loads = E::loads;
     F f;
     E elements;
     __device__ __forceinline__ Vector<T, N> vector(int slot, int64_t i) const
     {
-        Vector<T, N> made = elements.vector(slot, i);
-        UNROLL
-        for (int j = 0; j < N; j++)
-            made.v[j] = f(made.v[j]);
-        return made;
+        return each_element<T, N>(f, elements.vector(slot, i));
     }
-};
-
-/* The same value for all elements, or a vector of an ElementsRow. */
-template <typename T, int N>
-struct Values {
-    Vector<T, N> values;
-    __device__ __forceinline__ Vector<T, N> vector(int, int64_t) const
+    __device__ __forceinline__ Halves<T, N> ask(int64_t i) const
     {
-        return values;
+        return elements.ask(i);
+    }
+    __device__ __forceinline__ Vector<T, N> widen(const Halves<T, N> &asked, int slot,
+                                                  bool brain) const
+    {
+        return each_element<T, N>(f, elements.widen(asked, slot, brain));
     }
 };
 
-/* to[i ...] = f(an element of each vector) */
-template <typename T, int N, class F, class... V>
-static __device__ __forceinline__ void store_vector(T *to, F f, const V &...v)
+/* use(the vector of each e...) */
+template <typename T, int N, class Use, class... E, size_t... K>
+static __device__ __forceinline__ auto with_vectors(std::index_sequence<K...>,
+                                                    Half half, int slot, int64_t i,
+                                                    Use use, const E &...e)
 {
-    Vector<T, N> made;
-    UNROLL
-    for (int j = 0; j < N; j++)
-        made.v[j] = f(v.v[j]...);
-    *(Vector<T, N> *)to = made;
+    Vector<T, N> v[sizeof...(E) + 1];
+    if constexpr (std::is_same_v<T, float> && (E::loads || ...)) {
+        if (half) {
+            const Halves<T, N> asked[] = {e.ask(i)...};
+            ((v[K] = e.widen(asked[K], slot, half == BRAIN16)), ...);
+        } else {
+            ((v[K] = e.vector(slot, i)), ...);
+        }
+    } else {
+        ((v[K] = e.vector(slot, i)), ...);
+    }
+    return use(v[K]...);
 }
 
 /* --- rows --- */
@@ -146,7 +238,8 @@ struct CudaRow {
     const NnCall &call;
     const dt_nn_params &params;
     int64_t number, n, base, stride;
-    int first, step; /* the thread's first vector, and elements to its next one */
+    int first, step; /* the thread's first vector, and elements to its next one, a power
+                        of two */
 
     __device__ __forceinline__ CudaRow(const NnCall &given, int64_t row)
         : call(given), params(given.params), number(row), n(given.n),
@@ -154,25 +247,38 @@ struct CudaRow {
           first(GROUP ? (int)(threadIdx.x & (unsigned)(given.threads - 1)) * N : 0),
           step(GROUP ? given.threads * N : N)
     {
-        if (given.inner > 1) {
-            base = row_start(given, row);
-            stride = given.inner;
-        }
+        /* Vectors are never across memory. */
+        if constexpr (N == 1)
+            if (given.inner > 1) {
+                base = row_start(given, row);
+                stride = given.inner;
+            }
     }
 
     __device__ __forceinline__ E read(nn::Row<const T> x) const
     {
         E e;
-        e.data = x.data + base;
+        e.data = stored_at<T>((const char *)x.data, base, call.half);
         e.stride = stride;
-        if constexpr (KEPT > 0)
-            each_vector([&](int slot, int64_t i) { e.kept[slot] = e.load(i); });
+        e.half = call.half;
+        if constexpr (KEPT > 0) {
+            if (call.half) {
+                Halves<T, N> asked[KEPT / N];
+                each_vector(
+                    [&](int slot, int64_t i) { asked[slot] = e.load_halves(i); });
+                each_vector([&](int slot, int64_t) {
+                    e.kept[slot] = widened<T, N>(asked[slot], call.half == BRAIN16);
+                });
+            } else {
+                each_vector([&](int slot, int64_t i) { e.kept[slot] = e.load(i); });
+            }
+        }
         return e;
     }
     __device__ __forceinline__ SharedElements<T, N> shared(nn::Shared<T> w,
                                                            T missing) const
     {
-        return {w.data, missing};
+        return {(const char *)w.data, missing, call.half};
     }
     template <class F, class... S>
     __device__ __forceinline__ void cases(F f, const S &...shared) const
@@ -203,15 +309,12 @@ struct CudaRow {
     {
         if constexpr (KEPT > 0) {
             T mine = 0;
-            each_vector([&](int slot, int64_t i) {
-                mine += sum_vector(f, e.vector(slot, i)...);
-            });
+            each_vector([&](int slot, int64_t i) { mine += sum_of(f, slot, i, e...); });
             return reduce(mine, plus);
         } else {
             RunningSum<T> mine;
-            each_vector([&](int slot, int64_t i) {
-                mine.add(sum_vector(f, e.vector(slot, i)...));
-            });
+            each_vector(
+                [&](int slot, int64_t i) { mine.add(sum_of(f, slot, i, e...)); });
             return reduce((T)mine.value(), plus);
         }
     }
@@ -242,10 +345,14 @@ struct CudaRow {
     {
         T mine = -(T)INFINITY;
         each_vector([&](int slot, int64_t i) {
-            Vector<T, N> v = x.vector(slot, i);
-            UNROLL
-            for (int j = 0; j < N; j++)
-                mine = larger(mine, v.v[j]);
+            with(
+                slot, i,
+                [&](const Vector<T, N> &v) {
+                    UNROLL
+                    for (int j = 0; j < N; j++)
+                        mine = larger(mine, v.v[j]);
+                },
+                x);
         });
         return reduce(mine, larger);
     }
@@ -253,25 +360,37 @@ struct CudaRow {
     template <class F, class... S>
     __device__ __forceinline__ void write(nn::Out<T> y, F f, const S &...e) const
     {
+        char *data = stored_at<T>((char *)y.data, base, call.half);
         each_vector([&](int slot, int64_t i) {
-            if constexpr (N > 1)
-                store_vector<T, N>(y.data + base + i, f, e.vector(slot, i)...);
-            else
-                y.data[base + i * stride] = f(e.vector(slot, i).v[0]...);
+            with(
+                slot, i,
+                [&](const auto &...v) {
+                    put_elements(stored_at<T>(data, N > 1 ? i : i * stride, call.half),
+                                 each_element<T, N>(f, v...), call.half);
+                },
+                e...);
         });
     }
-    __device__ __forceinline__ void add(nn::Out<T> y, int64_t i, T value) const
+    /* Computed once more, since what is stored may be rounded. */
+    template <class F, class... S>
+    __device__ __forceinline__ void add(nn::Out<T> y, int64_t i, T value, F f,
+                                        const S &...e) const
     {
         /* By the thread that wrote it. */
-        if (i % step / N * N == first)
-            y.data[base + i * stride] += value;
+        if ((i & (step - 1)) / N * N == first)
+            put_element(stored_at<T>((char *)y.data, base + i * stride, call.half),
+                        f(e.at(i)...) + value, call.half);
     }
 
     __device__ __forceinline__ T get(nn::PerRow<T> x) const { return x.data[number]; }
     __device__ __forceinline__ T get(nn::Single<T> x) const { return *x.data; }
     __device__ __forceinline__ T get(nn::Row<const T> x, int64_t i) const
     {
-        return x.data[base + i * stride];
+        return stored(x.data, base + i * stride, call.half);
+    }
+    __device__ __forceinline__ T get(nn::Shared<T> x, int64_t i) const
+    {
+        return stored(x.data, i, call.half);
     }
     __device__ __forceinline__ void put(nn::OutPerRow<T> y, T value) const
     {
@@ -292,6 +411,19 @@ struct CudaRow {
     }
 
   private:
+    template <class Use, class... S>
+    __device__ __forceinline__ auto with(int slot, int64_t i, Use use,
+                                         const S &...e) const
+    {
+        return with_vectors<T, N>(std::index_sequence_for<S...>(), call.half, slot, i,
+                                  use, e...);
+    }
+    template <class F, class... S>
+    __device__ __forceinline__ T sum_of(F f, int slot, int64_t i, const S &...e) const
+    {
+        return with(
+            slot, i, [&](const auto &...v) { return sum_vector(f, v...); }, e...);
+    }
     template <class F, class... V>
     static __device__ __forceinline__ T sum_vector(F f, const V &...v)
     {
@@ -340,6 +472,7 @@ static inline int nn_prepare(dt_stream stream, const dt_nn_call *given, NnCall *
     out->by_n = long_divider_for(given->n);
     out->by_inner = long_divider_for(given->inner);
     out->params = given->params;
+    out->half = half_of(given->stored);
     out->report = report_of(stream.device);
     return out->report ? 0 : -1;
 }
@@ -366,10 +499,10 @@ static int nn_start(dt_stream stream, const dt_nn_call *given)
 {
     NnCall call;
     bool vectors = given->inner == 1 && given->n % vector_size<T> == 0;
-    for (int k = 0; k < DT_NN_OPERANDS; k++)
-        vectors = vectors && is_aligned(given->operands[k], 16);
     if (nn_prepare(stream, given, &call))
         return -1;
+    for (int k = 0; k < DT_NN_OPERANDS; k++)
+        vectors = vectors && is_aligned(given->operands[k], call.half ? 8 : 16);
     bool alone = call.n <= ROWS_SHORT ||
                  (call.inner > 1 && (call.rows >= ROWS_MANY || call.n <= 256));
     /* Each form is a kernel of its own, so doubles, which are rare, have one. */

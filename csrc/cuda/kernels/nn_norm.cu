@@ -5,20 +5,47 @@ namespace {
 
 /* --- elements that do not depend on their row: a thread has N of them --- */
 
+/* A vector that a thread has asked for. What it has to wait for, it does in elements_of,
+ * so that several are on their way. */
+template <typename T, int N>
+struct Asked {
+    StoredPack<T, N> pack;
+    Half half;
+};
+template <typename T, int N>
+static __device__ __forceinline__ Vector<T, N> elements_of(const Asked<T, N> &asked)
+{
+    return asked.pack.elements(asked.half);
+}
+template <typename T, int N>
+static __device__ __forceinline__ const Vector<T, N> &
+elements_of(const Vector<T, N> &vector)
+{
+    return vector;
+}
+
 template <typename T, int N>
 struct ElementsRow {
     const dt_nn_params &params;
+    Half half;
     int64_t i, channel;
 
     template <typename E>
-    __device__ __forceinline__ Values<std::remove_const_t<E>, N>
-    read(nn::Row<E> x) const
+    __device__ __forceinline__ Asked<std::remove_const_t<E>, N> read(nn::Row<E> x) const
     {
-        return {*(const Vector<std::remove_const_t<E>, N> *)(x.data + i)};
+        typedef std::remove_const_t<E> Element;
+        Asked<Element, N> asked;
+        asked.half = half;
+        asked.pack.read(stored_at<Element>((const char *)x.data, i, half), half);
+        return asked;
     }
-    __device__ __forceinline__ Values<T, N> shared(nn::Shared<T> w, T missing = 0) const
+    __device__ __forceinline__ Vector<T, N> shared(nn::Shared<T> w, T missing) const
     {
-        return {filled<T, N>(w.data ? w.data[channel] : missing)};
+        return filled<T, N>(w.data ? stored(w.data, channel, half) : missing);
+    }
+    __device__ __forceinline__ Vector<T, N> shared(nn::Statistic<T> w) const
+    {
+        return filled<T, N>(w.data ? w.data[channel] : T(0));
     }
     template <class F, class... S>
     __device__ __forceinline__ void cases(F f, const S &...shared) const
@@ -28,12 +55,13 @@ struct ElementsRow {
     template <class F, class... S>
     __device__ __forceinline__ void write(nn::Out<T> y, F f, const S &...e) const
     {
-        store_vector<T, N>(y.data + i, f, e.values...);
+        put_elements(stored_at<T>((char *)y.data, i, half),
+                     each_element<T, N>(f, elements_of(e)...), half);
     }
     template <class F, class... S>
     __device__ __forceinline__ void write(nn::Row<T> y, F f, const S &...e) const
     {
-        store_vector<T, N>(y.data + i, f, e.values...);
+        write(nn::Out<T>{y.data}, f, e...);
     }
 };
 
@@ -47,7 +75,7 @@ __global__ void elements_kernel(GRID_CONSTANT(NnCall) call, int64_t numel)
         int64_t slab = divide(i, call.by_inner);
         channel = slab - divide(slab, call.by_n) * call.n;
     }
-    Op::run(ElementsRow<T, N>{call.params, i, channel},
+    Op::run(ElementsRow<T, N>{call.params, call.half, i, channel},
             nn::named<Op, T>(call.operands));
 }
 
@@ -74,10 +102,10 @@ static int elements_start(dt_stream stream, const dt_nn_call *given)
     constexpr int N = vector_size<T>;
     NnCall call;
     bool vectors = given->n % N == 0;
-    for (int k = 0; k < DT_NN_OPERANDS; k++)
-        vectors = vectors && is_aligned(given->operands[k], 16);
     if (nn_prepare(stream, given, &call))
         return -1;
+    for (int k = 0; k < DT_NN_OPERANDS; k++)
+        vectors = vectors && is_aligned(given->operands[k], call.half ? 8 : 16);
     return vectors ? elements_launch<Op, T, N, false>(stream, call)
                    : elements_launch<Op, T, 1, false>(stream, call);
 }
@@ -93,13 +121,13 @@ struct ThreadSums {
 
     __device__ __forceinline__ T read(nn::Row<const T> x, int64_t i, int64_t) const
     {
-        return x.data[i];
+        return stored(x.data, i, call.half);
     }
     __device__ __forceinline__ T read(nn::PerRow<T> x, int64_t, int64_t row) const
     {
         return x.data[row];
     }
-    __device__ __forceinline__ T read(nn::Shared<T> x, int64_t, int64_t) const
+    __device__ __forceinline__ T read(nn::Statistic<T> x, int64_t, int64_t) const
     {
         return x.data[column];
     }

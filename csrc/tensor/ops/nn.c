@@ -22,6 +22,7 @@ void dt_nn_begin(dt_nn_rows *rows, const char *op_name, dt_dtype dtype,
     rows->count = 0;
     call->op_name = op_name;
     call->dtype = dtype == DT_FLOAT64 ? DT_FLOAT64 : DT_FLOAT32;
+    call->stored = dt_backend_of(device)->nn_halves ? dtype : call->dtype;
     call->outer = call->n = call->inner = 1;
     for (int d = 0; d < ndim; d++)
         *(dim < 0 || d == dim ? &call->n
@@ -47,13 +48,14 @@ void dt_nn_take_as_it_is(dt_nn_rows *rows, int at, const dt_tensor *t)
         use(rows, at, t);
 }
 
-void dt_nn_take(dt_nn_rows *rows, int at, const dt_tensor *t)
+void dt_nn_take(dt_nn_rows *rows, int at, bool stored, const dt_tensor *t)
 {
+    dt_dtype dtype = stored ? rows->call.stored : rows->call.dtype;
     if (rows->failed || !t)
         return;
-    if (!t->contiguous || t->dtype != rows->call.dtype) {
+    if (!t->contiguous || t->dtype != dtype) {
         dt_tensor *own = &rows->held[rows->count];
-        rows->failed = dt_contiguous_as(own, t, rows->call.dtype, rows->device) < 0;
+        rows->failed = dt_contiguous_as(own, t, dtype, rows->device) < 0;
         if (rows->failed)
             return;
         rows->count++;
@@ -62,17 +64,18 @@ void dt_nn_take(dt_nn_rows *rows, int at, const dt_tensor *t)
     use(rows, at, t);
 }
 
-void dt_nn_make(dt_nn_rows *rows, int at, dt_tensor *out, int ndim,
+void dt_nn_make(dt_nn_rows *rows, int at, bool stored, dt_tensor *out, int ndim,
                 const int64_t *shape)
 {
+    dt_dtype dtype = stored ? rows->call.stored : rows->call.dtype;
     if (rows->failed)
         return;
-    if (dt_tensor_empty(rows->call.op_name, out, rows->call.dtype, ndim, shape,
-                        rows->device)) {
+    if (dt_tensor_empty(rows->call.op_name, out, dtype, ndim, shape, rows->device)) {
         rows->failed = true;
         return;
     }
-    rows->results[at] = out;
+    if (stored || !rows->keeps_type)
+        rows->results[at] = out;
     use(rows, at, out);
 }
 
@@ -85,9 +88,7 @@ int dt_nn_run(dt_nn_rows *rows, dt_nn_op op)
             dt_backend_of(rows->device)->nn(dt_stream_current(rows->device), call) < 0;
     for (int k = 0; k < rows->count; k++)
         dt_tensor_clear(&rows->held[k]);
-    /* Results in the type that was asked for. */
-    bool converts = !rows->keeps_type && rows->dtype != call->dtype;
-    for (int k = 0; k < DT_NN_OPERANDS && !rows->failed && converts; k++)
+    for (int k = 0; k < DT_NN_OPERANDS && !rows->failed; k++)
         if (rows->results[k])
             rows->failed = dt_retype(rows->results[k], rows->dtype) < 0;
     return rows->failed ? -1 : 0;

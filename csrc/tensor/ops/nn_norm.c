@@ -76,6 +76,7 @@ int dt_layer_norm_forward(dt_call *c)
         check_parameter(c->name, "bias", x, bias))
         return -1;
     int ndim = begin_rows(&rows, x, count, kept);
+    rows.keeps_type = true;
     rows.call.params.eps = c->args[4].f;
     NN_MAKE(&rows, layer_norm, y, c->out[0], x->ndim, x->shape);
     NN_MAKE(&rows, layer_norm, mean, c->out[1], ndim, kept);
@@ -198,9 +199,8 @@ static int statistics(dt_call *c, dt_tensor *running_mean, dt_tensor *running_va
     DT_LOCAL(variance);
     DT_LOCAL(own_mean);
     DT_LOCAL(own_variance);
-    dt_nn_begin(&rows, batch, (dt_dtype)x->dtype, dt_tensor_device(x), 1, &channels, 0);
-    rows.keeps_type = true;
-    dt_dtype dtype = rows.call.dtype;
+    dt_dtype dtype = x->dtype == DT_FLOAT64 ? DT_FLOAT64 : DT_FLOAT32;
+    dt_nn_begin(&rows, batch, dtype, dt_tensor_device(x), 1, &channels, 0);
     if (open_running(&own_mean, running_mean, dtype) ||
         open_running(&own_variance, running_variance, dtype))
         return -1;
