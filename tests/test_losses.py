@@ -5,6 +5,7 @@ tests/golden/losses.json has PyTorch's numbers.
 
 import itertools
 
+import numpy as np
 import pytest
 
 import pydevtensor as torch
@@ -118,3 +119,26 @@ def test_half_precision(device):
             found = call(x.to(dtype), y.to(dtype).sign())
             assert found.dtype == dtype
             assert torch.allclose(found.float(), call(x, y.sign()), **near)
+
+
+@pytest.mark.parametrize("count", [1, 31, 32, 2047, 5003])
+def test_weighted_mean_of_many_rows(count, device):
+    generator = np.random.default_rng(count)
+    values = generator.standard_normal((count, 7))
+    target = generator.integers(0, 7, count)
+    weight = generator.random(7) + 0.5
+    rows = np.arange(count)
+    logs = values - np.log(np.exp(values).sum(1, keepdims=True))
+    expected = -(weight[target] * logs[rows, target]).sum() / weight[target].sum()
+    x = torch.from_numpy(values).to(device)
+    t, w = torch.from_numpy(target).to(device), torch.from_numpy(weight).to(device)
+    assert abs(F.cross_entropy(x, t, w).item() - expected) < 1e-12
+    single = F.cross_entropy(x.float(), t, w.float())
+    assert abs(single.item() - expected) < 1e-6
+    assert torch.equal(single, F.cross_entropy(x.float(), t, w.float()))
+    t[: count // 2] = -100
+    found = F.nll_loss(x, t, w).item()
+    late = target[count // 2 :]
+    exact = -(weight[late] * values[rows[count // 2 :], late]).sum()
+    assert abs(found - exact / weight[late].sum()) < 1e-12
+    assert F.cross_entropy(x, torch.full_like(t, -100)).isnan()

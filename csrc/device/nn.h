@@ -47,7 +47,8 @@ typedef struct dt_nn_params {
     int64_t count;
     double smoothing; /* of labels */
     double eps, momentum, scale, keep;
-    int dim; /* of the classes, for messages */
+    bool ratio; /* of the two sums over rows */
+    int dim;    /* of the classes, for messages */
 } dt_nn_params;
 
 /* outer * inner rows of n elements each. Element i of row (o, k) is at (o * n + i) *

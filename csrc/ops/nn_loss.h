@@ -152,7 +152,7 @@ struct soft_cross_entropy {
 };
 
 struct soft_cross_entropy_backward {
-    static constexpr int passes = 2;
+    static constexpr int passes = 1; /* and of the target two: caches have it then */
     template <class Row, typename T>
     DT_FN void run(const Row &row, const operands::soft_cross_entropy_backward<T> &at)
     {
@@ -178,13 +178,12 @@ struct soft_cross_entropy_backward {
 };
 
 struct weighted_mean {
-    static constexpr int passes = 1;
-    template <class Row, typename T>
-    DT_FN void run(const Row &row, const operands::weighted_mean<T> &at)
+    static constexpr int sums = 2;
+    template <class Sums, class Operands>
+    DT_FN void run(const Sums &sums, const Operands &at)
     {
-        T sum = row.sum(row.read(at.x)), total = row.sum(row.read(at.weight));
-        row.put(at.mean, sum / total);
-        row.put(at.total, total);
+        sums.add([](auto x, auto weight) { return Terms<decltype(x)>{x, weight}; },
+                 at.x, at.weight);
     }
 };
 

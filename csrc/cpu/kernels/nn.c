@@ -303,6 +303,15 @@ static void finish_sums(const job *j)
                 wide[i] = sum;
         }
     }
+    if (!call->params.ratio)
+        return;
+    float *narrow[] = {call->operands[0], call->operands[1]};
+    double *wide[] = {call->operands[0], call->operands[1]};
+    for (int64_t i = 0; i < call->n; i++)
+        if (call->dtype == DT_FLOAT32)
+            narrow[0][i] /= narrow[1][i];
+        else
+            wide[0][i] /= wide[1][i];
 }
 
 static int run_sums(job *j)

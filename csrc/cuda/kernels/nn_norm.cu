@@ -87,167 +87,47 @@ static int elements_launch(dt_stream stream, const NnCall &call)
                  (elements_kernel<Op, T, N, channels>), numel / N, call, numel);
 }
 
-template <class Op, typename T>
-static int channels_start(dt_stream stream, const dt_nn_call *given)
+/* In vectors, where runs of `run` elements consist of them. Doubles, which are rare, have
+ * one form. */
+template <class Op, typename T, bool channels>
+static int vectors_start(dt_stream stream, const dt_nn_call *given, int64_t run)
 {
+    constexpr int N = sizeof(T) > 4 ? 1 : vector_size<T>;
     NnCall call;
-    if (nn_prepare(stream, given, &call))
-        return -1;
-    return elements_launch<Op, T, 1, true>(stream, call);
-}
-
-template <class Op, typename T>
-static int elements_start(dt_stream stream, const dt_nn_call *given)
-{
-    constexpr int N = vector_size<T>;
-    NnCall call;
-    bool vectors = given->n % N == 0;
+    bool vectors = run % N == 0;
     if (nn_prepare(stream, given, &call))
         return -1;
     for (int k = 0; k < DT_NN_OPERANDS; k++)
         vectors = vectors && is_aligned(given->operands[k], call.half ? 8 : 16);
-    return vectors ? elements_launch<Op, T, N, false>(stream, call)
-                   : elements_launch<Op, T, 1, false>(stream, call);
+    return vectors ? elements_launch<Op, T, N, channels>(stream, call)
+                   : elements_launch<Op, T, 1, channels>(stream, call);
 }
-
-/* --- sums over rows --- */
-
-/* The part of a column that a thread has. */
-template <typename T>
-struct ThreadSums {
-    const NnCall &call;
-    int64_t column, first, end, step; /* rows */
-    double &one, &two;
-
-    __device__ __forceinline__ T read(nn::Row<const T> x, int64_t i, int64_t) const
-    {
-        return stored(x.data, i, call.half);
-    }
-    __device__ __forceinline__ T read(nn::PerRow<T> x, int64_t, int64_t row) const
-    {
-        return x.data[row];
-    }
-    __device__ __forceinline__ T read(nn::Statistic<T> x, int64_t, int64_t) const
-    {
-        return x.data[column];
-    }
-    template <class F, class... Operand>
-    __device__ __forceinline__ void add(F f, const Operand &...operand) const
-    {
-        RunningSum<T> a, b;
-        ROLLED
-        for (int64_t r = first; r < end; r += step) {
-            int64_t i = call.inner > 1 ? row_start(call, r) + column * call.inner
-                                       : r * call.n + column;
-            nn::Terms<T> terms = f(read(operand, i, r)...);
-            a.add(terms.first);
-            b.add(terms.second);
-        }
-        one = a.value();
-        two = b.value();
-    }
-};
-
-/* Neighbouring columns to a block, a power of two of them, whose threads share the rows
- * of each: those of part blockIdx.y. Partial sums are [part][sum][column]. */
-template <class Op, typename T>
-__global__ void columns_kernel(GRID_CONSTANT(NnCall) call, double *sums, int64_t part,
-                               unsigned columns)
-{
-    __shared__ double one[BLOCK], two[BLOCK];
-    unsigned at = threadIdx.x & (columns - 1), step = BLOCK / columns;
-    int64_t c = (int64_t)blockIdx.x * columns + at;
-    int64_t first = blockIdx.y * part;
-    int64_t end = first + part < call.rows ? first + part : call.rows;
-    double a = 0, b = 0;
-    if (c < call.n)
-        Op::run(ThreadSums<T>{call, c, first + threadIdx.x / columns, end, step, a, b},
-                nn::named<Op, T>(call.operands));
-    one[threadIdx.x] = a;
-    two[threadIdx.x] = b;
-    ROLLED
-    for (unsigned half = BLOCK / 2; half >= columns; half /= 2) {
-        __syncthreads();
-        if (threadIdx.x < half) {
-            one[threadIdx.x] += one[threadIdx.x + half];
-            two[threadIdx.x] += two[threadIdx.x + half];
-        }
-    }
-    if (threadIdx.x < columns && c < call.n) {
-        sums[(blockIdx.y * 2) * call.n + c] = one[threadIdx.x];
-        sums[(blockIdx.y * 2 + 1) * call.n + c] = two[threadIdx.x];
-    }
-}
-
-/* The sums of all parts: a column has one thread, or a warp where parts are many. */
-template <typename T>
-__global__ void columns_finish(T *first, T *second, const double *sums, int64_t n,
-                               int64_t parts, int threads, double scale)
-{
-    struct Sums {
-        double one, two;
-    } all = {0, 0};
-    int64_t thread = thread_number(), c = threads == 1 ? thread : thread / 32;
-    if (c >= n)
-        return;
-    ROLLED
-    for (int64_t p = threadIdx.x % (unsigned)threads; p < parts; p += threads) {
-        all.one += sums[(p * 2) * n + c];
-        all.two += sums[(p * 2 + 1) * n + c];
-    }
-    all = reduce_group<false>(all, threads, [](Sums a, Sums b) {
-        return Sums{a.one + b.one, a.two + b.two};
-    });
-    if (threadIdx.x % (unsigned)threads)
-        return;
-    if (first)
-        first[c] = (T)(all.one * scale);
-    if (second)
-        second[c] = (T)(all.two * scale);
-}
-
-/* Blocks that keep a large GPU busy, and elements of a column that are worth a part. */
-#define COLUMN_BLOCKS 1024
-#define COLUMN_PART   1024
 
 template <class Op, typename T>
-static int columns_start(dt_stream stream, const dt_nn_call *given)
+static int channels_start(dt_stream stream, const dt_nn_call *given)
+{
+    return vectors_start<Op, T, true>(stream, given, given->inner);
+}
+template <class Op, typename T>
+static int elements_start(dt_stream stream, const dt_nn_call *given)
+{
+    return vectors_start<Op, T, false>(stream, given, given->n);
+}
+/* Elements of which there are few. */
+template <class Op, typename T>
+static int singles_start(dt_stream stream, const dt_nn_call *given)
 {
     NnCall call;
     if (nn_prepare(stream, given, &call))
         return -1;
-    unsigned columns = given->inner < 32 ? 32 : 1;
-    int64_t tiles = (call.n + columns - 1) / columns;
-    int64_t parts = COLUMN_BLOCKS / tiles, max = call.rows / COLUMN_PART;
-    parts = parts > max ? max : parts;
-    parts = parts < 1 ? 1 : parts;
-    int64_t part = (call.rows + parts - 1) / parts;
-    parts = (call.rows + part - 1) / part;
-    Scratch scratch(stream, (size_t)(parts * 2 * call.n) * sizeof(double));
-    double *sums = (double *)scratch.data;
-    dim3 grid((unsigned)tiles, (unsigned)parts);
-    if (!sums ||
-        START_BARRIERS("starting sums over rows", stream, (columns_kernel<Op, T>), grid,
-                       call, sums, part, columns))
-        return -1;
-    T *first = (T *)given->operands[0];
-    T *second = Op::sums > 1 ? (T *)given->operands[1] : nullptr;
-    int threads = parts < 32 ? 1 : 32;
-    int64_t blocks = (call.n * threads + BLOCK - 1) / BLOCK;
-    return START_BARRIERS("starting sums over rows", stream, (columns_finish<T>),
-                          blocks, first, second, (const double *)sums, call.n, parts,
-                          threads, given->params.scale);
+    return elements_launch<Op, T, 1, false>(stream, call);
 }
 
 } // namespace
 
 NN_ENTRY(layer_norm, nn_start)
 NN_ENTRY(layer_norm_backward, nn_start)
-NN_ENTRY(layer_norm_parameters, columns_start)
-NN_ENTRY(batch_norm_means, columns_start)
-NN_ENTRY(batch_norm_variances, columns_start)
-NN_ENTRY(batch_norm_track, channels_start)
+NN_ENTRY(batch_norm_track, singles_start)
 NN_ENTRY(batch_norm, channels_start)
-NN_ENTRY(batch_norm_parameters, columns_start)
 NN_ENTRY(batch_norm_backward, channels_start)
 NN_ENTRY(dropout, elements_start)

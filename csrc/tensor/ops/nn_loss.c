@@ -164,9 +164,11 @@ static int mean(dt_call *c, const dt_tensor *losses, const dt_tensor *weights,
 {
     dt_tensor *out = c->out[0], *total = c->out[3];
     dt_nn_rows rows;
-    dt_nn_begin(&rows, o->op_name, (dt_dtype)losses->dtype, dt_tensor_device(losses), 1,
-                &losses->numel, 0);
-    rows.keeps_type = true;
+    const int64_t shape[] = {1, losses->numel}; /* rows of one column */
+    dt_nn_begin(&rows, o->op_name, (dt_dtype)losses->dtype, dt_tensor_device(losses), 2,
+                shape, 0);
+    rows.call.params.scale = 1;
+    rows.call.params.ratio = true;
     NN_MAKE(&rows, weighted_mean, mean, out, 0, NULL);
     NN_MAKE(&rows, weighted_mean, total, total, 0, NULL);
     NN_TAKE(&rows, weighted_mean, x, losses);
