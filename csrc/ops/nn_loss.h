@@ -152,7 +152,8 @@ struct soft_cross_entropy {
 };
 
 struct soft_cross_entropy_backward {
-    static constexpr int passes = 1; /* and of the target two: caches have it then */
+    /* The target is read twice, the second time from a cache. */
+    static constexpr int passes = 1;
     template <class Row, typename T>
     DT_FN void run(const Row &row, const operands::soft_cross_entropy_backward<T> &at)
     {

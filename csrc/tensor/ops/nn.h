@@ -13,8 +13,8 @@ typedef struct dt_nn_rows {
     dt_dtype dtype; /* of the results */
     dt_device device;
     bool failed;
-    bool keeps_type; /* results that are not stored in that of 16 bits stay in the type
-                        that the call computes in; set after dt_nn_begin */
+    bool keeps_type; /* results of the kinds that are of the call's `dtype` stay so; set
+                        after dt_nn_begin */
     int count;
     dt_tensor held[DT_NN_OPERANDS];
     dt_tensor *results[DT_NN_OPERANDS];
