@@ -341,7 +341,7 @@ CASES = (
         "sort of int64",
         of_type("int64"),
         lambda t, a: a.sort().values,
-        moves(2, 4),
+        moves(1, 2),
     ),
     Case(
         SORT, "topk of rows", rows_of(1024), lambda t, m: m.topk(8).values, moves(1, 0)
