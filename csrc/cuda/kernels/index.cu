@@ -94,6 +94,8 @@ static __device__ __forceinline__ bool add_to_pair(T *x, T y, const char *end)
         return true;
     }
 #endif
+#else
+    (void)x, (void)y, (void)end;
 #endif
     return false;
 }
