@@ -59,8 +59,9 @@ unsigned alignment_of(const void *p)
 /* A product described for cuBLASLt. */
 class Described {
   public:
-    Described(const dt_cublaslt *functions, const CublasProduct &p, const void *bias)
-        : lt(functions), p(p)
+    Described(const dt_cublaslt *functions, const CublasProduct &given,
+              const void *bias)
+        : lt(functions), p(given)
     {
         const bool wide = p.compute == DT_CUBLAS_COMPUTE_64F;
         const int epilogue = DT_CUBLASLT_EPILOGUE_BIAS;
