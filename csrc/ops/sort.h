@@ -39,10 +39,11 @@ template <typename B>
 DT_FN B dt_key_of(B bits, const dt_key_order &o)
 {
     const B sign = (B)o.sign;
-    bits = bits == (B)o.minus_zero ? (B)0 : bits;
-    const B size = (B)(bits & (B)~sign);
-    const B key = (B)(bits ^ (bits & sign ? (B)o.negative : sign));
-    return (B)((size > (B)o.greatest ? (B)o.all : key) ^ (B)o.flipped);
+    bits &= (B)(0 - (B)(bits != (B)o.minus_zero)); /* all bits where it holds */
+    const B negative = (B)(0 - (B)((bits & sign) != 0));
+    const B key = (B)(bits ^ (sign | (negative & (B)o.negative)));
+    const B nan = (B)(0 - (B)((B)(bits & (B)~sign) > (B)o.greatest));
+    return (B)(((key | nan) & (B)o.all) ^ (B)o.flipped);
 }
 
 /* The element x, by its key where that says all. */
@@ -53,7 +54,8 @@ DT_FN B dt_element_of(B key, const dt_key_order &o, const B *x)
     key = (B)(key ^ (B)o.flipped);
     if (o.minus_zero && (key == sign || key == (B)o.all))
         return *x;
-    return (B)(key ^ (key & sign ? sign : (B)o.negative));
+    const B negative = (B)(0 - (B)((key & sign) == 0));
+    return (B)(key ^ (sign | (negative & (B)o.negative)));
 }
 
 #endif

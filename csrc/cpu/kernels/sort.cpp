@@ -147,8 +147,14 @@ struct Sorter {
     void load(int64_t row, int64_t first, int64_t n, Item *items) const
     {
         const B *x = (const B *)s->x + row * s->n + first;
-        for (int64_t i = 0; i < n; i++)
-            items[i] = Item(dt_key_of(x[i], order), first + i);
+        const dt_key_order own = order; /* what no item can overwrite */
+        const B flips = (B)(own.sign ^ own.flipped);
+        if (!own.minus_zero) /* integers, which vectors of the baseline hardly compare */
+            for (int64_t i = 0; i < n; i++)
+                items[i] = Item((B)(x[i] ^ flips), first + i);
+        else
+            for (int64_t i = 0; i < n; i++)
+                items[i] = Item(dt_key_of(x[i], own), first + i);
     }
 
     /* Items of a row as values and places, from item number `first` of the result on. */
@@ -159,9 +165,10 @@ struct Sorter {
         for (int64_t i = 0; i < count; i++)
             s->index[to + i] = items[first + i].place();
         B *out = (B *)s->values + to;
+        const dt_key_order own = order;
         for (int64_t i = 0; s->values && i < count; i++) {
             const Item &item = items[first + i];
-            out[i] = dt_element_of((B)item.key(), order, x + item.place());
+            out[i] = dt_element_of((B)item.key(), own, x + item.place());
         }
     }
 
