@@ -171,7 +171,7 @@ def test_long_rows_of_halves(device, descending):
 @pytest.mark.parametrize("n", [2000, 4000])
 @pytest.mark.parametrize("bits", [np.uint32, np.uint64])
 def test_sorting_moves_bits(device, n, bits):
-    """NaNs of any sign and payload are equal, and so are zeros; each stays what it is."""
+    """All NaNs compare equal, and so do 0 and -0; a sort keeps their bits."""
     rng = np.random.default_rng(n)
     x = rng.integers(0, np.iinfo(bits).max, size=n, dtype=bits, endpoint=True)
     sign = bits(1) << bits(8 * x.itemsize - 1)

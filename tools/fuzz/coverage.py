@@ -78,12 +78,16 @@ def rewritten(data):
     return file
 
 
+def golden():
+    """PyTorch's own files."""
+    rows = json.loads(GOLDEN.read_text())["files"]
+    return [base64.b64decode(row["file"]) for row in rows]
+
+
 @functools.cache
 def members():
     """The parts of PyTorch's files, by file."""
-    rows = json.loads(GOLDEN.read_text())["files"]
-    files = [io.BytesIO(base64.b64decode(row["file"])) for row in rows]
-    archives = [zipfile.ZipFile(file) for file in files]
+    archives = [zipfile.ZipFile(io.BytesIO(file)) for file in golden()]
     return [[(name, a.read(name)) for name in a.namelist()] for a in archives]
 
 
@@ -317,8 +321,7 @@ def seeds(target):
     if corpus.exists():
         return [base64.b64decode(line) for line in corpus.read_text().split()]
     if target is pt:
-        rows = json.loads(GOLDEN.read_text())["files"]
-        files = [b"\0" + base64.b64decode(row["file"]) for row in rows]
+        files = [b"\0" + file for file in golden()]
         return files + [bytes([99, number]) for number in range(len(files))]
     if target is pickled:
         parts = itertools.chain(*members())

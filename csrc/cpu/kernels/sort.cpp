@@ -149,7 +149,7 @@ struct Sorter {
         const B *x = (const B *)s->x + row * s->n + first;
         const dt_key_order own = order; /* what no item can overwrite */
         const B flips = (B)(own.sign ^ own.flipped);
-        if (!own.minus_zero) /* integers, which vectors of the baseline hardly compare */
+        if (!own.minus_zero) /* integers: no NaN, no -0, so no comparison is needed */
             for (int64_t i = 0; i < n; i++)
                 items[i] = Item((B)(x[i] ^ flips), first + i);
         else

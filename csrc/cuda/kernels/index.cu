@@ -159,6 +159,22 @@ static __device__ __forceinline__ void report_place(Report *report, int64_t plac
         report_range(report, index.op_name, place, index.low, index.size, index.dim);
 }
 
+/* Of an element by its number, in bytes; ndim is 1 or more. */
+static __device__ __forceinline__ int64_t strided_offset(unsigned number, int ndim,
+                                                         const Divider *sizes,
+                                                         const int64_t *strides)
+{
+    int64_t offset = 0;
+    ROLLED
+    for (int d = ndim - 1;; d--) {
+        unsigned outer = divide(number, sizes[d]);
+        offset += (number - outer * sizes[d].divisor) * strides[d];
+        number = outer;
+        if (!d)
+            return offset;
+    }
+}
+
 /* --- elements --- */
 
 /* Elements of a thread, which asks for the places of all, then for all of them. */
@@ -231,17 +247,8 @@ static __device__ __forceinline__ bool find(const IndexCall &s, char *values,
             out->entries[k] += place_offset(places[k], index);
         if (nth == s.nindices - 1)
             break;
-        unsigned left = pack;
-        offset = 0;
+        offset = strided_offset(pack, p.layout.ndim, p.layout.sizes, s.strides[nth]);
         hop = s.hops[nth];
-        ROLLED
-        for (int d = p.layout.ndim - 1;; d--) {
-            unsigned outer = divide(left, p.layout.sizes[d]);
-            offset += (left - outer * p.layout.sizes[d].divisor) * s.strides[nth][d];
-            left = outer;
-            if (!d)
-                break;
-        }
     }
     out->live = live;
     out->value = values + at[0];
@@ -356,17 +363,8 @@ __global__ void join_indices(GRID_CONSTANT(ManyIndices) s, int64_t *joined,
     ROLLED
     for (int nth = 0;; nth++) {
         const Index &index = s.indices[nth];
-        const char *from = index.data;
-        unsigned left = number;
-        ROLLED
-        for (int d = s.ndim - 1;; d--) {
-            unsigned outer = divide(left, s.sizes[d]);
-            from += (left - outer * s.sizes[d].divisor) * s.strides[nth][d];
-            left = outer;
-            if (!d)
-                break;
-        }
-        int64_t place = *(const int64_t *)from;
+        int64_t offset = strided_offset(number, s.ndim, s.sizes, s.strides[nth]);
+        int64_t place = *(const int64_t *)(index.data + offset);
         if (!is_place(place, index)) {
             report_place(report, place, index);
             all = false;
