@@ -543,7 +543,9 @@ static int with_joined(dt_stream stream, const dt_index_call *s, bool reads,
                               (int64_t *)memory.data, report, (unsigned)numel))
         return -1;
     joined.data = (const int64_t *)memory.data;
-    joined.size = INT64_MAX;
+    joined.size = 1;
+    for (int k = 0; k < s->nindices; k++)
+        joined.size += (s->indices[k].size - 1) * s->indices[k].stride;
     joined.stride = 1;
     joined.dim = -1;
     call.nindices = 1;
