@@ -156,9 +156,12 @@ def right(kind, error):
     if isinstance(error, MemoryError):
         return kind in ALLOCATORS
     if kind == "host":
-        # For a tensor's elements, as many results as the call asks for, and in the
-        # simulator's cuBLAS and cuSOLVER.
-        known = ("no memory on the CPU", "no memory for", "in place of cu")
+        # For a tensor's elements, also of pinned memory, as many results as the call
+        # asks for, and in the simulator's cuBLAS and cuSOLVER.
+        known = (
+            *("no memory on the CPU", "no page-locked memory"),
+            *("no memory for", "in place of cu"),
+        )
         return isinstance(error, RuntimeError) and any(words in text for words in known)
     if kind == "gpu-malloc":
         return isinstance(error, torch.cuda.OutOfMemoryError)
