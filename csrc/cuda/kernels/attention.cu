@@ -68,8 +68,9 @@ static __device__ __forceinline__ void fill(T (*to)[TILE + 4], int first, int n,
     }
 }
 
-/* sums += the product of a tile's rows a(i, k) and columns b(i, k), k below n. All
- * threads of the block call it; when it returns, none of them reads shared memory. */
+/* sums += the product of a tile's rows a(i, k) and columns b(i, k), k below n, where a
+ * product and a sum are rounded once, as by cuBLAS. All threads of the block call it; when
+ * it returns, none of them reads shared memory. */
 template <bool A_ALONG, bool B_ALONG, typename T, class A, class B>
 static __device__ __forceinline__ void multiply(Shared<T> &s, Square<T> &sums, int n,
                                                 A a, B b)
@@ -80,7 +81,7 @@ static __device__ __forceinline__ void multiply(Shared<T> &s, Square<T> &sums, i
         fill<A_ALONG>(s.a, first, n, a);
         fill<B_ALONG>(s.b, first, n, b);
         __syncthreads();
-        UNROLL
+        UNROLL_BY_4
         for (int k = 0; k < Shared<T>::chunk; k++) {
             Vector<T, EACH> x = *(const Vector<T, EACH> *)&s.a[k][row];
             Vector<T, EACH> y = *(const Vector<T, EACH> *)&s.b[k][column];
@@ -88,7 +89,7 @@ static __device__ __forceinline__ void multiply(Shared<T> &s, Square<T> &sums, i
             for (int i = 0; i < EACH; i++)
                 UNROLL
             for (int j = 0; j < EACH; j++)
-                sums.v[i][j] += x.v[i] * y.v[j];
+                sums.v[i][j] = fma(x.v[i], y.v[j], sums.v[i][j]);
         }
         __syncthreads();
     }

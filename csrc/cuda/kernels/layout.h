@@ -11,10 +11,12 @@
  * not: they are short, and sixteen copies of a kernel's body are what a wheel cannot
  * carry. */
 #ifdef __CUDACC__
-#define UNROLL _Pragma("unroll")
-#define ROLLED _Pragma("unroll 1")
+#define UNROLL      _Pragma("unroll")
+#define UNROLL_BY_4 _Pragma("unroll 4")
+#define ROLLED      _Pragma("unroll 1")
 #else
 #define UNROLL
+#define UNROLL_BY_4
 #define ROLLED
 #endif
 
