@@ -1,7 +1,8 @@
 /* Pooling of one window, for both backends. A maximum is the first one of its window in
  * row-major order, or the last NaN, as in PyTorch.
  *
- * The includer has device/pooling.h, and DT_FN, the qualifiers of functions. */
+ * The includer has device/pooling.h, and DT_FN, the qualifiers of functions. A call C is a
+ * dt_pooling_call, or one with a divided() of its own. */
 #ifndef DT_OPS_POOLING_H
 #define DT_OPS_POOLING_H
 
@@ -10,6 +11,10 @@
 #include <type_traits>
 
 #include "ops/window.h"
+
+#ifndef ROLLED /* for compilers that unroll short loops */
+#define ROLLED
+#endif
 
 namespace {
 namespace pooling {
@@ -20,18 +25,32 @@ struct Span {
     int64_t first, end, whole;
 };
 
+/* The sizes that places are divided by. */
+enum Size { INPUT, OUTPUT, STRIDE, DILATION };
+
+/* n / that size of dimension d; n is not negative. */
+DT_FN int64_t divided(const dt_pooling_call &c, Size size, int d, int64_t n)
+{
+    const dt_window &w = c.window;
+    return n / (size == INPUT    ? w.input[d]
+                : size == OUTPUT ? w.output[d]
+                : size == STRIDE ? w.stride[d]
+                                 : w.dilation[d]);
+}
+
 DT_FN int64_t smaller(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
-DT_FN Span span_of(const dt_pooling_call &c, int d, int64_t o)
+template <class C>
+DT_FN Span span_of(const C &c, int d, int64_t o)
 {
     const dt_window &w = c.window;
     const int64_t input = w.input[d], output = w.output[d], dilation = w.dilation[d];
     if (c.adaptive) {
-        const int64_t first = o * input / output;
-        const int64_t end = ((o + 1) * input + output - 1) / output;
+        const int64_t first = divided(c, OUTPUT, d, o * input);
+        const int64_t end = divided(c, OUTPUT, d, (o + 1) * input + output - 1);
         return {first, end, end - first};
     }
     int64_t first = o * w.stride[d] - w.padding[d];
@@ -39,7 +58,7 @@ DT_FN Span span_of(const dt_pooling_call &c, int d, int64_t o)
     const int64_t whole = smaller(reach, input + w.padding[d] - first);
     const int64_t end = smaller(first + reach, input);
     if (first < 0)
-        first += (dilation - 1 - first) / dilation * dilation;
+        first += divided(c, DILATION, d, dilation - 1 - first) * dilation;
     return {first, end, whole};
 }
 
@@ -48,15 +67,17 @@ DT_FN Span span_of(const dt_pooling_call &c, int d, int64_t o)
 struct Windows {
     int64_t first, end;
 };
-DT_FN Windows windows_of(const dt_pooling_call &c, int d, int64_t i)
+template <class C>
+DT_FN Windows windows_of(const C &c, int d, int64_t i)
 {
     const dt_window &w = c.window;
     const int64_t input = w.input[d], output = w.output[d];
-    if (c.adaptive)
-        return {i * output / input, ((i + 1) * output + input - 1) / input};
-    const int64_t at = i + w.padding[d], before = at - w.kernel[d];
-    return {before < 0 ? 0 : before / w.stride[d] + 1,
-            smaller(at / w.stride[d] + 1, output)};
+    const Size size = c.adaptive ? INPUT : STRIDE;
+    const int64_t at = i + w.padding[d];
+    const int64_t first = c.adaptive ? i * output : at - w.kernel[d] + w.stride[d];
+    const int64_t end = c.adaptive ? (i + 1) * output + input - 1 : at + w.stride[d];
+    return {first < 0 ? 0 : divided(c, size, d, first),
+            smaller(divided(c, size, d, end), output)};
 }
 
 template <typename T>
@@ -76,6 +97,7 @@ DT_FN Found<T> max_of(const dt_pooling_call &c, const T *plane, const Span &d,
     for (int64_t i = d.first; i < d.end; i += c.window.dilation[0])
         for (int64_t j = h.first; j < h.end; j += c.window.dilation[1]) {
             const int64_t row = (i * height + j) * width;
+            ROLLED
             for (int64_t k = w.first; k < w.end; k += c.window.dilation[2]) {
                 const T v = plane[row + k];
                 if (v > best.value || v != v)
@@ -99,7 +121,7 @@ DT_FN int64_t divisor_of(const dt_pooling_call &c, const Span &d, const Span &h,
 
 /* Integers wrap, and lose what is behind the point. */
 template <typename T>
-DT_FN T divided(T sum, int64_t divisor)
+DT_FN T average(T sum, int64_t divisor)
 {
     if constexpr (std::is_integral_v<T>)
         if (divisor == -1)
@@ -116,9 +138,10 @@ DT_FN T average_of(const dt_pooling_call &c, const T *plane, const Span &d,
     std::conditional_t<std::is_integral_v<T>, uint64_t, T> sum = 0;
     for (int64_t i = d.first; i < d.end; i++)
         for (int64_t j = h.first; j < h.end; j++)
-            for (int64_t k = w.first; k < w.end; k++)
-                sum += plane[(i * height + j) * width + k];
-    return divisor ? divided((T)sum, divisor) : 0;
+            ROLLED
+    for (int64_t k = w.first; k < w.end; k++)
+        sum += plane[(i * height + j) * width + k];
+    return divisor ? average((T)sum, divisor) : 0;
 }
 
 } // namespace pooling

@@ -178,7 +178,7 @@ void spread_averages(const dt_pooling_call &c, int64_t begin, int64_t end)
                 for (int64_t k = 0; k < w.output[2]; k++, x++) {
                     const Span s = pooling::span_of(c, 2, k);
                     const int64_t divisor = pooling::divisor_of(c, d, h, s);
-                    const T part = divisor ? pooling::divided(*x, divisor) : 0;
+                    const T part = divisor ? pooling::average(*x, divisor) : 0;
                     each_row(w, d, h, [&](int64_t row) {
                         for (int64_t at = s.first; at < s.end; at++)
                             plane[row + at] += part;

@@ -42,9 +42,9 @@ static __device__ __forceinline__ unsigned divide(unsigned n, const Divider &d)
     return (__umulhi(n, d.magic) + n) >> d.shift;
 }
 
-/* Divides numbers below 2^52 by a positive constant: small ones as above, others as
- * doubles, whose quotient is off by one at most. What a compiler makes of a division of
- * 64 bits is a hundred instructions in each kernel that has one. */
+/* Divides by a positive constant where the quotient is below 2^51: small numbers as above,
+ * others as doubles, whose quotient is off by one at most. What a compiler makes of a
+ * division of 64 bits is a hundred instructions in each kernel that has one. */
 struct LongDivider {
     Divider small;
     int64_t divisor;

@@ -12,13 +12,19 @@ namespace {
 using pooling::Span;
 
 /* The call, and how results are numbered. */
-struct Pooling {
-    dt_pooling_call call;
-    LongDivider sizes[DT_WINDOW_DIMS];
+struct Pooling : dt_pooling_call {
+    LongDivider sizes[pooling::DILATION + 1][DT_WINDOW_DIMS];
+    pooling::Size result;
     int64_t numel;
     int64_t plane; /* elements of a plane of x */
 };
-POINTERS_OF(Pooling, f(s.call.x); f(s.call.y); f(s.call.index);)
+POINTERS_OF(Pooling, f(s.x); f(s.y); f(s.index);)
+
+static __device__ __forceinline__ int64_t divided(const Pooling &p, pooling::Size size,
+                                                  int d, int64_t n)
+{
+    return divide(n, p.sizes[size][d]);
+}
 
 /* The plane of result `number`; at: its place there. */
 static __device__ __forceinline__ int64_t place_of(const Pooling &p, int64_t number,
@@ -26,8 +32,8 @@ static __device__ __forceinline__ int64_t place_of(const Pooling &p, int64_t num
 {
     ROLLED
     for (int d = DT_WINDOW_DIMS - 1; d >= 0; d--) {
-        const int64_t outer = divide(number, p.sizes[d]);
-        at[d] = number - outer * p.sizes[d].divisor;
+        const int64_t outer = divided(p, p.result, d, number);
+        at[d] = number - outer * p.sizes[p.result][d].divisor;
         number = outer;
     }
     return number;
@@ -36,62 +42,66 @@ static __device__ __forceinline__ int64_t place_of(const Pooling &p, int64_t num
 template <typename T, bool max>
 __global__ void pooling_kernel(GRID_CONSTANT(Pooling) p)
 {
-    const dt_pooling_call &c = p.call;
     const int64_t number = thread_number();
     int64_t at[DT_WINDOW_DIMS];
     if (number >= p.numel)
         return;
-    const T *plane = (const T *)c.x + place_of(p, number, at) * p.plane;
-    const Span d = pooling::span_of(c, 0, at[0]), h = pooling::span_of(c, 1, at[1]),
-               w = pooling::span_of(c, 2, at[2]);
+    const T *plane = (const T *)p.x + place_of(p, number, at) * p.plane;
+    const Span d = pooling::span_of(p, 0, at[0]), h = pooling::span_of(p, 1, at[1]),
+               w = pooling::span_of(p, 2, at[2]);
     if constexpr (max) {
-        const pooling::Found<T> best = pooling::max_of(c, plane, d, h, w);
-        ((T *)c.y)[number] = best.value;
-        if (c.index)
-            c.index[number] = best.at;
+        const pooling::Found<T> best = pooling::max_of(p, plane, d, h, w);
+        ((T *)p.y)[number] = best.value;
+        if (p.index)
+            p.index[number] = best.at;
     } else {
-        ((T *)c.y)[number] = pooling::average_of(c, plane, d, h, w);
+        ((T *)p.y)[number] = pooling::average_of(p, plane, d, h, w);
     }
 }
 
 template <typename T>
 __global__ void average_backward_kernel(GRID_CONSTANT(Pooling) p)
 {
-    const dt_pooling_call &c = p.call;
     const int64_t number = thread_number();
     int64_t at[DT_WINDOW_DIMS];
     if (number >= p.numel)
         return;
-    const T *plane = (const T *)c.x + place_of(p, number, at) * p.plane;
-    const pooling::Windows d = pooling::windows_of(c, 0, at[0]),
-                           h = pooling::windows_of(c, 1, at[1]),
-                           w = pooling::windows_of(c, 2, at[2]);
+    const T *plane = (const T *)p.x + place_of(p, number, at) * p.plane;
+    const pooling::Windows d = pooling::windows_of(p, 0, at[0]),
+                           h = pooling::windows_of(p, 1, at[1]),
+                           w = pooling::windows_of(p, 2, at[2]);
     T sum = 0;
     for (int64_t i = d.first; i < d.end; i++) {
-        const Span depth = pooling::span_of(c, 0, i);
+        const Span depth = pooling::span_of(p, 0, i);
         for (int64_t j = h.first; j < h.end; j++) {
-            const Span height = pooling::span_of(c, 1, j);
-            const T *row = plane + (i * c.window.output[1] + j) * c.window.output[2];
+            const Span height = pooling::span_of(p, 1, j);
+            const T *row = plane + (i * p.window.output[1] + j) * p.window.output[2];
+            ROLLED
             for (int64_t k = w.first; k < w.end; k++)
-                sum += pooling::divided(
+                sum += pooling::average(
                     row[k],
-                    pooling::divisor_of(c, depth, height, pooling::span_of(c, 2, k)));
+                    pooling::divisor_of(p, depth, height, pooling::span_of(p, 2, k)));
         }
     }
-    ((T *)c.y)[number] = sum;
+    ((T *)p.y)[number] = sum;
 }
 
 template <typename T>
 int run(dt_stream stream, const dt_pooling_call *call)
 {
     const bool backward = call->op == DT_POOLING_AVERAGE_BACKWARD;
-    const int64_t *sizes = backward ? call->window.input : call->window.output;
+    const dt_window &w = call->window;
     Pooling p = {*call,
                  {},
-                 call->planes * dt_window_volume(sizes),
-                 dt_window_volume(backward ? call->window.output : call->window.input)};
-    for (int d = 0; d < DT_WINDOW_DIMS; d++)
-        p.sizes[d] = long_divider_for(sizes[d]);
+                 backward ? pooling::INPUT : pooling::OUTPUT,
+                 call->planes * dt_window_volume(backward ? w.input : w.output),
+                 dt_window_volume(backward ? w.output : w.input)};
+    for (int d = 0; d < DT_WINDOW_DIMS; d++) {
+        p.sizes[pooling::INPUT][d] = long_divider_for(w.input[d]);
+        p.sizes[pooling::OUTPUT][d] = long_divider_for(w.output[d]);
+        p.sizes[pooling::STRIDE][d] = long_divider_for(w.stride[d]);
+        p.sizes[pooling::DILATION][d] = long_divider_for(w.dilation[d]);
+    }
     if (backward)
         return START("starting an average pooling's backward pass", stream,
                      (average_backward_kernel<T>), p.numel, p);
