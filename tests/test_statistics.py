@@ -115,6 +115,22 @@ def test_too_few_elements(device):
     assert math.isnan(torch.tensor([1, nan], device=device).std().item())
 
 
+@pytest.mark.parametrize("n", [2, 33, 70_000])
+def test_variances_that_are_small_beside_their_mean(n, device):
+    rng = np.random.default_rng(5)
+    numbers = rng.random(n).astype(np.float32)
+    far = (numbers + 4e4).astype(np.float32)
+    led = np.r_[np.float32(3e4), numbers]
+    same = np.full(n, np.float32(0.1))
+    for x in (far, led, np.r_[led, far]):
+        for axis in (None, 0):
+            v, mean = torch.var_mean(torch.tensor(x, device=device), axis)
+            exact = x.astype(np.float64)
+            assert v.item() == pytest.approx(exact.var(ddof=1), rel=1e-5)
+            assert mean.item() == pytest.approx(exact.mean(), rel=1e-6)
+    assert torch.tensor(same, device=device).var().item() == 0
+
+
 def test_bad_variances(device):
     x = torch.ones(2, 3, device=device)
     with pytest.raises(RuntimeError, match="floating"):

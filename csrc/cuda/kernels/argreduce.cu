@@ -23,67 +23,91 @@ static __device__ __forceinline__ bool goes_before(const Found<T> &a, const Foun
     return a.index < b.index;
 }
 
-/* places: where the elements of a second stage come from; NULL: an element's own
- * number. */
+/* What elements are compared as: integers of all sizes as one. */
 template <typename T>
-__global__ void argreduce_kernel(T *values, int64_t *indices, const char *input,
-                                 const int64_t *places, GRID_CONSTANT(ReductionPlan) f,
-                                 bool greatest)
+using Compared =
+    std::conditional_t<dt_kind_of<T> == DT_KIND_FLOAT, Compute<T>, int64_t>;
+
+/* Of an element of dtype, which is compared as C. */
+template <typename C>
+static __device__ __forceinline__ C compared(const char *at, dt_dtype dtype)
 {
-    typedef Found<Compute<T>> State;
+    C value = C();
+    with_element_type(dtype, [&](auto zero) {
+        typedef decltype(zero) T;
+        if constexpr (std::is_same_v<Compared<T>, C>)
+            value = (C)(Compute<T>)*(const T *)at;
+    });
+    return value;
+}
+
+/* places: where the elements of a second stage come from, in their order; NULL: an
+ * element's own number. */
+template <typename C>
+__global__ void argreduce_kernel(char *values, int64_t *indices, const char *input,
+                                 const int64_t *places, GRID_CONSTANT(ReductionPlan) f,
+                                 dt_dtype dtype, bool greatest)
+{
     Place p = place_of(f);
-    State best = {};
-    best.index = -1;
-    auto first = [&](State a, State b) { return goes_before(b, a, greatest) ? b : a; };
-    if (p.live) {
+    Found<C> best = {C(), -1};
+    if (p.live && p.first < p.end) {
         const char *base = input + offset_in(f.kept, p.result);
-        auto load = [&](int64_t i) {
-            return *(const T *)(base + offset_in(f.reduced, i));
+        auto load = [&](const char *at) { return compared<C>(at, dtype); };
+        best = {load(base + offset_in(f.reduced, p.first)), p.first};
+        /* A thread meets its elements in their order. */
+        auto use = [&](C value, int64_t i) {
+            if ((greatest ? value > best.value : value < best.value) ||
+                (value != value && best.value == best.value))
+                best = {value, i};
         };
-        each_ahead<4>(p.first, p.end, f.threads, load, [&](T value, int64_t i) {
-            int64_t place = places ? places[p.result * f.elements + i] : i;
-            best = first(best, {(Compute<T>)value, place});
-        });
+        each_element(f.reduced, base, p.first, p.end, f.threads, load, use);
     }
-    best = reduce_group<false>(best, f.threads, first);
+    best = reduce_group<false>(best, f.threads, [&](Found<C> a, Found<C> b) {
+        return goes_before(b, a, greatest) ? b : a;
+    });
     if (p.live && threadIdx.x % (unsigned)f.threads == 0) {
         int64_t at = p.result * f.parts + p.part;
         if (values)
-            values[at] = (T)best.value;
+            with_element_type(dtype, [&](auto zero) {
+                typedef decltype(zero) T;
+                if constexpr (std::is_same_v<Compared<T>, C>)
+                    ((T *)values)[at] = (T)(Compute<T>)best.value;
+            });
         if (indices)
-            indices[at] = best.index;
+            indices[at] = places && best.index >= 0
+                              ? places[p.result * f.elements + best.index]
+                              : best.index;
     }
 }
 
-template <typename T>
-static int start(dt_stream stream, T *values, int64_t *indices, const void *input,
-                 const int64_t *places, const ReductionPlan &f, bool greatest)
+static int start(dt_stream stream, void *values, int64_t *indices, const void *input,
+                 const int64_t *places, const ReductionPlan &f, dt_dtype dtype,
+                 bool greatest)
 {
-    return START_REDUCTION("starting a search for an extreme", stream,
-                           (argreduce_kernel<T>), f, values, indices,
-                           (const char *)input, places, f, greatest);
+    return with_type(dtype, [&](auto zero) {
+        return START_REDUCTION("starting a search for an extreme", stream,
+                               (argreduce_kernel<Compared<decltype(zero)>>), f,
+                               (char *)values, indices, (const char *)input, places, f,
+                               dtype, greatest);
+    });
 }
 
 int dt_cuda_argreduce(dt_stream stream, bool greatest, const dt_reduction *call)
 {
     ReductionPlan f;
+    dt_dtype dtype = call->input_dtype;
     if (reduce_plan(call, &f))
         return -1;
-    return with_type(call->input_dtype, [&](auto zero) {
-        typedef decltype(zero) T;
-        T *values = (T *)call->output;
-        if (f.parts == 1)
-            return start(stream, values, call->index, call->input, nullptr, f,
-                         greatest);
-        size_t count = (size_t)(f.results * f.parts);
-        Scratch partial(stream, count * sizeof(T)),
-            places(stream, count * sizeof(int64_t));
-        if (!partial.data || !places.data ||
-            start(stream, (T *)partial.data, (int64_t *)places.data, call->input,
-                  nullptr, f, greatest))
-            return -1;
-        return start(stream, values, call->index, partial.data,
-                     (const int64_t *)places.data,
-                     reduce_plan_parts(f.results, f.parts, sizeof(T)), greatest);
-    });
+    if (f.parts == 1)
+        return start(stream, call->output, call->index, call->input, nullptr, f, dtype,
+                     greatest);
+    size_t count = (size_t)(f.results * f.parts), item = dt_dtype_size(dtype);
+    Scratch partial(stream, count * item), places(stream, count * sizeof(int64_t));
+    if (!partial.data || !places.data ||
+        start(stream, partial.data, (int64_t *)places.data, call->input, nullptr, f,
+              dtype, greatest))
+        return -1;
+    return start(stream, call->output, call->index, partial.data,
+                 (const int64_t *)places.data,
+                 reduce_plan_parts(f.results, f.parts, item), dtype, greatest);
 }

@@ -6,23 +6,26 @@
 
 namespace {
 
-/* A run of elements one by one, in their own type (Welford, 1962); runs are joined in
- * double. */
+/* A run of elements by their differences from the first of them, in their own type; runs
+ * are joined in double. The first is one of them, so that of n elements no more than
+ * log2(n) bits of the squares are lost in what the mean takes off. */
+enum { RUN = 32 };
 template <typename T>
 struct MomentsRun {
-    T count, mean, square;
+    T first, sum, square;
+    int count;
     __device__ __forceinline__ void add(T x)
     {
-        T off = x - mean;
-        count += T(1);
-        mean += off / count;
-        square += off * (x - mean);
+        T off = x - first;
+        sum += off;
+        square += off * off;
+        count++;
     }
-    __device__ __forceinline__ dt_moments take()
+    __device__ __forceinline__ dt_moments moments() const
     {
-        dt_moments run = {(double)count, (double)mean, (double)square};
-        count = mean = square = 0;
-        return run;
+        double mean = (double)sum / count;
+        double rest = (double)square - (double)sum * mean;
+        return {(double)count, first + mean, rest < 0 ? 0 : rest};
     }
 };
 
@@ -35,26 +38,24 @@ __global__ void moments_kernel(T *variances, T *means, dt_moments *parts,
 {
     Place p = place_of(f);
     dt_moments all = {0, 0, 0};
-    MomentsRun<T> run = {0, 0, 0};
     if (p.live) {
         const char *base = input + offset_in(f.kept, p.result);
-        typedef std::conditional_t<First, T, dt_moments> Element;
-        auto load = [&](int64_t i) {
-            return *(const Element *)(base + offset_in(f.reduced, i));
-        };
-        each_ahead<First ? 4 : 1>(p.first, p.end, f.threads, load,
-                                  [&](const Element &x, int64_t) {
-                                      if constexpr (First) {
-                                          run.add(x);
-                                          if (run.count == T(32))
-                                              all = dt_moments_join(all, run.take());
-                                      } else {
-                                          all = dt_moments_join(all, x);
-                                      }
-                                  });
+        const int64_t step = (First ? RUN : 1) * f.threads;
+        ROLLED
+        for (int64_t i = p.first; i < p.end; i += step) {
+            const char *at = base + offset_in(f.reduced, i);
+            if constexpr (First) {
+                MomentsRun<T> run = {*(const T *)at, 0, 0, 0};
+                each_element(
+                    f.reduced, base, i, i + step < p.end ? i + step : p.end, f.threads,
+                    [](const char *x) { return *(const T *)x; },
+                    [&](T x, int64_t) { run.add(x); });
+                all = dt_moments_join(all, run.moments());
+            } else {
+                all = dt_moments_join(all, *(const dt_moments *)at);
+            }
+        }
     }
-    if (First)
-        all = dt_moments_join(all, run.take());
     all = reduce_group<false>(all, f.threads, [](dt_moments a, dt_moments b) {
         return dt_moments_join(a, b);
     });

@@ -49,28 +49,6 @@ static __device__ __forceinline__ Place place_of(const ReductionPlan &f)
     return p;
 }
 
-/* use(load(i), i) for i = first, first + step, ... below end: AHEAD elements are asked
- * for before the first of them is used. */
-template <int AHEAD, class Load, class Use>
-static __device__ __forceinline__ void each_ahead(int64_t first, int64_t end,
-                                                  int64_t step, Load load, Use use)
-{
-    ROLLED
-    for (int64_t i = first; i < end;) {
-        decltype(load(i)) ahead[AHEAD];
-        UNROLL
-        for (int f = 0; f < AHEAD; f++)
-            ahead[f] = load(i + f * step < end ? i + f * step : i);
-        ROLLED
-        for (int f = 0; f < AHEAD && i < end; f++, i += step) {
-            use(ahead[0], i);
-            UNROLL
-            for (int g = 1; g < AHEAD; g++)
-                ahead[g - 1] = ahead[g];
-        }
-    }
-}
-
 static __device__ __forceinline__ int64_t offset_in(const Layout<1> &layout,
                                                     int64_t index)
 {
@@ -79,6 +57,31 @@ static __device__ __forceinline__ int64_t offset_in(const Layout<1> &layout,
     int64_t at[1] = {0};
     layout_offsets(layout, (unsigned)index, at);
     return at[0];
+}
+
+/* use(load(address), i) of the elements i = first, first + step, ... below end of what
+ * starts at `base`. In one dimension four are asked for before the first of them is used. */
+template <class Load, class Use>
+static __device__ __forceinline__ void
+each_element(const Layout<1> &layout, const char *base, int64_t first, int64_t end,
+             int64_t step, Load load, Use use)
+{
+    constexpr int AHEAD = 4;
+    const int64_t stride = layout.strides[0][0];
+    int64_t i = first;
+    ROLLED
+    for (; layout.ndim == 1 && i + (AHEAD - 1) * step < end; i += AHEAD * step) {
+        decltype(load(base)) ahead[AHEAD];
+        UNROLL
+        for (int f = 0; f < AHEAD; f++)
+            ahead[f] = load(base + (i + f * step) * stride);
+        UNROLL
+        for (int f = 0; f < AHEAD; f++)
+            use(ahead[f], i + f * step);
+    }
+    ROLLED
+    for (; i < end; i += step)
+        use(load(base + offset_in(layout, i)), i);
 }
 
 #endif
