@@ -507,12 +507,13 @@ MAKERS = {
 each_optimizer = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 @each_optimizer
-def test_a_step_is_one_launch_and_no_wait(make, gpu):
+def test_a_step_is_one_launch_and_no_wait(make, dtype, gpu):
     if not torch.cuda.is_simulated():
         pytest.skip("counts what simulated GPUs do")
-    ps = [nn.Parameter(torch.ones(n, device=gpu)) for n in (3, 5000, 700, 1)]
-    ps += [nn.Parameter(torch.ones(40, device=gpu)) for _ in range(300)]
+    sizes = (3, 5000, 700, 1, *[40] * 300)
+    ps = [nn.Parameter(torch.full((n,), 0.0625).to(gpu, dtype)) for n in sizes]
     optimizer = make(ps)
     for p in ps:
         p.grad = torch.full_like(p, 0.5)
@@ -525,7 +526,7 @@ def test_a_step_is_one_launch_and_no_wait(make, gpu):
     assert after["launches"] - before["launches"] == 1
     assert seen.waits == 0
     values = {round(v, 5) for p in ps for v in p.tolist()}
-    assert len(values) == 1 and values != {1.0}
+    assert len(values) == 1 and values != {0.0625}
 
 
 def test_muon_makes_steps_orthogonal(device):
@@ -570,6 +571,44 @@ def test_a_step_in_16_bits_is_one_in_float32_rounded(make, name, device):
     for key, value in expected.items():
         of_elements = value is not None and value.shape == half.shape
         assert states[key].dtype is (dtype if of_elements else torch.float32)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("start", [0, 1])
+@pytest.mark.parametrize("size", [1, 7, 4096, 4099])
+def test_16_bits_are_updated_as_they_lie(size, start, dtype, device):
+    torch.manual_seed(3)
+    data, gradient = torch.randn(2, start + size).to(dtype)[:, start:]
+    wanted, sums = data.float(), torch.zeros(size)
+    whole = torch.zeros(start + size + 1, dtype=dtype, device=device)
+    p = nn.Parameter(whole[start:-1])
+    p.data.copy_(data)
+    optimizer = optim.SGD([p], lr=0.25, momentum=0.5)
+    for _ in range(3):
+        p.grad = gradient.to(device)
+        optimizer.step()
+        # float32 inside, rounded once at the end of a step
+        sums = sums * 0.5 + gradient.float()
+        wanted = (wanted - 0.25 * sums).to(dtype).float()
+        sums = sums.to(dtype).float()
+        norm = nn.utils.get_total_norm([p.grad, p.grad])
+    assert torch.equal(p.detach().cpu().float(), wanted)
+    assert whole[:start].tolist() == [0] * start and whole[-1] == 0
+    in_double = 2**0.5 * gradient.double().norm().item()
+    assert norm.dtype is dtype and norm.item() == pytest.approx(in_double, rel=1e-2)
+
+
+def test_states_wider_than_their_parameter(device):
+    p = nn.Parameter(torch.tensor([1.0, 2.0], dtype=torch.bfloat16, device=device))
+    optimizer = optim.SGD([p], lr=0.5, momentum=0.5)
+    p.grad = torch.ones_like(p)
+    optimizer.step()
+    fine = torch.tensor([1 + 2.0**-20, 1.0], device=device)
+    optimizer.state[p]["momentum_buffer"] = fine
+    p.grad = torch.zeros_like(p)
+    optimizer.step()
+    assert fine.dtype is torch.float32 and fine.tolist() == [0.5 + 2.0**-21, 0.5]
+    assert p.tolist() == [0.25, 1.25]
 
 
 def test_each_type_has_its_launch(gpu):

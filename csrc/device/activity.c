@@ -269,7 +269,7 @@ static int64_t optim_numel(const dt_optim_call *c)
     WORK(index, (dt_stream stream, dt_index_op op, const dt_index_call *c),            \
          (stream, op, c), index_names[op], c->dtype, 2 * sized(c->dtype, c->numel), 0) \
     WORK(optim_step, (dt_stream stream, const dt_optim_call *c), (stream, c),          \
-         optim_names[c->op], c->dtype, 5 * sized(c->dtype, optim_numel(c)),            \
+         optim_names[c->op], c->stored, 5 * sized(c->stored, optim_numel(c)),          \
          10 * (double)optim_numel(c))                                                  \
     WORK(nonzero_count, (dt_stream stream, const dt_nonzero_call *c), (stream, c),     \
          "nonzero", DT_BOOL, c->numel, 0)                                              \
@@ -308,8 +308,8 @@ static int64_t optim_numel(const dt_optim_call *c)
          lapack_names[c->op], c->dtype, lapack_bytes(c), lapack_flops(c))              \
     WORK(foreach_norm,                                                                 \
          (dt_stream stream, dt_reduce_op op, const dt_foreach_norm_call *c),           \
-         (stream, op, c), "foreach_norm", c->dtype,                                    \
-         sized(c->dtype,                                                               \
+         (stream, op, c), "foreach_norm", c->stored,                                   \
+         sized(c->stored,                                                              \
                c->entries[c->count - 1].first *(int64_t)DT_FOREACH_NORM_CHUNK +        \
                    c->entries[c->count - 1].numel),                                    \
          0)

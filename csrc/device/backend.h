@@ -210,7 +210,8 @@ typedef struct dt_backend {
     /* Class index out of range: the CPU fails with DT_ERROR_INDEX before anything is
      * written; a GPU skips the row and the next synchronization fails. */
     int (*nn)(dt_stream stream, const struct dt_nn_call *call);
-    bool nn_halves; /* nn takes operands of 16 bits: dt_nn_call.stored */
+    /* nn, optim_step and foreach_norm take floats of 16 bits: `stored` of their calls. */
+    bool halves;
     int (*attention)(dt_stream stream, const struct dt_attention_call *call);
     int (*attention_backward)(dt_stream stream, const struct dt_attention_call *call);
     /* What a step of a recurrent layer has besides products. */

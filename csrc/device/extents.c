@@ -142,7 +142,7 @@ static void visit_index(const dt_index_call *c, const listing *to)
 
 static void visit_optim(const dt_optim_call *c, const listing *to)
 {
-    const size_t item = dt_dtype_size(c->dtype);
+    const size_t item = dt_dtype_size(c->stored);
     for (int64_t i = 0; i < c->count; i++) {
         const dt_optim_entry *entry = &c->entries[i];
         dense(to, entry->gradient, entry->numel, item, READ);
@@ -151,7 +151,7 @@ static void visit_optim(const dt_optim_call *c, const listing *to)
             dense(to, entry->states[k], entry->numel, item, READ | WRITE);
         dense(to, entry->own_there, DT_OPTIM_OWN, sizeof(double), READ);
     }
-    dense(to, c->scale, 1, item, READ);
+    dense(to, c->scale, 1, dt_dtype_size(c->dtype), READ);
     dense(to, c->rate, 1, c->rate_is_wide ? sizeof(double) : sizeof(float), READ);
 }
 
@@ -297,7 +297,7 @@ static void visit_rnn(const dt_rnn_call *c, const listing *to)
 
 static void visit_norm(const dt_foreach_norm_call *c, const listing *to)
 {
-    const size_t item = dt_dtype_size(c->dtype);
+    const size_t item = dt_dtype_size(c->stored);
     int64_t chunks = 0;
     for (int64_t i = 0; i < c->count; i++) {
         const dt_foreach_norm_entry *entry = &c->entries[i];
@@ -305,7 +305,7 @@ static void visit_norm(const dt_foreach_norm_call *c, const listing *to)
         chunks = entry->first +
                  (entry->numel + DT_FOREACH_NORM_CHUNK - 1) / DT_FOREACH_NORM_CHUNK;
     }
-    dense(to, c->partials, chunks, item, WRITE);
+    dense(to, c->partials, chunks, dt_dtype_size(c->dtype), WRITE);
 }
 
 static void visit_convolution(const dt_convolution *c, const listing *to)

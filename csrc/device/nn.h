@@ -59,7 +59,7 @@ typedef struct dt_nn_call {
     const char *op_name; /* operation name for messages; a literal */
     dt_dtype dtype;      /* computed in: float32 or float64 */
     dt_dtype stored;     /* dtype or, if that is float32, a float of 16 bits where the
-                                backend takes them (nn_halves) */
+                                backend takes them (halves) */
     int64_t outer, n, inner; /* each at least 1 */
     void *operands[DT_NN_OPERANDS];
     dt_nn_params params;

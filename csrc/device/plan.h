@@ -72,7 +72,7 @@ typedef struct dt_reduction {
     double parameter; /* P of the op tables */
 } dt_reduction;
 
-/* Partial norms of many contiguous tensors of one floating type, each cut into
+/* Partial norms of many contiguous tensors, each cut into
  * chunks of DT_FOREACH_NORM_CHUNK elements, with an op of class NORM of
  * ops/reduce.def. */
 #define DT_FOREACH_NORM_CHUNK 16384
@@ -83,8 +83,9 @@ typedef struct dt_foreach_norm_entry {
 } dt_foreach_norm_entry;
 
 typedef struct dt_foreach_norm_call {
-    dt_dtype dtype;
-    int64_t count; /* at least 1 */
+    dt_dtype dtype;  /* float32 or float64: of the results */
+    dt_dtype stored; /* of the elements: see dt_optim_call */
+    int64_t count;   /* at least 1 */
     const dt_foreach_norm_entry *entries;
     double parameter; /* P of the op tables */
     void *partials;   /* written: one partial result per chunk, of the type */
@@ -271,11 +272,13 @@ typedef struct dt_optim_entry {
     const double *own_there;  /* those that count, on the device; NULL: own */
 } dt_optim_entry;
 
-/* One rule of ops/optim.def for many tensors of one floating type. */
+/* One rule of ops/optim.def for many tensors. */
 typedef struct dt_optim_call {
     dt_optim_op op;
-    dt_dtype dtype;
-    int64_t count; /* at least 1 */
+    dt_dtype dtype;  /* float32 or float64: scale's, and of the arithmetic */
+    dt_dtype stored; /* parameters, gradients and states: dtype or, where the backend
+                        takes them (halves), a float of 16 bits */
+    int64_t count;   /* at least 1 */
     const dt_optim_entry *entries;
     double numbers[DT_OPTIM_NUMBERS];
     const void *scale; /* grad_scale: one element on the device that multiplies

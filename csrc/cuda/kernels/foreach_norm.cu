@@ -20,7 +20,8 @@ __global__ void ENOUGH_BLOCKS norm_kernel(T *partials, GRID_CONSTANT(Table) tabl
     int64_t begin = ((int64_t)blockIdx.x - row.first) * DT_FOREACH_NORM_CHUNK;
     int64_t end = begin + DT_FOREACH_NORM_CHUNK;
     end = end < row.numel ? end : row.numel;
-    T acc = reduce_elements<T>(c, data, is_aligned(data, chains_of<T> * sizeof(T)),
+    size_t bytes = chains_of<T> * (size_t)stored_size<T>(c.from);
+    T acc = reduce_elements<T>(c, data, is_aligned(data, bytes),
                                begin + threadIdx.x * chains_of<T>, end,
                                BLOCK * chains_of<T>, zero_of<T, T>(c.op));
     acc = meet<T>(c.op, acc, BLOCK);
@@ -37,7 +38,8 @@ int start(dt_stream stream, dt_reduce_op op, const dt_foreach_norm_call *call,
     c.parameter = call->parameter;
     c.mapped = true;
     c.f.reduced.ndim = 1;
-    c.f.reduced.strides[0][0] = sizeof(T);
+    c.from = half_of(call->stored);
+    c.f.reduced.strides[0][0] = stored_size<T>(c.from);
     return START_BARRIERS("starting a norm", stream, (norm_kernel<T, Table>), blocks,
                           (T *)call->partials + call->entries[begin].first, table, c);
 }

@@ -1,13 +1,15 @@
 #include "cuda/kernels/math.h"
+#include "cuda/kernels/pack.h"
 #include "cuda/kernels/tensor_table.h"
 #include "ops/optim.h"
 
 namespace {
 
+/* What an update works on. */
+enum { PARAMETER, GRADIENT, STATES, OPERANDS = STATES + DT_OPTIM_STATES };
+
 struct OptimTensor {
-    void *parameter;
-    const void *gradient;
-    void *states[DT_OPTIM_STATES];
+    char *operands[OPERANDS];
     int64_t numel;
     int64_t first; /* of the blocks that work on it */
     union {
@@ -17,8 +19,7 @@ struct OptimTensor {
     bool aligned; /* everything may be loaded in vectors */
     bool there;   /* own_there counts */
 };
-POINTERS_OF(OptimTensor, f(s.parameter); f(s.gradient); for (void *&p : s.states) f(p);
-            if (s.there) f(s.own_there);)
+POINTERS_OF(OptimTensor, for (char *&p : s.operands) f(p); if (s.there) f(s.own_there);)
 
 /* Elements that one block works on: a multiple of what its threads take at once. */
 #define CHUNK 4096
@@ -42,31 +43,27 @@ struct Rate {
 };
 POINTERS_OF(Rate, f(s.there);)
 
-/* A thread's elements: some of a parameter, its gradient and its states. */
-template <typename T, int N>
-struct Elements {
-    Vector<T, N> parameter, gradient, states[DT_OPTIM_STATES];
-};
-
 /* The rule `op` on each element. All rules lie in one kernel: see
  * elementwise_kernels.h. */
-template <typename T, int LANES>
-static __device__ __forceinline__ void apply_rule(dt_optim_op op, Elements<T, LANES> &e,
-                                                  T factor, const T *n, const T *o)
+template <typename T, int N>
+static __device__ __forceinline__ void apply_rule(dt_optim_op op,
+                                                  Vector<T, N> (&e)[OPERANDS], T factor,
+                                                  const T *n, const T *o)
 {
     switch (op) {
 #define OPTIM(name, ...)                                                               \
     case DT_UPDATE_##name:                                                             \
         UNROLL                                                                         \
-        for (int j = 0; j < LANES; j++) {                                              \
+        for (int j = 0; j < N; j++) {                                                  \
             T s[DT_OPTIM_STATES];                                                      \
             UNROLL                                                                     \
             for (int k = 0; k < DT_OPTIM_STATES; k++)                                  \
-                s[k] = e.states[k].v[j];                                               \
-            rule_##name<T>::run(e.parameter.v[j], e.gradient.v[j] * factor, s, n, o);  \
+                s[k] = e[STATES + k].v[j];                                             \
+            rule_##name<T>::run(e[PARAMETER].v[j], e[GRADIENT].v[j] * factor, s, n,    \
+                                o);                                                    \
             UNROLL                                                                     \
             for (int k = 0; k < DT_OPTIM_STATES; k++)                                  \
-                e.states[k].v[j] = s[k];                                               \
+                e[STATES + k].v[j] = s[k];                                             \
         }                                                                              \
         break;
 #include "ops/optim.def"
@@ -76,33 +73,17 @@ static __device__ __forceinline__ void apply_rule(dt_optim_op op, Elements<T, LA
     }
 }
 
-/* f(memory, vector) of all that the rule has. */
-template <typename T, int N, class F>
-static __device__ __forceinline__ void each_operand(Elements<T, N> &e, T *parameter,
-                                                    T *const *states, int count, F f)
-{
-    f(parameter, e.parameter);
-    UNROLL
-    for (int k = 0; k < DT_OPTIM_STATES; k++)
-        if (k < count)
-            f(states[k], e.states[k]);
-}
-
 template <typename T, class Table>
-__global__ void update_kernel(GRID_CONSTANT(Table) table, dt_optim_op op, int nstates,
-                              GRID_CONSTANT(Numbers<T>) numbers, const T *scale,
-                              GRID_CONSTANT(Rate) rate)
+__global__ void update_kernel(GRID_CONSTANT(Table) table, dt_optim_op op, int operands,
+                              Half half, GRID_CONSTANT(Numbers<T>) numbers,
+                              const T *scale, GRID_CONSTANT(Rate) rate)
 {
     constexpr int N = vector_size<T>;
     const OptimTensor &row = row_of_block(table);
     int64_t begin = ((int64_t)blockIdx.x - row.first) * CHUNK, end = begin + CHUNK;
     end = end < row.numel ? end : row.numel;
-    T *p = (T *)row.parameter, *states[DT_OPTIM_STATES], own[DT_OPTIM_OWN],
-      n[DT_OPTIM_NUMBERS];
-    const T *g = (const T *)row.gradient;
-    UNROLL
-    for (int k = 0; k < DT_OPTIM_STATES; k++)
-        states[k] = (T *)row.states[k];
+    const int size = stored_size<T>(half);
+    T own[DT_OPTIM_OWN], n[DT_OPTIM_NUMBERS];
     UNROLL
     for (int k = 0; k < DT_OPTIM_OWN; k++)
         own[k] = (T)(row.there ? row.own_there[k] : row.own[k]);
@@ -125,33 +106,43 @@ __global__ void update_kernel(GRID_CONSTANT(Table) table, dt_optim_op op, int ns
     T factor = scale ? *scale : (T)1;
     ROLLED
     for (int64_t i = begin + threadIdx.x * N; i < end; i += BLOCK * N) {
-        Elements<T, N> e = {};
+        StoredPack<T, N> asked[OPERANDS] = {};
+        Vector<T, N> e[OPERANDS];
         bool whole = row.aligned && i + N <= end;
         int there = end - i < N ? (int)(end - i) : N;
-        auto load = [&](const T *from, Vector<T, N> &to) {
-            if (whole) {
-                to = *(const Vector<T, N> *)(from + i);
-                return;
-            }
+        if (whole) {
             UNROLL
-            for (int j = 0; j < N; j++)
-                if (j < there)
-                    to.v[j] = from[i + j];
-        };
-        auto store = [&](T *to, const Vector<T, N> &from) {
-            if (whole) {
-                *(Vector<T, N> *)(to + i) = from;
-                return;
-            }
+            for (int k = 0; k < OPERANDS; k++)
+                if (k < operands)
+                    asked[k].read(row.operands[k] + i * size, half);
+        } else {
             UNROLL
-            for (int j = 0; j < N; j++)
-                if (j < there)
-                    to[i + j] = from.v[j];
-        };
-        load(g, e.gradient);
-        each_operand(e, p, states, nstates, load);
+            for (int k = 0; k < OPERANDS; k++) {
+                const char *each[N];
+                UNROLL
+                for (int j = 0; j < N && k < operands; j++)
+                    each[j] = row.operands[k] + (i + (j < there ? j : 0)) * size;
+                if (k < operands)
+                    asked[k].read_each(each, half);
+            }
+        }
+        UNROLL
+        for (int k = 0; k < OPERANDS; k++)
+            e[k] = asked[k].elements(half);
         apply_rule(op, e, factor, n, own);
-        each_operand(e, p, states, nstates, store);
+        if (whole) {
+            UNROLL
+            for (int k = 0; k < OPERANDS; k++)
+                if (k != GRADIENT && k < operands)
+                    put_elements(row.operands[k] + i * size, e[k], half);
+        } else {
+            UNROLL
+            for (int k = 0; k < OPERANDS; k++)
+                UNROLL
+            for (int j = 0; j < N; j++)
+                if (k != GRADIENT && k < operands && j < there)
+                    put_element(row.operands[k] + (i + j) * size, e[k].v[j], half);
+        }
     }
 }
 
@@ -168,8 +159,8 @@ int start(dt_stream stream, const dt_optim_call *call, const Table &table,
     for (int k = 0; k < DT_OPTIM_NUMBERS; k++)
         numbers.v[k] = (T)call->numbers[k];
     return START_BLOCKS("starting an update", stream, (update_kernel<T, Table>), blocks,
-                        table, call->op, nstates[call->op], numbers,
-                        (const T *)call->scale,
+                        table, call->op, STATES + nstates[call->op],
+                        half_of(call->stored), numbers, (const T *)call->scale,
                         Rate{call->rate, call->decay, call->rates, call->rate_at,
                              call->shrink_at, call->rate_is_wide});
 }
@@ -177,13 +168,13 @@ int start(dt_stream stream, const dt_optim_call *call, const Table &table,
 /* Writes the row of an entry; gives the number of its blocks. */
 int64_t fill(const dt_optim_entry &e, OptimTensor &row)
 {
-    row.parameter = e.parameter;
-    row.gradient = e.gradient;
-    row.aligned = is_aligned(e.parameter, 16) && is_aligned(e.gradient, 16);
-    for (int k = 0; k < DT_OPTIM_STATES; k++) {
-        row.states[k] = e.states[k];
-        row.aligned = row.aligned && is_aligned(e.states[k], 16);
-    }
+    row.operands[PARAMETER] = (char *)e.parameter;
+    row.operands[GRADIENT] = (char *)e.gradient;
+    for (int k = 0; k < DT_OPTIM_STATES; k++)
+        row.operands[STATES + k] = (char *)e.states[k];
+    row.aligned = true;
+    for (const char *operand : row.operands)
+        row.aligned = row.aligned && is_aligned(operand, 16);
     for (int k = 0; k < DT_OPTIM_OWN; k++)
         row.own[k] = e.own[k];
     row.there = e.own_there != nullptr;

@@ -127,7 +127,7 @@ dt_backend_open(const dt_host *host)
     static dt_backend backend;
     backend.version = DT_BACKEND_VERSION;
     backend.name = "cuda";
-    backend.nn_halves = true;
+    backend.halves = true;
 #define MEMBER(name) backend.name = Entry<dt_cuda_##name>::call;
     DT_BACKEND_MEMBERS(MEMBER)
     DT_BACKEND_GPU_MEMBERS(MEMBER)

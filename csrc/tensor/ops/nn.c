@@ -22,7 +22,7 @@ void dt_nn_begin(dt_nn_rows *rows, const char *op_name, dt_dtype dtype,
     rows->count = 0;
     call->op_name = op_name;
     call->dtype = dtype == DT_FLOAT64 ? DT_FLOAT64 : DT_FLOAT32;
-    call->stored = dt_backend_of(device)->nn_halves ? dtype : call->dtype;
+    call->stored = dt_stored_dtype(device, dtype);
     call->outer = call->n = call->inner = 1;
     for (int d = 0; d < ndim; d++)
         *(dim < 0 || d == dim ? &call->n

@@ -273,10 +273,10 @@ static int check_own(const char *op_name, const dt_optim_update *u)
     return dt_storage_use(u->own->storage);
 }
 
-static int fill_entry(batch *b, dt_optim_entry *e, const dt_optim_update *u, int64_t i)
+static int fill_entry(batch *b, dt_optim_entry *e, const dt_optim_update *u, int64_t i,
+                      dt_dtype dtype)
 {
     const dt_tensor *p = tensor_of(u, PARAMETER, i);
-    dt_dtype dtype = dt_dtype_compute((dt_dtype)p->dtype);
     int64_t row_major[DT_MAX_NDIM];
     const int64_t *strides = p->strides;
     if (!dt_tensor_is_non_overlapping_and_dense(p)) {
@@ -308,6 +308,17 @@ static bool goes_with(const dt_tensor *a, const dt_tensor *b)
            dt_device_equal(dt_tensor_device(a), dt_tensor_device(b));
 }
 
+/* Whether all that belongs to the parameters that go with `head` has its type. */
+static bool is_of_one_type(const dt_optim_update *u, const dt_tensor *head)
+{
+    for (int64_t i = 0; i < u->count; i++)
+        for (int k = 0; k < tensors_each(u); k++)
+            if (tensor_of(u, k, i)->dtype != head->dtype &&
+                goes_with(tensor_of(u, PARAMETER, i), head))
+                return false;
+    return true;
+}
+
 /* Updates the parameters from the first one on that have its type and device. */
 static int run_group(const char *op_name, const dt_optim_update *u, int64_t first,
                      dt_optim_entry *entries)
@@ -316,9 +327,12 @@ static int run_group(const char *op_name, const dt_optim_update *u, int64_t firs
     dt_device device = dt_tensor_device(head);
     DT_LOCAL(factor);
     batch b = {op_name, NULL};
-    /* What is of 16 bits is updated as float32, in copies. */
+    dt_dtype dtype = dt_dtype_compute((dt_dtype)head->dtype);
     dt_optim_call call = {.op = u->op,
-                          .dtype = dt_dtype_compute((dt_dtype)head->dtype),
+                          .dtype = dtype,
+                          .stored = is_of_one_type(u, head)
+                                        ? dt_stored_dtype(device, (dt_dtype)head->dtype)
+                                        : dtype,
                           .entries = entries};
     int64_t total = 0;
     int status = -1;
@@ -334,7 +348,7 @@ static int run_group(const char *op_name, const dt_optim_update *u, int64_t firs
         dt_optim_entry *e = &entries[call.count++];
         e->first = total;
         total += p->numel;
-        if (fill_entry(&b, e, u, i))
+        if (fill_entry(&b, e, u, i, call.stored))
             goto done;
     }
     if (!call.count)
@@ -436,6 +450,9 @@ int dt_total_norm_forward(dt_call *c)
     if (!head || op == DT_REDUCE_norm_0)
         return dt_fail(DT_ERROR_RUNTIME, "%s: give tensors, and a norm other than 0",
                        op_name);
+    dt_device device = dt_tensor_device(head);
+    call.dtype = dt_dtype_compute((dt_dtype)head->dtype);
+    call.stored = dt_stored_dtype(device, (dt_dtype)head->dtype);
     dt_foreach_norm_entry *entries = malloc((size_t)count * sizeof *entries);
     if (!entries)
         return dt_fail(DT_ERROR_HOST_MEMORY, "%s: no memory is left; free some",
@@ -457,16 +474,14 @@ int dt_total_norm_forward(dt_call *c)
             strides = row_major;
         }
         dt_foreach_norm_entry *e = &entries[call.count++];
-        e->data = placed(&b, t, NULL, dt_dtype_compute((dt_dtype)t->dtype), strides);
+        e->data = placed(&b, t, NULL, call.stored, strides);
         e->numel = t->numel;
         e->first = chunks;
         chunks += (t->numel + DT_FOREACH_NORM_CHUNK - 1) / DT_FOREACH_NORM_CHUNK;
         if (!e->data)
             goto done;
     }
-    call.dtype = dt_dtype_compute((dt_dtype)head->dtype);
     call.entries = entries;
-    dt_device device = dt_tensor_device(head);
     if (!call.count) {
         status = dt_full(op_name, out, (dt_dtype)head->dtype, 0, NULL, device,
                          dt_scalar_float(0));
