@@ -304,9 +304,9 @@ CASES = (
         "argreduce_kernel<float>",
         elements=4,
         passes=(*["load 4"] * 4, *["FSETP"] * 4),
-        most=32,
+        most=16,
         in_flight=16,
-        registers=42,
+        registers=32,
         is_round=True,
     ),
     Case(
@@ -315,9 +315,9 @@ CASES = (
         "moments_kernel<float, true>",
         elements=4,
         passes=(*["load 4"] * 4, *["FMUL"] * 4),
-        most=56,
+        most=12,
         in_flight=16,
-        registers=60,
+        registers=56,
         is_round=True,
     ),
     Case(

@@ -6,17 +6,17 @@
 
 namespace {
 
-/* A run of elements by their differences from the first of them, in their own type; runs
- * are joined in double. The first is one of them, so that of n elements no more than
- * log2(n) bits of the squares are lost in what the mean takes off. */
-enum { RUN = 32 };
+/* A run of elements by their differences from a number near their mean, in their own type;
+ * runs are joined in double. That number is the mean of the elements before, or one of a
+ * first, short run: so few bits of the squares are lost in what the mean takes off. */
+enum { FIRST_RUN = 4, RUN = 32 };
 template <typename T>
 struct MomentsRun {
-    T first, sum, square;
+    T near, sum, square;
     int count;
     __device__ __forceinline__ void add(T x)
     {
-        T off = x - first;
+        T off = x - near;
         sum += off;
         square += off * off;
         count++;
@@ -25,7 +25,7 @@ struct MomentsRun {
     {
         double mean = (double)sum / count;
         double rest = (double)square - (double)sum * mean;
-        return {(double)count, first + mean, rest < 0 ? 0 : rest};
+        return {(double)count, near + mean, rest < 0 ? 0 : rest};
     }
 };
 
@@ -40,14 +40,17 @@ __global__ void moments_kernel(T *variances, T *means, dt_moments *parts,
     dt_moments all = {0, 0, 0};
     if (p.live) {
         const char *base = input + offset_in(f.kept, p.result);
-        const int64_t step = (First ? RUN : 1) * f.threads;
+        int64_t step = f.threads;
         ROLLED
         for (int64_t i = p.first; i < p.end; i += step) {
             const char *at = base + offset_in(f.reduced, i);
             if constexpr (First) {
-                MomentsRun<T> run = {*(const T *)at, 0, 0, 0};
+                step = (all.count == 0 ? FIRST_RUN : RUN) * f.threads;
+                int64_t end = i + step < p.end ? i + step : p.end;
+                MomentsRun<T> run = {all.count == 0 ? *(const T *)at : (T)all.mean, 0,
+                                     0, 0};
                 each_element(
-                    f.reduced, base, i, i + step < p.end ? i + step : p.end, f.threads,
+                    f.reduced, base, i, end, f.threads,
                     [](const char *x) { return *(const T *)x; },
                     [&](T x, int64_t) { run.add(x); });
                 all = dt_moments_join(all, run.moments());
