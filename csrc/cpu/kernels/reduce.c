@@ -14,6 +14,11 @@
  * power of two of leaves makes a group, the unit of parallel work within one result. */
 #define LEAF  512
 #define GROUP (128 * LEAF)
+/* The same where elements lie in short runs, between which other results have theirs:
+ * elements of a group, runs of a group, elements of a run that is not gathered. */
+#define RUN_GROUP 4096
+#define RUNS      8
+#define LONG_RUN  128
 /* The same for columns: rows reduced in one go, rows of a group, columns of a block. */
 #define LEAF_ROWS  64
 #define GROUP_ROWS (16 * LEAF_ROWS)
@@ -146,12 +151,24 @@ struct call {
     dt_dtype compute; /* the type that kernels take */
     int64_t element;  /* bytes of one of it */
     bool dense;       /* elements of a result lie next to each other, in the type */
+    int64_t run;      /* in runs of so many, which other results' surround; or 0 */
     int64_t columns;  /* results next to each other, whose elements are not; or 1 */
     int64_t block, blocks; /* of them in a piece of work; how many pieces that makes */
     int64_t rows, groups;  /* the same for the elements of a result */
     char *out;             /* partial results, [outer][group][column] */
     int failed;
 };
+
+/* The elements of a run, if those of a result lie in runs in the type, each of less than
+ * a group, and runs of other results lie between them; else 0. */
+static int64_t run_of(const dt_reduction *r, dt_dtype compute)
+{
+    int last = r->reduced_ndim - 1;
+    bool apart = last > 0 && r->kept_ndim && r->input_dtype == compute &&
+                 r->reduced_strides[last] == (int64_t)dt_dtype_size(compute) &&
+                 r->kept_strides[r->kept_ndim - 1] < r->reduced_strides[last - 1];
+    return apart && r->reduced_shape[last] < GROUP ? r->reduced_shape[last] : 0;
+}
 
 /* block: columns of a piece of work, at most. */
 static call call_of(const dt_reduction *r, const char *name,
@@ -173,7 +190,13 @@ static call call_of(const dt_reduction *r, const char *name,
         c.columns = r->kept_shape[last];
     c.block = c.columns < block ? c.columns : block;
     c.blocks = (c.columns + block - 1) / block;
-    c.rows = c.columns > 1 ? GROUP_ROWS : GROUP;
+    c.run = run_of(r, compute);
+    int64_t runs = c.run ? RUN_GROUP / c.run : 0;
+    c.rows = c.columns > 1 ? GROUP_ROWS
+             : !c.run      ? GROUP
+                           : c.run * (runs < 1      ? 1
+                                      : runs > RUNS ? RUNS
+                                                    : runs);
     c.groups = (r->reduced_numel + c.rows - 1) / c.rows;
     return c;
 }
@@ -183,7 +206,12 @@ static void run_pieces(void *context, int64_t begin, int64_t end)
     call *c = context;
     int64_t block = begin % c->blocks, group = begin / c->blocks % c->groups;
     int64_t outer = begin / c->blocks / c->groups;
+    int64_t outers = c->r->kept_numel / c->columns;
     for (; begin < end; begin++) {
+        if (c->run) { /* the order in which they lie in memory */
+            group = begin / outers;
+            outer = begin % outers;
+        }
         int64_t column = block * c->block, columns = c->columns - column;
         int64_t first = group * c->rows, last = c->r->reduced_numel;
         int64_t place = (outer * c->groups + group) * c->columns + column;
@@ -228,21 +256,30 @@ static int fail_for_emptiness(dt_error_code code, const char *name)
 
 /* --- one result at a time --- */
 
-/* n elements of a result from number `first` on, next to each other in the type that
- * kernels take: where they are, or gathered in the buffer. */
-static const char *leaf_of(const call *c, walk *w, int64_t first, int64_t n,
-                           char *buffer)
+/* A leaf: the elements of a result from number `first` on, *n of them and none from `end`
+ * on, next to each other in the type that kernels take. They are where they lie, or
+ * gathered in the buffer. */
+static const char *leaf_of(const call *c, walk *w, int64_t first, int64_t end,
+                           int64_t *n, char *buffer)
 {
+    *n = end - first > LEAF ? LEAF : end - first;
     if (c->dense)
         return w->data + first * c->element;
-    for (char *out = buffer; n > 0;) {
+    if (c->run >= LONG_RUN) {
+        const char *run = w->data;
+        *n = *n > walk_run(w) ? walk_run(w) : *n;
+        walk_on(w, *n);
+        return run;
+    }
+    char *out = buffer;
+    for (int64_t left = *n; left > 0;) {
         int64_t run = walk_run(w), stride = w->ndim ? w->strides[w->ndim - 1] : 0;
-        run = run > n ? n : run;
+        run = run > left ? left : run;
         dt_convert(c->compute, c->r->input_dtype, run, out, c->element, w->data,
                    stride);
         walk_on(w, run);
         out += run * c->element;
-        n -= run;
+        left -= run;
     }
     return buffer;
 }
@@ -268,13 +305,9 @@ static int reduce_elements(const call *c, int64_t kept, int64_t columns, int64_t
         .kernel = c->kernel, .columns = columns, .bytes = bytes, .levels = levels};
     walk w;
     walk_leaves(&w, c, kept, begin);
-    if (end - begin <= LEAF) {
-        c->kernel->run(end - begin, leaf_of(c, &w, begin, end - begin, buffer), p, out);
-        return 0;
-    }
-    for (; begin < end; begin += LEAF) {
-        int64_t n = end - begin > LEAF ? LEAF : end - begin;
-        c->kernel->run(n, leaf_of(c, &w, begin, n, buffer), p, tree_next(&t));
+    for (int64_t n; begin < end; begin += n) {
+        const char *x = leaf_of(c, &w, begin, end, &n, buffer);
+        c->kernel->run(n, x, p, tree_next(&t));
         tree_push(&t);
     }
     memcpy(out, tree_finish(&t), bytes);
@@ -475,9 +508,8 @@ static int find_element(const call *c, int64_t kept, int64_t columns, int64_t be
     int64_t index = -1;
     walk w;
     walk_leaves(&w, c, kept, begin);
-    for (; begin < end; begin += LEAF) {
-        int64_t n = end - begin > LEAF ? LEAF : end - begin;
-        const char *x = leaf_of(c, &w, begin, n, buffer);
+    for (int64_t n; begin < end; begin += n) {
+        const char *x = leaf_of(c, &w, begin, end, &n, buffer);
         dt_element top;
         c->kernel->run(n, x, 0, &top);
         if (index >= 0 && !c->arg->beats(&top, &best, c->greatest))
