@@ -202,15 +202,16 @@ typedef struct dt_backend {
     int (*nonzero_write)(dt_stream stream, const dt_nonzero_call *call);
     int (*scan)(dt_stream stream, dt_scan_op op, const dt_scan *scan);
     /* Variance over the reduced dimensions, with divisor max(0, count - parameter),
-     * into output, and the mean into mean if not NULL. float32 or float64; NaN if
-     * nothing is reduced. */
+     * into output, and the mean into mean if not NULL: float32 or float64, and the input
+     * is of the same type or in `halves`. NaN if nothing is reduced. */
     int (*moments)(dt_stream stream, void *mean, const dt_reduction *reduction);
     int (*sort)(dt_stream stream, const dt_sorting *sorting);
     int (*search)(dt_stream stream, const dt_search *search);
     /* Class index out of range: the CPU fails with DT_ERROR_INDEX before anything is
      * written; a GPU skips the row and the next synchronization fails. */
     int (*nn)(dt_stream stream, const struct dt_nn_call *call);
-    /* nn, optim_step and foreach_norm take floats of 16 bits: `stored` of their calls. */
+    /* moments, nn, optim_step and foreach_norm take floats of 16 bits: `stored` of their
+     * calls. */
     bool halves;
     int (*attention)(dt_stream stream, const struct dt_attention_call *call);
     int (*attention_backward)(dt_stream stream, const struct dt_attention_call *call);

@@ -71,7 +71,7 @@ static inline const dt_backend *dt_backend_of(dt_device device)
     return dt_backends[(int)device.type];
 }
 
-/* How nn, optim_step and foreach_norm take floats of this type: float16 and bfloat16 as
+/* How calls that dt_backend.halves names take floats of this type: float16 and bfloat16 as
  * float32, in copies, where the backend does not take them as they are. */
 static inline dt_dtype dt_stored_dtype(dt_device device, dt_dtype dtype)
 {

@@ -69,28 +69,6 @@ struct layer_norm_parameters {
 };
 struct batch_norm_parameters : layer_norm_parameters {};
 
-struct batch_norm_means {
-    static constexpr int sums = 1;
-    template <class Sums, class Operands>
-    DT_FN void run(const Sums &sums, const Operands &at)
-    {
-        sums.add([](auto x) { return Terms<decltype(x)>{x, 0}; }, at.x);
-    }
-};
-
-struct batch_norm_variances {
-    static constexpr int sums = 1;
-    template <class Sums, class Operands>
-    DT_FN void run(const Sums &sums, const Operands &at)
-    {
-        sums.add(
-            [](auto x, auto mean) {
-                return Terms<decltype(x)>{(x - mean) * (x - mean), 0};
-            },
-            at.x, at.mean);
-    }
-};
-
 struct batch_norm_track {
     template <class Row, typename T>
     DT_FN void run(const Row &row, const operands::batch_norm_track<T> &at)

@@ -1,4 +1,5 @@
 /* Variances and means: reductions of count, mean and sum of squared deviations. */
+#include "cuda/kernels/compute.h"
 #include "cuda/kernels/reduce_plan.h"
 #include "cuda/kernels/math.h"
 
@@ -33,8 +34,8 @@ struct MomentsRun {
  * are finished, else they are written to parts, [result][part]. */
 template <typename T, bool First>
 __global__ void moments_kernel(T *variances, T *means, dt_moments *parts,
-                               const char *input, GRID_CONSTANT(ReductionPlan) f,
-                               double divisor)
+                               const char *input, Half half,
+                               GRID_CONSTANT(ReductionPlan) f, double divisor)
 {
     Place p = place_of(f);
     dt_moments all = {0, 0, 0};
@@ -47,11 +48,11 @@ __global__ void moments_kernel(T *variances, T *means, dt_moments *parts,
             if constexpr (First) {
                 step = (all.count == 0 ? FIRST_RUN : RUN) * f.threads;
                 int64_t end = i + step < p.end ? i + step : p.end;
-                MomentsRun<T> run = {all.count == 0 ? *(const T *)at : (T)all.mean, 0,
-                                     0, 0};
+                T near = all.count == 0 ? element_at<T>(at, half) : (T)all.mean;
+                MomentsRun<T> run = {near, 0, 0, 0};
                 each_element(
                     f.reduced, base, i, end, f.threads,
-                    [](const char *x) { return *(const T *)x; },
+                    [&](const char *x) { return element_at<T>(x, half); },
                     [&](T x, int64_t) { run.add(x); });
                 all = dt_moments_join(all, run.moments());
             } else {
@@ -76,29 +77,31 @@ __global__ void moments_kernel(T *variances, T *means, dt_moments *parts,
 
 template <typename T, bool First>
 int start(dt_stream stream, T *variances, T *means, dt_moments *parts,
-          const void *input, const ReductionPlan &f, double divisor)
+          const void *input, Half half, const ReductionPlan &f, double divisor)
 {
     return START_REDUCTION("starting a variance", stream, (moments_kernel<T, First>), f,
-                           variances, means, parts, (const char *)input, f, divisor);
+                           variances, means, parts, (const char *)input, half, f,
+                           divisor);
 }
 
 template <typename T>
 int run(dt_stream stream, void *mean, const dt_reduction *call)
 {
     ReductionPlan f;
+    Half half = half_of(call->input_dtype);
     double divisor = (double)call->reduced_numel - call->parameter;
     divisor = divisor > 0 ? divisor : 0;
     if (reduce_plan(call, &f))
         return -1;
     T *variances = (T *)call->output, *means = (T *)mean, *none = nullptr;
     if (f.parts == 1)
-        return start<T, true>(stream, variances, means, nullptr, call->input, f,
+        return start<T, true>(stream, variances, means, nullptr, call->input, half, f,
                               divisor);
     Scratch parts(stream, (size_t)(f.results * f.parts) * sizeof(dt_moments));
     if (!parts.data || start<T, true>(stream, none, none, (dt_moments *)parts.data,
-                                      call->input, f, divisor))
+                                      call->input, half, f, divisor))
         return -1;
-    return start<T, false>(stream, variances, means, nullptr, parts.data,
+    return start<T, false>(stream, variances, means, nullptr, parts.data, WHOLE,
                            reduce_plan_parts(f.results, f.parts, sizeof(dt_moments)),
                            divisor);
 }
@@ -107,6 +110,6 @@ int run(dt_stream stream, void *mean, const dt_reduction *call)
 
 int dt_cuda_moments(dt_stream stream, void *mean, const dt_reduction *call)
 {
-    return call->input_dtype == DT_FLOAT32 ? run<float>(stream, mean, call)
-                                           : run<double>(stream, mean, call);
+    return call->output_dtype == DT_FLOAT32 ? run<float>(stream, mean, call)
+                                            : run<double>(stream, mean, call);
 }

@@ -139,6 +139,4 @@ static int columns_start(dt_stream stream, const dt_nn_call *given)
 
 NN_ENTRY(weighted_mean, columns_start)
 NN_ENTRY(layer_norm_parameters, columns_start)
-NN_ENTRY(batch_norm_means, columns_start)
-NN_ENTRY(batch_norm_variances, columns_start)
 NN_ENTRY(batch_norm_parameters, columns_start)

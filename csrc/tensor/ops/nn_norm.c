@@ -157,18 +157,12 @@ static void begin_channels(dt_nn_rows *rows, const dt_tensor *x)
                 1);
 }
 
-/* A sum over each channel times factor; other may be NULL. */
-static int channel_sums(dt_nn_op op, dt_tensor *out, const dt_tensor *x,
-                        const dt_tensor *mean)
+static int channel_variances(dt_tensor *out, dt_tensor *mean, const dt_tensor *x)
 {
-    dt_nn_rows rows;
-    begin_channels(&rows, x);
-    rows.keeps_type = true;
-    rows.call.params.scale = x->numel ? (double)x->shape[1] / (double)x->numel : 0;
-    NN_MAKE(&rows, batch_norm_variances, sum, out, 1, x->shape + 1);
-    NN_TAKE(&rows, batch_norm_variances, x, x);
-    NN_TAKE(&rows, batch_norm_variances, mean, mean);
-    return dt_nn_run(&rows, op);
+    bool reduced[DT_MAX_NDIM];
+    for (int d = 0; d < x->ndim; d++)
+        reduced[d] = d != 1;
+    return dt_variance(batch, out, mean, x, reduced, false, 0);
 }
 
 /* Running statistics as a kernel can write them: t itself, or a copy, which is copied
@@ -207,8 +201,7 @@ static int statistics(dt_call *c, dt_tensor *running_mean, dt_tensor *running_va
     if (!training) {
         dt_tensor_alias(mean, &own_mean);
         dt_tensor_alias(&variance, &own_variance);
-    } else if (channel_sums(DT_NN_batch_norm_means, mean, x, NULL) ||
-               channel_sums(DT_NN_batch_norm_variances, &variance, x, mean)) {
+    } else if (channel_variances(&variance, mean, x)) {
         return -1;
     }
     rows.call.params.momentum = c->args[6].f;

@@ -68,6 +68,12 @@ int dt_reduce_dims(const char *op_name, const dt_tensor *x, int count,
 int dt_reduce_shape(const dt_tensor *x, const bool *reduced, bool keepdim,
                     int64_t *shape);
 
+/* Variances over dimensions, with the divisor max(0, count - correction), and their means
+ * unless mean is NULL. Those of floats of 16 bits are float32. */
+int dt_variance(const char *op_name, dt_tensor *out, dt_tensor *mean,
+                const dt_tensor *x, const bool *reduced, bool keepdim,
+                double correction);
+
 /* --- index tensors --- */
 
 typedef enum dt_indexing_form {

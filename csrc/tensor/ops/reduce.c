@@ -292,39 +292,50 @@ static int argument(dt_call *c, bool greatest)
 
 /* --- variances --- */
 
-/* The variance over dimensions, with the divisor max(0, count - correction), or its root;
- * also the mean, unless that is NULL. */
+int dt_variance(const char *op_name, dt_tensor *out, dt_tensor *mean,
+                const dt_tensor *x, const bool *reduced, bool keepdim,
+                double correction)
+{
+    dt_reduction call;
+    DT_LOCAL(wide);
+    dt_device device = dt_tensor_device(x);
+    dt_dtype dtype = x->dtype == DT_FLOAT64 ? DT_FLOAT64 : DT_FLOAT32;
+    if (x->dtype != dt_stored_dtype(device, (dt_dtype)x->dtype)) {
+        if (dt_to(&wide, x, dtype, device))
+            return dt_fail_prefix("%s: ", op_name);
+        x = &wide;
+    }
+    split_dims(&call, x, reduced, true);
+    if (make_result(op_name, out, x, reduced, keepdim, dtype) ||
+        (mean && make_result(op_name, mean, x, reduced, keepdim, dtype)))
+        return -1;
+    call.output_dtype = dtype;
+    call.output = dt_tensor_data(out);
+    call.index = NULL;
+    call.parameter = correction;
+    return out->numel &&
+                   (dt_tensor_use(x) || dt_tensor_use(out) || dt_tensor_use(mean) ||
+                    dt_backend_of(device)->moments(dt_stream_current(device),
+                                                   mean ? dt_tensor_data(mean) : NULL,
+                                                   &call))
+               ? -1
+               : 0;
+}
+
+/* The variance over dimensions, or its root; also the mean, unless that is NULL. */
 static int variance(dt_call *c, bool root, dt_tensor *mean)
 {
     const dt_tensor *x = c->args[0].tensor;
     const dt_value *dims = &c->args[1], *correction = &c->args[2];
     dt_tensor *out = c->out[0];
-    bool reduced[DT_MAX_NDIM], keepdim = c->args[3].b;
-    dt_reduction call;
-    DT_LOCAL(wide);
+    bool reduced[DT_MAX_NDIM];
     dt_dtype dtype = (dt_dtype)x->dtype;
-    dt_device device = dt_tensor_device(x);
     if (dt_check_float(c->name, DT_ERROR_RUNTIME, x) ||
         dt_reduce_dims(c->name, x, dims->count > 0 ? dims->count : 0, dims->ints,
                        reduced))
         return -1;
-    if (dt_dtype_size(dtype) < 4) {
-        if (dt_to(&wide, x, DT_FLOAT32, device))
-            return dt_fail_prefix("%s: ", c->name);
-        x = &wide;
-    }
-    split_dims(&call, x, reduced, true);
-    if (make_result(c->name, out, x, reduced, keepdim, (dt_dtype)x->dtype) ||
-        (mean && make_result(c->name, mean, x, reduced, keepdim, (dt_dtype)x->dtype)))
-        return -1;
-    call.output_dtype = (dt_dtype)x->dtype;
-    call.output = dt_tensor_data(out);
-    call.index = NULL;
-    call.parameter = correction->given ? dt_scalar_as_double(correction->scalar) : 1;
-    if (out->numel &&
-        (dt_tensor_use(x) || dt_tensor_use(out) || dt_tensor_use(mean) ||
-         dt_backend_of(device)->moments(dt_stream_current(device),
-                                        mean ? dt_tensor_data(mean) : NULL, &call)))
+    if (dt_variance(c->name, out, mean, x, reduced, c->args[3].b,
+                    correction->given ? dt_scalar_as_double(correction->scalar) : 1))
         return -1;
     if (root && dt_elementwise_into(DT_OP_sqrt, out, DT_ARGS(dt_arg_tensor(out))))
         return -1;
