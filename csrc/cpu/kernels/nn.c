@@ -272,17 +272,26 @@ static void sum_columns(void *context, int64_t begin, int64_t end)
     }
 }
 
-/* One channel after the other, each a run of every outer index. */
+/* Channels of a piece, each a run of every outer index, in the order in which they lie in
+ * memory. */
 static void sum_channels(void *context, int64_t begin, int64_t end)
 {
     const job *j = context;
-    for (int64_t channel = begin; channel < end; channel++) {
-        dt_nn_columns c = {.rows = 1, .columns = j->call->inner};
-        start_sums(j, &c, j->sums + channel, 1);
-        for (int64_t outer = 0; outer < j->call->outer; outer++) {
-            place_channel(j, outer, channel, c.at);
-            j->kernel->run(&c);
-        }
+    const dt_nn_call *call = j->call;
+    for (int64_t last; begin < end; begin = last) {
+        int64_t piece = begin / call->n, row = piece * j->rows;
+        int64_t stop = call->outer - row < j->rows ? call->outer : row + j->rows;
+        double *sums = j->sums + piece * call->n; /* of the channel `begin` and on */
+        dt_nn_columns c = {.rows = 1, .columns = call->inner};
+        last = end < (piece + 1) * call->n ? end : (piece + 1) * call->n;
+        start_sums(j, &c, sums + begin, last - begin);
+        for (; row < stop; row++)
+            for (int64_t i = begin; i < last; i++) {
+                place_channel(j, row, i - piece * call->n, c.at);
+                c.sums[0] = sums + i;
+                c.sums[1] = c.sums[1] ? sums + i + call->n : NULL;
+                j->kernel->run(&c);
+            }
     }
 }
 
@@ -317,14 +326,11 @@ static void finish_sums(const job *j)
 static int run_sums(job *j)
 {
     const dt_nn_call *call = j->call;
-    int64_t channel = call->outer * call->inner;
-    j->pieces = 1;
-    if (call->inner == 1) {
-        j->pieces = call->outer * call->n / SUM_WORK;
-        j->pieces = j->pieces > SUM_PIECES ? SUM_PIECES : j->pieces < 1 ? 1 : j->pieces;
-        j->rows = (call->outer + j->pieces - 1) / j->pieces;
-        j->pieces = (call->outer + j->rows - 1) / j->rows;
-    }
+    j->pieces = call->outer * call->n * call->inner / SUM_WORK;
+    j->pieces = j->pieces > SUM_PIECES ? SUM_PIECES : j->pieces < 1 ? 1 : j->pieces;
+    j->rows = (call->outer + j->pieces - 1) / j->pieces;
+    j->pieces = (call->outer + j->rows - 1) / j->rows;
+    int64_t channel = j->rows * call->inner;
     j->sums = malloc((size_t)(j->pieces * 2 * call->n) * sizeof *j->sums);
     if (!j->sums)
         return dt_fail(DT_ERROR_HOST_MEMORY,
@@ -334,7 +340,7 @@ static int run_sums(job *j)
         dt_pool_run(sum_columns, j,
                     j->pieces * ((call->n + SUM_COLUMNS - 1) / SUM_COLUMNS), 1);
     else
-        dt_pool_run(sum_channels, j, call->n,
+        dt_pool_run(sum_channels, j, j->pieces * call->n,
                     channel < SUM_WORK / 4 ? SUM_WORK / 4 / channel : 1);
     finish_sums(j);
     free(j->sums);
