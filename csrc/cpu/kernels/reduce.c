@@ -14,11 +14,10 @@
  * power of two of leaves makes a group, the unit of parallel work within one result. */
 #define LEAF  512
 #define GROUP (128 * LEAF)
-/* The same where elements lie in short runs, between which other results have theirs:
- * elements of a group, runs of a group, elements of a run that is not gathered. */
-#define RUN_GROUP 4096
-#define RUNS      8
-#define LONG_RUN  128
+/* Where elements lie in runs between those of other results: short runs of a group, at
+ * least, and elements of a run that is not gathered. */
+#define RUNS     8
+#define LONG_RUN 128
 /* The same for columns: rows reduced in one go, rows of a group, columns of a block. */
 #define LEAF_ROWS  64
 #define GROUP_ROWS (16 * LEAF_ROWS)
@@ -151,7 +150,7 @@ struct call {
     dt_dtype compute; /* the type that kernels take */
     int64_t element;  /* bytes of one of it */
     bool dense;       /* elements of a result lie next to each other, in the type */
-    int64_t run;      /* in runs of so many, which other results' surround; or 0 */
+    int64_t run;      /* they lie in runs of so many between other results'; or 0 */
     int64_t columns;  /* results next to each other, whose elements are not; or 1 */
     int64_t block, blocks; /* of them in a piece of work; how many pieces that makes */
     int64_t rows, groups;  /* the same for the elements of a result */
@@ -168,6 +167,14 @@ static int64_t run_of(const dt_reduction *r, dt_dtype compute)
                  r->reduced_strides[last] == (int64_t)dt_dtype_size(compute) &&
                  r->kept_strides[r->kept_ndim - 1] < r->reduced_strides[last - 1];
     return apart && r->reduced_shape[last] < GROUP ? r->reduced_shape[last] : 0;
+}
+
+/* The elements of a group: a leaf's worth, and of few runs, since each may lie in a page of
+ * its own. */
+static int64_t run_group(int64_t run)
+{
+    int64_t runs = (LEAF + run - 1) / run;
+    return run * (run < LEAF && runs < RUNS ? RUNS : runs);
 }
 
 /* block: columns of a piece of work, at most. */
@@ -191,12 +198,7 @@ static call call_of(const dt_reduction *r, const char *name,
     c.block = c.columns < block ? c.columns : block;
     c.blocks = (c.columns + block - 1) / block;
     c.run = run_of(r, compute);
-    int64_t runs = c.run ? RUN_GROUP / c.run : 0;
-    c.rows = c.columns > 1 ? GROUP_ROWS
-             : !c.run      ? GROUP
-                           : c.run * (runs < 1      ? 1
-                                      : runs > RUNS ? RUNS
-                                                    : runs);
+    c.rows = c.columns > 1 ? GROUP_ROWS : c.run ? run_group(c.run) : GROUP;
     c.groups = (r->reduced_numel + c.rows - 1) / c.rows;
     return c;
 }
