@@ -308,7 +308,8 @@ static bool goes_with(const dt_tensor *a, const dt_tensor *b)
            dt_device_equal(dt_tensor_device(a), dt_tensor_device(b));
 }
 
-/* Whether all that belongs to the parameters that go with `head` has its type. */
+/* Whether all that belongs to the parameters that go with `head` has its type. States may be
+ * wider than a parameter of 16 bits: then all are updated in copies of float32. */
 static bool is_of_one_type(const dt_optim_update *u, const dt_tensor *head)
 {
     for (int64_t i = 0; i < u->count; i++)
