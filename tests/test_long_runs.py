@@ -84,12 +84,18 @@ def test_deep_graph(backward):
         return value, x.grad.item() if backward else 1.0
 
     expected = min(NODES + 1, 1 << 24), 1.0
-    # The first run leaves the allocators' arenas as large as they get.
+    # The first run leaves the allocators' arenas as large as they get, or, in a process
+    # full of what other tests have freed, one of the next. A leak grows with each run.
     assert with_a_small_stack(run) == expected
-    before = levels()
-    assert with_a_small_stack(run) == expected
-    after = levels()
-    assert after[1:] == before[1:] and after[0] < before[0] + 8
+    for _ in range(4):
+        before = levels()
+        assert with_a_small_stack(run) == expected
+        after = levels()
+        assert after[1:] == before[1:]
+        if after[0] < before[0] + 8:
+            break
+    else:
+        pytest.fail(f"{after[0] - before[0]:.0f} MB more after each run")
     say(nodes=NODES, MB_before=before[0], MB_after=after[0])
 
 
