@@ -137,10 +137,11 @@ DT_FN T average_of(const dt_pooling_call &c, const T *plane, const Span &d,
     const int64_t divisor = divisor_of(c, d, h, w);
     std::conditional_t<std::is_integral_v<T>, uint64_t, T> sum = 0;
     for (int64_t i = d.first; i < d.end; i++)
-        for (int64_t j = h.first; j < h.end; j++)
+        for (int64_t j = h.first; j < h.end; j++) {
             ROLLED
-    for (int64_t k = w.first; k < w.end; k++)
-        sum += plane[(i * height + j) * width + k];
+            for (int64_t k = w.first; k < w.end; k++)
+                sum += plane[(i * height + j) * width + k];
+        }
     return divisor ? average((T)sum, divisor) : 0;
 }
 

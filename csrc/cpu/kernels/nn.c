@@ -279,17 +279,18 @@ static void sum_channels(void *context, int64_t begin, int64_t end)
     const job *j = context;
     const dt_nn_call *call = j->call;
     for (int64_t last; begin < end; begin = last) {
-        int64_t piece = begin / call->n, row = piece * j->rows;
+        int64_t piece = begin / call->n, channel = begin % call->n;
+        int64_t left = call->n - channel, row = piece * j->rows;
         int64_t stop = call->outer - row < j->rows ? call->outer : row + j->rows;
-        double *sums = j->sums + piece * call->n; /* of the channel `begin` and on */
+        double *sums = j->sums + piece * 2 * call->n + channel;
         dt_nn_columns c = {.rows = 1, .columns = call->inner};
-        last = end < (piece + 1) * call->n ? end : (piece + 1) * call->n;
-        start_sums(j, &c, sums + begin, last - begin);
+        last = end - begin < left ? end : begin + left;
+        start_sums(j, &c, sums, last - begin);
         for (; row < stop; row++)
-            for (int64_t i = begin; i < last; i++) {
-                place_channel(j, row, i - piece * call->n, c.at);
+            for (int64_t i = 0; i < last - begin; i++) {
+                place_channel(j, row, channel + i, c.at);
                 c.sums[0] = sums + i;
-                c.sums[1] = c.sums[1] ? sums + i + call->n : NULL;
+                c.sums[1] = c.sums[1] ? sums + call->n + i : NULL;
                 j->kernel->run(&c);
             }
     }

@@ -309,7 +309,10 @@ static int reduce_elements(const call *c, int64_t kept, int64_t columns, int64_t
     walk_leaves(&w, c, kept, begin);
     for (int64_t n; begin < end; begin += n) {
         const char *x = leaf_of(c, &w, begin, end, &n, buffer);
-        c->kernel->run(n, x, p, tree_next(&t));
+        bool only = !t.leaves && n == end - begin;
+        c->kernel->run(n, x, p, only ? out : tree_next(&t));
+        if (only)
+            return 0;
         tree_push(&t);
     }
     memcpy(out, tree_finish(&t), bytes);

@@ -329,12 +329,11 @@ static int run_group(const char *op_name, const dt_optim_update *u, int64_t firs
     DT_LOCAL(factor);
     batch b = {op_name, NULL};
     dt_dtype dtype = dt_dtype_compute((dt_dtype)head->dtype);
-    dt_optim_call call = {.op = u->op,
-                          .dtype = dtype,
-                          .stored = is_of_one_type(u, head)
-                                        ? dt_stored_dtype(device, (dt_dtype)head->dtype)
-                                        : dtype,
-                          .entries = entries};
+    dt_dtype stored = dt_stored_dtype(device, (dt_dtype)head->dtype);
+    if (stored != dtype && !is_of_one_type(u, head))
+        stored = dtype;
+    dt_optim_call call = {
+        .op = u->op, .dtype = dtype, .stored = stored, .entries = entries};
     int64_t total = 0;
     int status = -1;
     for (int64_t i = first; i < u->count; i++) {
@@ -349,7 +348,7 @@ static int run_group(const char *op_name, const dt_optim_update *u, int64_t firs
         dt_optim_entry *e = &entries[call.count++];
         e->first = total;
         total += p->numel;
-        if (fill_entry(&b, e, u, i, call.stored))
+        if (fill_entry(&b, e, u, i, stored))
             goto done;
     }
     if (!call.count)

@@ -299,7 +299,7 @@ int dt_variance(const char *op_name, dt_tensor *out, dt_tensor *mean,
     dt_reduction call;
     DT_LOCAL(wide);
     dt_device device = dt_tensor_device(x);
-    dt_dtype dtype = x->dtype == DT_FLOAT64 ? DT_FLOAT64 : DT_FLOAT32;
+    dt_dtype dtype = dt_dtype_compute((dt_dtype)x->dtype);
     if (x->dtype != dt_stored_dtype(device, (dt_dtype)x->dtype)) {
         if (dt_to(&wide, x, dtype, device))
             return dt_fail_prefix("%s: ", op_name);
