@@ -82,6 +82,12 @@ def test_rows_of_each_arity(device, dtype):
     x = numbers(5, 16) % 2
     same(torch.maximum(rows, rows[1]), np.maximum(x, x[1]))
     same(torch.maximum(rows[:, 8:], rows[:, :1]), np.maximum(x[:, 8:], x[:, :1]))
+    for columns in range(4, 33, 4):  # of rows that start where packs of all sizes may
+        t = tensor(numbers(5, 32) % 3, dtype, device)
+        x = t.cpu().to(torch.float64).numpy()
+        t[:, :columns].mul_(t[:, :columns])
+        x[:, :columns] *= x[:, :columns]
+        same(t, x)
 
 
 @pytest.mark.parametrize("view", VIEWS)

@@ -8,7 +8,7 @@
 #include "cuda/kernels/elementwise.h"
 #include "cuda/kernels/math.h"
 #include "cuda/kernels/packs.h"
-#include "ops/class.h"
+#include "ops/elementwise.h"
 
 /* --- rows --- */
 
@@ -22,8 +22,20 @@ static __host__ __device__ constexpr bool runs(const dt_class &c)
            (c.truth ? std::is_same_v<R, bool> : std::is_same_v<R, T>);
 }
 
+/* Long rows take many registers, and other rows of their kernel with them: so those of
+ * float, which are many, have a kernel of their own. */
+enum { ALL_ROWS, SHORT_ROWS, LONG_ROWS };
+static __host__ __device__ constexpr bool is_long(const dt_class &c)
+{
+    return c.cost > 1 || c.rule == DT_RULE_EXPONENT;
+}
+static __host__ __device__ constexpr bool has_row(int rows, const dt_class &c)
+{
+    return rows == ALL_ROWS || is_long(c) == (rows == LONG_ROWS);
+}
+
 /* Row `op` of each element. */
-template <int INPUTS, typename First, typename T, typename R, int N>
+template <int INPUTS, int ROWS, typename First, typename T, typename R, int N>
 static __device__ __forceinline__ void
 apply_row(int op, const Vector<First, N> &a, const Vector<T, N> &b,
           const Vector<T, N> &c, T d, Vector<R, N> &out)
@@ -32,6 +44,7 @@ apply_row(int op, const Vector<First, N> &a, const Vector<T, N> &b,
 #define KERNEL(name, arity, class, low, high, operands, value)                         \
     case DT_OP_##name:                                                                 \
         if constexpr ((arity) == INPUTS &&                                             \
+                      has_row(ROWS, DT_CLASS_VALUE(DT_CLASS_##class)) &&               \
                       runs<First, T, R>(DT_CLASS_VALUE(DT_CLASS_##class))) {           \
             UNROLL                                                                     \
             for (int k = 0; k < N; k++) {                                              \
@@ -51,6 +64,12 @@ apply_row(int op, const Vector<First, N> &a, const Vector<T, N> &b,
 template <typename T>
 constexpr int elements_each = (sizeof(T) < 4 ? 8 : 16) / (int)sizeof(T);
 
+/* Whether 16 bytes may be two packs: of small elements, or of floats that lie in 16 bits.
+ * A thread asks for both at once, and sends one after the other through the row. */
+template <typename T, int ROWS>
+constexpr bool may_be_pairs =
+    (sizeof(T) < 4 || std::is_same_v<T, float>) && ROWS != LONG_ROWS;
+
 /* How many inputs may be tensors: a fourth one is always a number. */
 template <int INPUTS>
 constexpr int tensors_of = INPUTS < 3 ? INPUTS : 3;
@@ -60,73 +79,135 @@ constexpr int tensors_of = INPUTS < 3 ? INPUTS : 3;
 template <int K, typename T, int N>
 struct Input {
     typedef std::conditional_t<std::is_same_v<T, bool>, dt_bool, T> Stored;
-    Pack<Stored, N> pack;
-    Pack<uint16_t, N> halves; /* instead, where floats lie in 16 bits */
+    /* A pack, or a pair of them. */
+    static constexpr int BYTES = N * (int)sizeof(T) * (sizeof(T) < 4 ? 2 : 1);
+    Vector<uint32_t, BYTES / 4> words;
     bool is_half;
 
     template <int OPERANDS>
     __device__ __forceinline__ Input(const Packs<OPERANDS> &p, const char *data,
                                      const int64_t *offsets, T value, unsigned column,
-                                     bool full, Half half)
-        : pack{}, is_half(false)
+                                     bool full, bool pair, Half half)
+        : words{}
     {
         const char *from = K ? data + offsets[K] : data;
-        /* First what is most frequent. */
-        if (K && p.ways[K] == PACK_WHOLE && full && !half) {
-            pack.words = *(const decltype(pack.words) *)from;
-            return;
-        }
         bool there = K && p.ways[K] != PACK_OF_VALUE;
         is_half = std::is_same_v<T, float> && half && there;
-        if (is_half) {
-            halves = pack_at<K, uint16_t, N>(p, from, column, full);
+        /* First what is most frequent. */
+        if (K && p.ways[K] == PACK_WHOLE && full &&
+            (pair || (sizeof(T) >= 4 && !half))) {
+            words = *(const decltype(words) *)from;
+        } else if (is_half) {
+            put(pack_at<K, uint16_t, N>(p, from, column, full));
         } else if (there) {
-            pack = pack_at<K, Stored, N>(p, from, column, full);
+            put(pack_at<K, Stored, N>(p, from, column, full));
         } else {
+            Pack<Stored, N> values = {};
             UNROLL
             for (int k = 0; k < N; k++)
-                pack.set(k, (Stored)value);
+                values.set(k, (Stored)value);
+            put(values);
         }
     }
 
     __device__ __forceinline__ Vector<T, N> elements(Half half) const
     {
+        if constexpr (std::is_same_v<T, float>)
+            if (is_half)
+                return widened(first<uint16_t>().elements(), half == BRAIN16);
         if constexpr (std::is_same_v<T, bool>)
-            return tested(pack.elements());
-        else if constexpr (std::is_same_v<T, float>)
-            return is_half ? widened(halves.elements(), half == BRAIN16)
-                           : pack.elements();
+            return tested(first<Stored>().elements());
         else
-            return pack.elements();
+            return first<Stored>().elements();
+    }
+    /* The second pack of a pair. Others are an element or a value, and stay the same. */
+    template <int OPERANDS>
+    __device__ __forceinline__ void next(const Packs<OPERANDS> &p)
+    {
+        if (p.ways[K] != PACK_WHOLE)
+            return;
+        UNROLL
+        for (int w = 0; w < BYTES / 8; w++)
+            words.v[w] = words.v[w + BYTES / 8];
+    }
+
+  private:
+    template <typename S>
+    __device__ __forceinline__ Pack<S, N> first() const
+    {
+        Pack<S, N> pack;
+        __builtin_memcpy(&pack.words, &words, sizeof pack.words);
+        return pack;
+    }
+    template <typename S>
+    __device__ __forceinline__ void put(const Pack<S, N> &pack)
+    {
+        __builtin_memcpy(&words, &pack.words, sizeof pack.words);
     }
 };
 
-template <typename First, typename T, typename R, int INPUTS>
+/* Results as they lie in memory. */
+template <typename R, int N>
+static __device__ __forceinline__ auto stored(const Vector<R, N> &results, Half half)
+{
+    if constexpr (std::is_same_v<R, float>)
+        return packed(narrowed(results, half == BRAIN16));
+    else
+        return packed(results);
+}
+
+template <typename First, typename T, typename R, int INPUTS, int ROWS>
 __global__ void ENOUGH_BLOCKS
 elementwise_kernel(int op, char *out, const char *a, const char *b, const char *c,
                    First a_value, T b_value, T c_value, T d_value, Half half,
-                   GRID_CONSTANT(Packs<tensors_of<INPUTS> + 1>) p)
+                   unsigned pairs, GRID_CONSTANT(Packs<tensors_of<INPUTS> + 1>) p)
 {
     constexpr int N = elements_each<T>, TENSORS = tensors_of<INPUTS>;
     constexpr int B = INPUTS > 1 ? 2 : 0, C = INPUTS > 2 ? 3 : 0;
     int64_t at[TENSORS + 1];
     unsigned pack = (unsigned)thread_number();
+    bool pair = may_be_pairs<T, ROWS> && pack < pairs;
+    if (may_be_pairs<T, ROWS>)
+        pack += pair ? pack : pairs;
     if (pack >= p.numel)
         return;
     unsigned column = pack_offsets(p, pack, N, at);
     bool full = column + N <= p.length;
-    Input<1, First, N> x(p, a, at, a_value, column, full, half);
-    Input<B, T, N> y(p, b, at, b_value, column, full, half);
-    Input<C, T, N> z(p, c, at, c_value, column, full, half);
-    Vector<R, N> results = {};
-    apply_row<INPUTS>(op, x.elements(half), y.elements(half), z.elements(half), d_value,
-                      results);
+    Input<1, First, N> x(p, a, at, a_value, column, full, pair, half);
+    Input<B, T, N> y(p, b, at, b_value, column, full, pair, half);
+    Input<C, T, N> z(p, c, at, c_value, column, full, pair, half);
     out += at[0];
-    if constexpr (std::is_same_v<R, float>)
-        if (half)
-            return put_pack<0>(p, out, column, full,
-                               packed(narrowed(results, half == BRAIN16)));
-    put_pack<0>(p, out, column, full, packed(results));
+    Vector<decltype(stored(Vector<R, N>{}, half)), 2> both = {};
+    ROLLED
+    for (int turn = 0;; turn++) {
+        Vector<R, N> results = {};
+        apply_row<INPUTS, ROWS>(op, x.elements(half), y.elements(half),
+                                z.elements(half), d_value, results);
+        if constexpr (std::is_same_v<R, float>)
+            if (!half)
+                return put_pack<0>(p, out, column, full, packed(results));
+        both.v[1] = stored(results, half);
+        if (!pair)
+            return put_pack<0>(p, out, column, full, both.v[1]);
+        if (turn)
+            break;
+        both.v[0] = both.v[1];
+        x.next(p);
+        y.next(p);
+        z.next(p);
+    }
+    *(decltype(both) *)out = both;
+}
+
+/* How many pairs of packs lie so that each operand moves them in one access. */
+template <int N>
+static unsigned pairs_of(const Packs<N> &p, const dt_plan *plan, int each)
+{
+    bool fits = p.gap == 1 && (plan->ndim == 1 || p.length % (2 * each) == 0);
+    for (int k = 0; k < N; k++)
+        fits = fits && (p.ways[k] == PACK_WHOLE ? has_whole_packs(plan, k, 2 * each)
+                                                : k && p.ways[k] != PACK_APART);
+    return !fits ? 0 : plan->ndim == 1 ? p.length / (2 * each) : p.numel / 2;
 }
 
 /* --- launches --- */
@@ -148,23 +229,37 @@ T value_of(const dt_operand &operand)
     return value;
 }
 
-template <typename First, typename T, typename R, int INPUTS>
-int elementwise_start(dt_stream stream, int op, const dt_plan *plan)
+template <typename First, typename T, typename R, int INPUTS, int ROWS>
+int start_rows(dt_stream stream, int op, const dt_plan *plan)
 {
-    constexpr int TENSORS = tensors_of<INPUTS>;
+    constexpr int TENSORS = tensors_of<INPUTS>, EACH = elements_each<T>;
     Half half = half_of(dt_plan_type(plan, false));
+    bool small = may_be_pairs<T, ROWS> && stored_size<T>(half) < 4;
     return each_piece(plan, [&](const dt_plan *piece) {
         const dt_operand *operands = piece->operands;
         const dt_operand &a = operands[1], &b = operands[INPUTS > 1 ? 2 : 1],
                          &c = operands[TENSORS], &d = operands[INPUTS];
-        auto packs = packs_of<TENSORS + 1>(piece, elements_each<T>);
+        auto packs = packs_of<TENSORS + 1>(piece, EACH);
+        unsigned pairs = small ? pairs_of(packs, piece, EACH) : 0;
         return START("starting an elementwise kernel", stream,
-                     (elementwise_kernel<First, T, R, INPUTS>), packs.numel, op,
-                     (char *)operands[0].data, (const char *)a.data,
-                     INPUTS > 1 ? (const char *)b.data : nullptr,
+                     (elementwise_kernel<First, T, R, INPUTS, ROWS>),
+                     packs.numel - pairs, op, (char *)operands[0].data,
+                     (const char *)a.data, INPUTS > 1 ? (const char *)b.data : nullptr,
                      INPUTS > 2 ? (const char *)c.data : nullptr, value_of<First>(a),
-                     value_of<T>(b), value_of<T>(c), value_of<T>(d), half, packs);
+                     value_of<T>(b), value_of<T>(c), value_of<T>(d), half, pairs,
+                     packs);
     });
+}
+
+template <typename First, typename T, typename R, int INPUTS>
+int elementwise_start(dt_stream stream, int op, const dt_plan *plan)
+{
+    if constexpr (std::is_same_v<T, float> && std::is_same_v<R, float> && INPUTS < 3)
+        return is_long(dt_elementwise_rows[op].class_)
+                   ? start_rows<First, T, R, INPUTS, LONG_ROWS>(stream, op, plan)
+                   : start_rows<First, T, R, INPUTS, SHORT_ROWS>(stream, op, plan);
+    else
+        return start_rows<First, T, R, INPUTS, ALL_ROWS>(stream, op, plan);
 }
 
 /* What cuda/kernels/elementwise.h says of an element type. */
