@@ -77,6 +77,18 @@ def test_large_variances(device, dim):
     )
 
 
+@pytest.mark.parametrize("side", [2, 3, 7, 15, 16, 17, 40])
+def test_variances_over_batch_and_pixels(device, side):
+    """Rows shorter than a block's threads, as long, and longer."""
+    x = np.random.default_rng(side).random((23, 3, side, side), np.float32)
+    x += np.arange(23, dtype=np.float32)[:, None, None, None]
+    t = torch.from_numpy(x).to(device)
+    for part in (slice(None), slice(1, None), slice(None, None, 2)):
+        expected = x[part, :, part].var((0, 2, 3), ddof=0)
+        found = t[part, :, part].var((0, 2, 3), correction=0).cpu()
+        assert np.allclose(found.numpy(), expected, rtol=1e-5)
+
+
 def test_a_mean_far_from_0_costs_no_accuracy(device):
     noise = np.random.default_rng(6).normal(size=(4, 50_000))
     data = (noise + 1e4).astype(np.float32)

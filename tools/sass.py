@@ -373,6 +373,17 @@ CASES = (
         is_round=True,
     ),
     Case(
+        "variance of rows, a round",
+        "moments",
+        "moments_kernel<float, true>",
+        elements=4,
+        passes=("load 4", "SEL", *["load 4"] * 3, *["FMUL"] * 4),
+        most=18,
+        in_flight=16,
+        registers=56,
+        is_round=True,
+    ),
+    Case(
         "softmax, a row in registers",
         "nn_softmax",
         "nn_kernel<nn::softmax, float, true, 8, 4>",

@@ -60,7 +60,8 @@ __global__ void argreduce_kernel(char *values, int64_t *indices, const char *inp
                 (value != value && best.value == best.value))
                 best = {value, i};
         };
-        each_element(f.reduced, base, p.first + f.threads, p.end, f.threads, load, use);
+        each_element<false>(f.reduced, base, p.first + f.threads, p.end, f.threads,
+                            load, use);
     }
     best = reduce_group<false>(best, f.threads, [&](Found<C> a, Found<C> b) {
         return goes_before(b, a, greatest) ? b : a;

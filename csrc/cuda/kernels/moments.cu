@@ -50,7 +50,7 @@ __global__ void moments_kernel(T *variances, T *means, dt_moments *parts,
                 int64_t end = i + step < p.end ? i + step : p.end;
                 T near = all.count == 0 ? element_at<T>(at, half) : (T)all.mean;
                 MomentsRun<T> run = {near, 0, 0, 0};
-                each_element(
+                each_element<true>(
                     f.reduced, base, i, end, f.threads,
                     [&](const char *x) { return element_at<T>(x, half); },
                     [&](T x, int64_t) { run.add(x); });
