@@ -125,6 +125,23 @@ def test_gradients_of_a_large_batch_are_those_of_its_images(pool, device):
         assert torch.allclose(one.grad, x.grad[k])
 
 
+def test_numbers_beyond_32_bits(device):
+    """Kernels compute with integers of 32 bits where these are enough."""
+    x = torch.randn(2, 3, 9, 7, device=device).requires_grad_()
+    y = F.avg_pool2d(x, 3, 1, 1)
+    for large in (2**31, -(2**31), 2**32 + 1):
+        part = F.avg_pool2d(x, 3, 1, 1, divisor_override=large)
+        assert torch.allclose(part * large, y * 9)
+        (gradient,) = torch.autograd.grad((part * large).sum(), x)
+        (wanted,) = torch.autograd.grad((y * 9).sum(), x, retain_graph=True)
+        assert torch.allclose(gradient, wanted)
+        apart = F.avg_pool2d(x, 3, abs(large), 1)
+        assert torch.equal(apart, y[..., :1, :1])
+        assert torch.equal(
+            F.max_pool2d(x, 3, abs(large)), x[..., :3, :3].amax((2, 3), True)
+        )
+
+
 @pytest.mark.parametrize(
     "f",
     [

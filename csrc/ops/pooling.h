@@ -2,7 +2,8 @@
  * row-major order, or the last NaN, as in PyTorch.
  *
  * The includer has device/pooling.h, and DT_FN, the qualifiers of functions. A call C is a
- * dt_pooling_call, or one with a divided() of its own. */
+ * dt_pooling_call, or has its members and a divided() of its own. Sizes and places are
+ * computed with the type of its divisor. */
 #ifndef DT_OPS_POOLING_H
 #define DT_OPS_POOLING_H
 
@@ -19,10 +20,14 @@
 namespace {
 namespace pooling {
 
+template <class C>
+using Index = decltype(C::divisor);
+
 /* A window along one dimension: elements first, first + dilation, ... below end. `whole`
  * counts those in the padding too; windows of averages have no dilation. */
+template <typename I>
 struct Span {
-    int64_t first, end, whole;
+    I first, end, whole;
 };
 
 /* The sizes that places are divided by. */
@@ -38,25 +43,26 @@ DT_FN int64_t divided(const dt_pooling_call &c, Size size, int d, int64_t n)
                                  : w.dilation[d]);
 }
 
-DT_FN int64_t smaller(int64_t a, int64_t b)
+template <typename I>
+DT_FN I smaller(I a, I b)
 {
     return a < b ? a : b;
 }
 
-template <class C>
-DT_FN Span span_of(const C &c, int d, int64_t o)
+template <class C, typename I = Index<C>>
+DT_FN Span<I> span_of(const C &c, int d, I o)
 {
-    const dt_window &w = c.window;
-    const int64_t input = w.input[d], output = w.output[d], dilation = w.dilation[d];
+    const auto &w = c.window;
+    const I input = w.input[d], output = w.output[d], dilation = w.dilation[d];
     if (c.adaptive) {
-        const int64_t first = divided(c, OUTPUT, d, o * input);
-        const int64_t end = divided(c, OUTPUT, d, (o + 1) * input + output - 1);
+        const I first = divided(c, OUTPUT, d, o * input);
+        const I end = divided(c, OUTPUT, d, (o + 1) * input + output - 1);
         return {first, end, end - first};
     }
-    int64_t first = o * w.stride[d] - w.padding[d];
-    const int64_t reach = (w.kernel[d] - 1) * dilation + 1;
-    const int64_t whole = smaller(reach, input + w.padding[d] - first);
-    const int64_t end = smaller(first + reach, input);
+    I first = o * w.stride[d] - w.padding[d];
+    const I reach = (w.kernel[d] - 1) * dilation + 1;
+    const I whole = smaller(reach, input + w.padding[d] - first);
+    const I end = smaller(first + reach, input);
     if (first < 0)
         first += divided(c, DILATION, d, dilation - 1 - first) * dilation;
     return {first, end, whole};
@@ -64,41 +70,42 @@ DT_FN Span span_of(const C &c, int d, int64_t o)
 
 /* The windows, first to end-1, that have element i of dimension d, where there is no
  * dilation. */
+template <typename I>
 struct Windows {
-    int64_t first, end;
+    I first, end;
 };
-template <class C>
-DT_FN Windows windows_of(const C &c, int d, int64_t i)
+template <class C, typename I = Index<C>>
+DT_FN Windows<I> windows_of(const C &c, int d, I i)
 {
-    const dt_window &w = c.window;
-    const int64_t input = w.input[d], output = w.output[d];
+    const auto &w = c.window;
+    const I input = w.input[d], output = w.output[d];
     const Size size = c.adaptive ? INPUT : STRIDE;
-    const int64_t at = i + w.padding[d];
-    const int64_t first = c.adaptive ? i * output : at - w.kernel[d] + w.stride[d];
-    const int64_t end = c.adaptive ? (i + 1) * output + input - 1 : at + w.stride[d];
+    const I at = i + w.padding[d];
+    const I first = c.adaptive ? i * output : at - w.kernel[d] + w.stride[d];
+    const I end = c.adaptive ? (i + 1) * output + input - 1 : at + w.stride[d];
     return {first < 0 ? 0 : divided(c, size, d, first),
             smaller(divided(c, size, d, end), output)};
 }
 
-template <typename T>
+template <typename T, typename I>
 struct Found {
     T value;
-    int64_t at; /* in the plane */
+    I at; /* in the plane */
 };
 
-template <typename T>
-DT_FN Found<T> max_of(const dt_pooling_call &c, const T *plane, const Span &d,
-                      const Span &h, const Span &w)
+template <typename T, class C, typename I = Index<C>>
+DT_FN Found<T, I> max_of(const C &c, const T *plane, const Span<I> &d, const Span<I> &h,
+                         const Span<I> &w)
 {
-    const int64_t height = c.window.input[1], width = c.window.input[2];
-    Found<T> best = {std::is_integral_v<T> ? (T)INT64_MIN : -(T)INFINITY, 0};
+    const I height = c.window.input[1], width = c.window.input[2];
+    Found<T, I> best = {std::is_integral_v<T> ? (T)INT64_MIN : -(T)INFINITY, 0};
     if (d.first < d.end && h.first < h.end && w.first < w.end)
         best.at = (d.first * height + h.first) * width + w.first;
-    for (int64_t i = d.first; i < d.end; i += c.window.dilation[0])
-        for (int64_t j = h.first; j < h.end; j += c.window.dilation[1]) {
-            const int64_t row = (i * height + j) * width;
+    for (I i = d.first; i < d.end; i += c.window.dilation[0])
+        for (I j = h.first; j < h.end; j += c.window.dilation[1]) {
+            const I row = (i * height + j) * width;
             ROLLED
-            for (int64_t k = w.first; k < w.end; k += c.window.dilation[2]) {
+            for (I k = w.first; k < w.end; k += c.window.dilation[2]) {
                 const T v = plane[row + k];
                 if (v > best.value || v != v)
                     best = {v, row + k};
@@ -108,8 +115,8 @@ DT_FN Found<T> max_of(const dt_pooling_call &c, const T *plane, const Span &d,
 }
 
 /* What the sum over a window is divided by; 0: there is no element. */
-DT_FN int64_t divisor_of(const dt_pooling_call &c, const Span &d, const Span &h,
-                         const Span &w)
+template <class C, typename I = Index<C>>
+DT_FN I divisor_of(const C &c, const Span<I> &d, const Span<I> &h, const Span<I> &w)
 {
     if (d.first >= d.end || h.first >= h.end || w.first >= w.end)
         return 0;
@@ -120,8 +127,8 @@ DT_FN int64_t divisor_of(const dt_pooling_call &c, const Span &d, const Span &h,
 }
 
 /* Integers wrap, and lose what is behind the point. */
-template <typename T>
-DT_FN T average(T sum, int64_t divisor)
+template <typename T, typename I>
+DT_FN T average(T sum, I divisor)
 {
     if constexpr (std::is_integral_v<T>)
         if (divisor == -1)
@@ -129,17 +136,17 @@ DT_FN T average(T sum, int64_t divisor)
     return sum / (T)divisor;
 }
 
-template <typename T>
-DT_FN T average_of(const dt_pooling_call &c, const T *plane, const Span &d,
-                   const Span &h, const Span &w)
+template <typename T, class C, typename I = Index<C>>
+DT_FN T average_of(const C &c, const T *plane, const Span<I> &d, const Span<I> &h,
+                   const Span<I> &w)
 {
-    const int64_t height = c.window.input[1], width = c.window.input[2];
-    const int64_t divisor = divisor_of(c, d, h, w);
+    const I height = c.window.input[1], width = c.window.input[2];
+    const I divisor = divisor_of(c, d, h, w);
     std::conditional_t<std::is_integral_v<T>, uint64_t, T> sum = 0;
-    for (int64_t i = d.first; i < d.end; i++)
-        for (int64_t j = h.first; j < h.end; j++) {
+    for (I i = d.first; i < d.end; i++)
+        for (I j = h.first; j < h.end; j++) {
             ROLLED
-            for (int64_t k = w.first; k < w.end; k++)
+            for (I k = w.first; k < w.end; k++)
                 sum += plane[(i * height + j) * width + k];
         }
     return divisor ? average((T)sum, divisor) : 0;

@@ -9,7 +9,7 @@
 
 namespace {
 
-using pooling::Span;
+using Span = pooling::Span<int64_t>;
 
 /* Bytes of a vector. */
 #ifdef __AVX__
@@ -118,7 +118,8 @@ __attribute__((flatten)) void run_row(const dt_pooling_call &c, int64_t number)
         for (; o < end; o++) {
             const Span s = pooling::span_of(c, 2, o);
             if constexpr (max) {
-                const pooling::Found<T> best = pooling::max_of(c, plane, d, h, s);
+                const pooling::Found<T, int64_t> best =
+                    pooling::max_of(c, plane, d, h, s);
                 y[o] = best.value;
                 if (indexed)
                     index[o] = best.at;
