@@ -155,6 +155,21 @@ def test_dims_in_every_order(op, name, device):
                 compare(op, name, found, b, dim, False, f"{op} {order} {dims}")
 
 
+@pytest.mark.parametrize(
+    "name", ["float32", "float16", "float64", "int64", "int8", "bool"]
+)
+def test_sums_over_batch_and_pixels(name, device):
+    """Rows of whole vectors and others, from places where vectors may lie and others."""
+    parts = (np.s_[:], np.s_[1:], np.s_[:, :, 1:], np.s_[..., 1:], np.s_[..., :4])
+    for rows, columns in ((2, 2), (1, 4), (7, 7), (9, 8), (16, 12), (40, 40)):
+        a = np.arange(5 * 3 * rows * columns).reshape(5, 3, rows, columns) % 3 == 0
+        x = made(a, name, device)
+        for part in (*parts, np.s_[..., :6]):
+            wanted = made(a[part].sum((0, 2, 3)), name, device)
+            wanted = wanted if wanted.is_floating_point() else a[part].sum((0, 2, 3))
+            assert x[part].sum((0, 2, 3)).tolist() == wanted.tolist(), (columns, part)
+
+
 @pytest.mark.parametrize("name", ["float32", "float64", "bfloat16", "int64", "bool"])
 @pytest.mark.parametrize("op", ROWS)
 def test_lengths(op, name, device):

@@ -339,6 +339,18 @@ CASES = (
         is_round=True,
     ),
     Case(
+        "sum of rows, a round",
+        "reduce",
+        "reduce_kernel<float, float>",
+        elements=4,
+        passes=("IMAD.HI.U32", "load 16", *["FADD"] * 4),
+        most=38,
+        in_flight=16,
+        registers=40,
+        spilled=80,
+        is_round=True,
+    ),
+    Case(
         "sum of halves, a round",
         "reduce",
         "reduce_kernel<float, float>",

@@ -23,8 +23,7 @@ typedef struct Reduction {
     bool finished; /* results are wanted; else partial ones */
     bool starts;   /* the row has no identity: from an element, which changes nothing a
                       second time */
-    bool
-        vectors; /* the kernel's: elements follow each other, and vectors are aligned */
+    bool vectors;  /* the kernel's: those of elements lie in memory, and are aligned */
     Half from, to; /* how input and results lie: partial ones are WHOLE */
     ReductionPlan f;
 } Reduction;
@@ -124,7 +123,7 @@ elements_from(const Reduction &c, const char *base, bool vectors, int64_t i,
 {
     StoredPack<T, N> pack;
     if (vectors && i + N <= end) {
-        pack.read(base + i * stored_size<T>(c.from), c.from);
+        pack.read(base + offset_in(c.f.reduced, i), c.from);
         return pack;
     }
     const char *at[N];
@@ -154,7 +153,7 @@ static __device__ __forceinline__ Acc reduce_elements(const Reduction &c,
     while (i < end) {
         StoredPack<T, N> ahead[AHEAD];
         int asked = 1;
-        if (vectors && i + (AHEAD - 1) * step + N <= end) {
+        if (vectors && c.f.reduced.ndim == 1 && i + (AHEAD - 1) * step + N <= end) {
             asked = AHEAD;
             UNROLL
             for (int f = 0; f < AHEAD; f++)
@@ -217,8 +216,14 @@ int reduce_start(dt_stream stream, const Reduction *given)
 {
     const size_t item = stored_size<T>(given->from), bytes = chains_of<T> * item;
     Reduction c = *given;
-    c.vectors = c.f.reduced.ndim == 1 && c.f.reduced.strides[0][0] == (int64_t)item &&
-                is_aligned(c.input, bytes);
+    /* A run, or rows of whole vectors. */
+    const Layout<1> &reduced = c.f.reduced;
+    const int last = reduced.ndim - 1;
+    c.vectors = reduced.strides[0][last] == (int64_t)item &&
+                is_aligned(c.input, bytes) &&
+                (last == 0 || reduced.sizes[last].divisor % chains_of<T> == 0);
+    for (int d = 0; d < last; d++)
+        c.vectors = c.vectors && reduced.strides[0][d] % (int64_t)bytes == 0;
     for (int d = 0; d < c.f.kept.ndim; d++)
         c.vectors = c.vectors && c.f.kept.strides[0][d] % (int64_t)bytes == 0;
     return START_REDUCTION("starting a reduction", stream, (reduce_kernel<T, Acc>), c.f,
