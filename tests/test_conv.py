@@ -158,6 +158,46 @@ def test_first_and_second_derivatives(name, device):
         assert gradgradcheck(call, inputs)
 
 
+@pytest.mark.parametrize(
+    "weight, numbers",
+    [
+        ((4, 3, 1, 1), {"groups": 2}),
+        ((4, 3, 1, 1), {"groups": 2, "stride": 2}),
+        ((4, 3, 1, 1), {"groups": 2, "padding": 1}),
+        ((4, 6, 1, 1), {"stride": 2**31}),  # beyond 32 bits
+        ((4, 6, 5, 5), {"padding": 2}),
+        ((4, 3, 1, 9), {"groups": 2, "dilation": 2, "padding": 4}),
+    ],
+)
+def test_devices_agree(weight, numbers, device):
+    """Patches that are the elements themselves, and many taps."""
+
+    def results(of, dtype, where):
+        x, w, b = (
+            torch.tensor(random(k, *shape), dtype=dtype, device=where)
+            for k, shape in enumerate(((3, 6, 8, 19), weight, (weight[0],)))
+        )
+        if of is F.conv_transpose2d:
+            x = x[:, : weight[0]].contiguous()
+            b = torch.ones(
+                weight[1] * numbers.get("groups", 1), dtype=dtype, device=where
+            )
+        leaves = [t.requires_grad_() for t in (x, w, b)]
+        y = of(*leaves, **numbers)
+        return [y, *torch.autograd.grad((y * y).sum(), leaves)]
+
+    for of in (F.conv2d, F.conv_transpose2d):
+        if of is F.conv_transpose2d and numbers.get("stride", 1) > 2:
+            continue  # its result would have as many elements
+        wanted = results(of, torch.float64, "cpu")
+        for dtype in (torch.float32, torch.float64):
+            for found, right in zip(results(of, dtype, device), wanted, strict=True):
+                close = torch.allclose(
+                    found.cpu().double(), right, rtol=1e-4, atol=1e-3
+                )
+                assert close, (of.__name__, dtype)
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_rounds_once(dtype, device):
     x = torch.tensor(random(1, 2, 5, 7, 7), device=device).to(dtype)

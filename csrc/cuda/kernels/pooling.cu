@@ -1,7 +1,6 @@
 /* Pooling: a thread for each window, or in the backward pass for each element of the
  * input, which collects from the windows that have it. */
-#include "cuda/kernels/layout.h"
-
+#include "cuda/kernels/window.h"
 #include "device/pooling.h"
 
 #define DT_FN static __device__ __forceinline__
@@ -9,16 +8,12 @@
 
 namespace {
 
-template <typename I>
-struct Window {
-    I input[DT_WINDOW_DIMS], output[DT_WINDOW_DIMS], kernel[DT_WINDOW_DIMS],
-        stride[DT_WINDOW_DIMS], padding[DT_WINDOW_DIMS], dilation[DT_WINDOW_DIMS];
-};
-template <typename I>
-using DividerOf = std::conditional_t<std::is_same_v<I, int32_t>, Divider, LongDivider>;
+/* `by` of a window has the order of pooling::Size. */
+static_assert((int)pooling::INPUT == BY_INPUT && (int)pooling::OUTPUT == BY_OUTPUT &&
+              (int)pooling::STRIDE == BY_STRIDE &&
+              (int)pooling::DILATION == BY_DILATION);
 
-/* The call, and how results are numbered. Integers of 64 bits take a GPU several
- * instructions: I has 32 where that is enough. */
+/* The call, and how results are numbered. */
 template <typename I>
 struct Pooling {
     const void *x;
@@ -27,7 +22,6 @@ struct Pooling {
     bool adaptive, counts_padding;
     I divisor;
     Window<I> window;
-    DividerOf<I> sizes[pooling::DILATION + 1][DT_WINDOW_DIMS];
     pooling::Size result;
     int64_t numel;
     int64_t plane; /* elements of a plane of x */
@@ -44,7 +38,7 @@ template <typename I>
 static __device__ __forceinline__ I divided(const Pooling<I> &p, pooling::Size size,
                                             int d, I n)
 {
-    return (I)divide(n, p.sizes[size][d]);
+    return (I)divide(n, p.window.by[size][d]);
 }
 
 /* The plane of result `number`; at: its place there. */
@@ -54,7 +48,7 @@ static __device__ __forceinline__ I place_of(const Pooling<I> &p, I number, I *a
     ROLLED
     for (int d = DT_WINDOW_DIMS - 1; d >= 0; d--) {
         const I outer = divided(p, p.result, d, number);
-        at[d] = number - outer * (I)p.sizes[p.result][d].divisor;
+        at[d] = number - outer * (I)p.window.by[p.result][d].divisor;
         number = outer;
     }
     return number;
@@ -107,33 +101,6 @@ __global__ void average_backward_kernel(GRID_CONSTANT(Pooling<I>) p)
     ((T *)p.y)[number] = sum;
 }
 
-/* Whether all that the kernels compute is below 2^31. */
-static bool fits_int32(const dt_pooling_call &c)
-{
-    const dt_window &w = c.window;
-    const double limit = INT32_MAX, planes = (double)c.planes;
-    bool fits = planes * (double)dt_window_volume(w.input) < limit &&
-                planes * (double)dt_window_volume(w.output) < limit &&
-                (double)dt_window_volume(w.kernel) < limit &&
-                (double)c.divisor < limit && (double)c.divisor > -limit;
-    for (int d = 0; d < DT_WINDOW_DIMS; d++) {
-        double reach = (double)w.input[d] + 2. * (double)w.padding[d] +
-                       (double)w.kernel[d] * (double)w.dilation[d] +
-                       (double)w.stride[d];
-        fits = fits && ((double)w.output[d] + 1) * reach < limit;
-    }
-    return fits;
-}
-
-template <typename I>
-static DividerOf<I> divider_of(int64_t divisor)
-{
-    if constexpr (std::is_same_v<I, int32_t>)
-        return divider_for((unsigned)divisor);
-    else
-        return long_divider_for(divisor);
-}
-
 template <typename T, typename I>
 int run(dt_stream stream, const dt_pooling_call *call)
 {
@@ -146,21 +113,10 @@ int run(dt_stream stream, const dt_pooling_call *call)
     p.adaptive = call->adaptive;
     p.counts_padding = call->counts_padding;
     p.divisor = (I)call->divisor;
+    p.window = window_of<I>(w);
     p.result = backward ? pooling::INPUT : pooling::OUTPUT;
     p.numel = call->planes * dt_window_volume(backward ? w.input : w.output);
     p.plane = dt_window_volume(backward ? w.output : w.input);
-    for (int d = 0; d < DT_WINDOW_DIMS; d++) {
-        p.window.input[d] = (I)w.input[d];
-        p.window.output[d] = (I)w.output[d];
-        p.window.kernel[d] = (I)w.kernel[d];
-        p.window.stride[d] = (I)w.stride[d];
-        p.window.padding[d] = (I)w.padding[d];
-        p.window.dilation[d] = (I)w.dilation[d];
-        p.sizes[pooling::INPUT][d] = divider_of<I>(w.input[d]);
-        p.sizes[pooling::OUTPUT][d] = divider_of<I>(w.output[d]);
-        p.sizes[pooling::STRIDE][d] = divider_of<I>(w.stride[d]);
-        p.sizes[pooling::DILATION][d] = divider_of<I>(w.dilation[d]);
-    }
     if (backward)
         return START("starting an average pooling's backward pass", stream,
                      (average_backward_kernel<T, I>), p.numel, p);
@@ -177,8 +133,10 @@ int dt_cuda_pooling(dt_stream stream, const dt_pooling_call *call)
 {
     switch (call->dtype) {
     case DT_FLOAT32:
-        return fits_int32(*call) ? run<float, int32_t>(stream, call)
-                                 : run<float, int64_t>(stream, call);
+        return call->divisor == (int32_t)call->divisor &&
+                       fits_int32(call->window, (double)call->planes)
+                   ? run<float, int32_t>(stream, call)
+                   : run<float, int64_t>(stream, call);
     case DT_FLOAT64:
         return run<double, int64_t>(stream, call);
     default:
