@@ -1,7 +1,7 @@
 /* Variances and means: reductions of count, mean and sum of squared deviations. */
 #include "cuda/kernels/compute.h"
-#include "cuda/kernels/reduce_plan.h"
 #include "cuda/kernels/math.h"
+#include "cuda/kernels/walk.h"
 
 #include "ops/moments.h"
 
