@@ -110,8 +110,10 @@ template <typename I>
 static __device__ __forceinline__ bool meets(const Window<I> &w, int d, I at, I k,
                                              I *window)
 {
+    if (k >= w.kernel[d])
+        return false;
     I start = at + w.padding[d] - k * w.dilation[d];
-    if (start < 0 || k >= w.kernel[d])
+    if (start < 0)
         return false;
     *window = divide_from(&start, w.by[BY_STRIDE][d]);
     return start == 0 && *window < w.output[d];
@@ -164,9 +166,8 @@ NO_POINTERS(LongDivider)
 
 /* Channels of some images, [channel][image][window]. */
 template <typename T>
-__global__ void gather_channels(T *out, const T *y, int64_t numel,
-                                GRID_CONSTANT(LongDivider) windows,
-                                GRID_CONSTANT(LongDivider) images, int64_t y_step)
+__global__ void gather_channels(T *out, const T *y, int64_t numel, LongDivider windows,
+                                LongDivider images, int64_t y_step)
 {
     int64_t i = thread_number(), window = i;
     if (i >= numel)
