@@ -38,14 +38,6 @@ void each_pointer(Patches<I> &, F)
 {
 }
 
-/* The quotient of n, which becomes what is left. */
-template <typename I>
-static __device__ __forceinline__ I divide_from(I *n, const DividerOf<I> &by)
-{
-    I quotient = (I)divide(*n, by);
-    *n -= quotient * (I)by.divisor;
-    return quotient;
-}
 /* A thread's item, which is at[0], at[1], at[2] of the sizes `by`, and where its image and
  * channel begin in x and among the patches. */
 template <typename I>

@@ -1,5 +1,5 @@
-/* Pooling: a thread for each window, or in the backward pass for each element of the
- * input, which collects from the windows that have it. */
+/* Pooling: a thread for each window, or in the backward pass for some elements of the
+ * input, which collects from the windows that have them. */
 #include "cuda/kernels/window.h"
 #include "device/pooling.h"
 
@@ -7,6 +7,9 @@
 #include "ops/pooling.h"
 
 namespace {
+
+/* Elements of a row that a thread has in the backward pass. */
+enum { EACH = 4 };
 
 /* `by` of a window has the order of pooling::Size. */
 static_assert((int)pooling::INPUT == BY_INPUT && (int)pooling::OUTPUT == BY_OUTPUT &&
@@ -22,9 +25,9 @@ struct Pooling {
     bool adaptive, counts_padding;
     I divisor;
     Window<I> window;
-    pooling::Size result;
-    int64_t numel;
+    int64_t numel; /* threads: results, or some of a row for each */
     int64_t plane; /* elements of a plane of x */
+    DividerOf<I> columns;
 };
 template <typename I, class F>
 void each_pointer(Pooling<I> &s, F f)
@@ -41,15 +44,14 @@ static __device__ __forceinline__ I divided(const Pooling<I> &p, pooling::Size s
     return (I)divide(n, p.window.by[size][d]);
 }
 
-/* The plane of result `number`; at: its place there. */
+/* The plane of window `number`; at: its place there. */
 template <typename I>
 static __device__ __forceinline__ I place_of(const Pooling<I> &p, I number, I *at)
 {
-    ROLLED
+    UNROLL
     for (int d = DT_WINDOW_DIMS - 1; d >= 0; d--) {
-        const I outer = divided(p, p.result, d, number);
-        at[d] = number - outer * (I)p.window.by[p.result][d].divisor;
-        number = outer;
+        at[d] = number;
+        number = divide_from(&at[d], p.window.by[BY_OUTPUT][d]);
     }
     return number;
 }
@@ -74,31 +76,41 @@ __global__ void pooling_kernel(GRID_CONSTANT(Pooling<I>) p)
     }
 }
 
+/* A thread has some elements of a row, p.columns apart. */
 template <typename T, typename I>
 __global__ void average_backward_kernel(GRID_CONSTANT(Pooling<I>) p)
 {
-    const int64_t number = thread_number();
-    I at[DT_WINDOW_DIMS];
-    if (number >= p.numel)
+    if (thread_number() >= p.numel)
         return;
-    const T *plane = (const T *)p.x + place_of(p, (I)number, at) * p.plane;
-    const auto d = pooling::windows_of(p, 0, at[0]),
-               h = pooling::windows_of(p, 1, at[1]),
-               w = pooling::windows_of(p, 2, at[2]);
-    T sum = 0;
-    for (I i = d.first; i < d.end; i++) {
-        const auto depth = pooling::span_of(p, 0, i);
-        for (I j = h.first; j < h.end; j++) {
-            const auto height = pooling::span_of(p, 1, j);
-            const T *row = plane + (i * p.window.output[1] + j) * p.window.output[2];
+    I column = (I)thread_number();
+    const I row = divide_from(&column, p.columns);
+    I y = row;
+    I z = divide_from(&y, p.window.by[BY_INPUT][1]);
+    const T *plane =
+        (const T *)p.x + divide_from(&z, p.window.by[BY_INPUT][0]) * p.plane;
+    T *out = (T *)p.y + (int64_t)row * p.window.input[2];
+    const auto d = pooling::windows_of(p, 0, z), h = pooling::windows_of(p, 1, y);
+    ROLLED
+    for (; column < p.window.input[2]; column += (I)p.columns.divisor) {
+        const auto w = pooling::windows_of(p, 2, column);
+        T sum = 0;
+        ROLLED
+        for (I i = d.first; i < d.end; i++) {
+            const auto depth = pooling::span_of(p, 0, i);
             ROLLED
-            for (I k = w.first; k < w.end; k++)
-                sum += pooling::average(
-                    row[k],
-                    pooling::divisor_of(p, depth, height, pooling::span_of(p, 2, k)));
+            for (I j = h.first; j < h.end; j++) {
+                const auto height = pooling::span_of(p, 1, j);
+                const T *from =
+                    plane + (i * p.window.output[1] + j) * p.window.output[2];
+                ROLLED
+                for (I k = w.first; k < w.end; k++)
+                    sum += pooling::average(
+                        from[k], pooling::divisor_of(p, depth, height,
+                                                     pooling::span_of(p, 2, k)));
+            }
         }
+        out[column] = sum;
     }
-    ((T *)p.y)[number] = sum;
 }
 
 template <typename T, typename I>
@@ -114,8 +126,10 @@ int run(dt_stream stream, const dt_pooling_call *call)
     p.counts_padding = call->counts_padding;
     p.divisor = (I)call->divisor;
     p.window = window_of<I>(w);
-    p.result = backward ? pooling::INPUT : pooling::OUTPUT;
-    p.numel = call->planes * dt_window_volume(backward ? w.input : w.output);
+    const int64_t columns = backward ? (w.input[2] + EACH - 1) / EACH : w.output[2];
+    p.columns = divider_of<I>(columns);
+    p.numel = call->planes * columns *
+              (backward ? w.input[0] * w.input[1] : w.output[0] * w.output[1]);
     p.plane = dt_window_volume(backward ? w.output : w.input);
     if (backward)
         return START("starting an average pooling's backward pass", stream,

@@ -20,6 +20,15 @@ static inline DividerOf<I> divider_of(int64_t divisor)
         return long_divider_for(divisor);
 }
 
+/* The quotient of n, which becomes what is left. */
+template <typename I>
+static __device__ __forceinline__ I divide_from(I *n, const DividerOf<I> &by)
+{
+    I quotient = (I)divide(*n, by);
+    *n -= quotient * (I)by.divisor;
+    return quotient;
+}
+
 /* What `by` divides by. */
 enum { BY_INPUT, BY_OUTPUT, BY_STRIDE, BY_DILATION, NDIVIDERS };
 template <typename I>
