@@ -134,22 +134,35 @@ def environment(step: Step, place: Place) -> dict[str, str]:
     return {**kept, **{k: place.fill(v) for k, v in step.environment.items()}}
 
 
-def _marked(mark: bytes) -> list[int]:
-    """The processes that have a variable of the environment, given as NAME=VALUE."""
-    found = []
+def _marked(mark: bytes) -> tuple[list[int], bool]:
+    """The processes that have a variable of the environment, given as NAME=VALUE; and
+    whether some have no environment, as one that is just becoming another program."""
+    found, changing = [], False
     for folder in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
             pid = int(folder.name) if folder.name.isdigit() else 0
-            if pid and mark in (folder / "environ").read_bytes().split(b"\0"):
+            if not pid:
+                continue
+            variables = (folder / "environ").read_bytes()
+            if mark in variables.split(b"\0"):
                 found.append(pid)
-    return found
+            elif not variables:
+                # Zombies and threads of the kernel have no program: an OSError.
+                changing |= bool(os.readlink(folder / "exe"))
+    return found, changing
 
 
 def _stop(process: subprocess.Popen, mark: str) -> None:
     """Ends a program and all that it has started, in whatever group or session. What
     hangs in the driver cannot be ended, and is left behind."""
-    end = time.monotonic() + 10
-    while (left := _marked(mark.encode())) and time.monotonic() < end:
+    quiet = time.monotonic()
+    end = quiet + 10
+    while (now := time.monotonic()) < end:
+        left, changing = _marked(mark.encode())
+        if left:
+            quiet = now
+        elif not changing or now > quiet + 0.2:
+            break
         for pid in left:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
