@@ -30,17 +30,14 @@ struct Span {
     I first, end, whole;
 };
 
-/* The sizes that places are divided by. */
-enum Size { INPUT, OUTPUT, STRIDE, DILATION };
-
-/* n / that size of dimension d; n is not negative. */
-DT_FN int64_t divided(const dt_pooling_call &c, Size size, int d, int64_t n)
+/* n / a size of dimension d; n is not negative. */
+DT_FN int64_t divided(const dt_pooling_call &c, dt_divisor by, int d, int64_t n)
 {
     const dt_window &w = c.window;
-    return n / (size == INPUT    ? w.input[d]
-                : size == OUTPUT ? w.output[d]
-                : size == STRIDE ? w.stride[d]
-                                 : w.dilation[d]);
+    return n / (by == DT_BY_INPUT    ? w.input[d]
+                : by == DT_BY_OUTPUT ? w.output[d]
+                : by == DT_BY_STRIDE ? w.stride[d]
+                                     : w.dilation[d]);
 }
 
 template <typename I>
@@ -55,8 +52,8 @@ DT_FN Span<I> span_of(const C &c, int d, I o)
     const auto &w = c.window;
     const I input = w.input[d], output = w.output[d], dilation = w.dilation[d];
     if (c.adaptive) {
-        const I first = divided(c, OUTPUT, d, o * input);
-        const I end = divided(c, OUTPUT, d, (o + 1) * input + output - 1);
+        const I first = divided(c, DT_BY_OUTPUT, d, o * input);
+        const I end = divided(c, DT_BY_OUTPUT, d, (o + 1) * input + output - 1);
         return {first, end, end - first};
     }
     I first = o * w.stride[d] - w.padding[d];
@@ -64,7 +61,7 @@ DT_FN Span<I> span_of(const C &c, int d, I o)
     const I whole = smaller(reach, input + w.padding[d] - first);
     const I end = smaller(first + reach, input);
     if (first < 0)
-        first += divided(c, DILATION, d, dilation - 1 - first) * dilation;
+        first += divided(c, DT_BY_DILATION, d, dilation - 1 - first) * dilation;
     return {first, end, whole};
 }
 
@@ -79,12 +76,12 @@ DT_FN Windows<I> windows_of(const C &c, int d, I i)
 {
     const auto &w = c.window;
     const I input = w.input[d], output = w.output[d];
-    const Size size = c.adaptive ? INPUT : STRIDE;
+    const dt_divisor by = c.adaptive ? DT_BY_INPUT : DT_BY_STRIDE;
     const I at = i + w.padding[d];
     const I first = c.adaptive ? i * output : at - w.kernel[d] + w.stride[d];
     const I end = c.adaptive ? (i + 1) * output + input - 1 : at + w.stride[d];
-    return {first < 0 ? 0 : divided(c, size, d, first),
-            smaller(divided(c, size, d, end), output)};
+    return {first < 0 ? 0 : divided(c, by, d, first),
+            smaller(divided(c, by, d, end), output)};
 }
 
 template <typename T, typename I>

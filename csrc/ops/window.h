@@ -20,6 +20,15 @@ typedef struct dt_window {
     int64_t dilation[DT_WINDOW_DIMS];
 } dt_window;
 
+/* The sizes that places are divided by. */
+typedef enum dt_divisor {
+    DT_BY_INPUT,
+    DT_BY_OUTPUT,
+    DT_BY_STRIDE,
+    DT_BY_DILATION,
+    DT_NDIVISORS
+} dt_divisor;
+
 /* Elements of the input, windows, and elements of one window. */
 static inline int64_t dt_window_volume(const int64_t *sizes)
 {

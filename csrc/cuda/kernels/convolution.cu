@@ -52,9 +52,7 @@ struct Item {
         I image = divide_from(&channel, p.channels);
         in_x = image * p.x_step + channel * p.volume;
         in_patches = image * p.image_step + channel * p.taps * p.row_step;
-        at[2] = number;
-        at[1] = divide_from(&at[2], by[2]);
-        at[0] = divide_from(&at[1], by[1]);
+        find_place(number, by, at);
     }
 };
 template <typename I>
@@ -71,7 +69,7 @@ __global__ void gather_patches(T *patches, const T *x, GRID_CONSTANT(Patches<I>)
     const Window<I> &w = p.w;
     if (thread_number() >= p.numel)
         return;
-    Item<I> item(p, w.by[BY_OUTPUT]);
+    Item<I> item(p, w.by[DT_BY_OUTPUT]);
     x += item.in_x;
     patches += item.in_patches + item.number;
     I at[DT_WINDOW_DIMS];
@@ -107,7 +105,7 @@ static __device__ __forceinline__ bool meets(const Window<I> &w, int d, I at, I 
     I start = at + w.padding[d] - k * w.dilation[d];
     if (start < 0)
         return false;
-    *window = divide_from(&start, w.by[BY_STRIDE][d]);
+    *window = divide_from(&start, w.by[DT_BY_STRIDE][d]);
     return start == 0 && *window < w.output[d];
 }
 
@@ -120,7 +118,7 @@ __global__ void sum_patches(T *x, const T *patches, const T *bias,
     const Window<I> &w = p.w;
     if (thread_number() >= p.numel)
         return;
-    Item<I> item(p, w.by[BY_INPUT]);
+    Item<I> item(p, w.by[DT_BY_INPUT]);
     patches += item.in_patches;
     T sum = bias ? bias[item.channel] : T(0);
     I window[DT_WINDOW_DIMS];
@@ -153,8 +151,6 @@ __global__ void sum_patches(T *x, const T *patches, const T *bias,
     }
     x[item.in_x + item.number] = sum;
 }
-
-NO_POINTERS(LongDivider)
 
 /* Channels of some images, [channel][image][window]. */
 template <typename T>

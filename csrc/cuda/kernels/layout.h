@@ -51,6 +51,8 @@ struct LongDivider {
     double inverse;
 };
 
+NO_POINTERS(LongDivider)
+
 static inline LongDivider long_divider_for(int64_t divisor)
 {
     bool small = divisor < (int64_t)1 << 31;

@@ -11,11 +11,6 @@ namespace {
 /* Elements of a row that a thread has in the backward pass. */
 enum { EACH = 4 };
 
-/* `by` of a window has the order of pooling::Size. */
-static_assert((int)pooling::INPUT == BY_INPUT && (int)pooling::OUTPUT == BY_OUTPUT &&
-              (int)pooling::STRIDE == BY_STRIDE &&
-              (int)pooling::DILATION == BY_DILATION);
-
 /* The call, and how results are numbered. */
 template <typename I>
 struct Pooling {
@@ -38,22 +33,10 @@ void each_pointer(Pooling<I> &s, F f)
 }
 
 template <typename I>
-static __device__ __forceinline__ I divided(const Pooling<I> &p, pooling::Size size,
-                                            int d, I n)
+static __device__ __forceinline__ I divided(const Pooling<I> &p, dt_divisor by, int d,
+                                            I n)
 {
-    return (I)divide(n, p.window.by[size][d]);
-}
-
-/* The plane of window `number`; at: its place there. */
-template <typename I>
-static __device__ __forceinline__ I place_of(const Pooling<I> &p, I number, I *at)
-{
-    UNROLL
-    for (int d = DT_WINDOW_DIMS - 1; d >= 0; d--) {
-        at[d] = number;
-        number = divide_from(&at[d], p.window.by[BY_OUTPUT][d]);
-    }
-    return number;
+    return (I)divide(n, p.window.by[by][d]);
 }
 
 template <typename T, bool max, typename I>
@@ -63,7 +46,9 @@ __global__ void pooling_kernel(GRID_CONSTANT(Pooling<I>) p)
     I at[DT_WINDOW_DIMS];
     if (number >= p.numel)
         return;
-    const T *plane = (const T *)p.x + place_of(p, (I)number, at) * p.plane;
+    find_place((I)number, p.window.by[DT_BY_OUTPUT], at);
+    const T *plane =
+        (const T *)p.x + divide_from(&at[0], p.window.by[DT_BY_OUTPUT][0]) * p.plane;
     const auto d = pooling::span_of(p, 0, at[0]), h = pooling::span_of(p, 1, at[1]),
                w = pooling::span_of(p, 2, at[2]);
     if constexpr (max) {
@@ -85,9 +70,9 @@ __global__ void average_backward_kernel(GRID_CONSTANT(Pooling<I>) p)
     I column = (I)thread_number();
     const I row = divide_from(&column, p.columns);
     I y = row;
-    I z = divide_from(&y, p.window.by[BY_INPUT][1]);
+    I z = divide_from(&y, p.window.by[DT_BY_INPUT][1]);
     const T *plane =
-        (const T *)p.x + divide_from(&z, p.window.by[BY_INPUT][0]) * p.plane;
+        (const T *)p.x + divide_from(&z, p.window.by[DT_BY_INPUT][0]) * p.plane;
     T *out = (T *)p.y + (int64_t)row * p.window.input[2];
     const auto d = pooling::windows_of(p, 0, z), h = pooling::windows_of(p, 1, y);
     ROLLED

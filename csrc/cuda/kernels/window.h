@@ -28,14 +28,22 @@ static __device__ __forceinline__ I divide_from(I *n, const DividerOf<I> &by)
     *n -= quotient * (I)by.divisor;
     return quotient;
 }
+/* The place of element `number` of sizes `by`: at[1], at[2], and at[0] with all planes
+ * before it. */
+template <typename I>
+static __device__ __forceinline__ void find_place(I number, const DividerOf<I> *by,
+                                                  I *at)
+{
+    at[2] = number;
+    at[1] = divide_from(&at[2], by[2]);
+    at[0] = divide_from(&at[1], by[1]);
+}
 
-/* What `by` divides by. */
-enum { BY_INPUT, BY_OUTPUT, BY_STRIDE, BY_DILATION, NDIVIDERS };
 template <typename I>
 struct Window {
     I input[DT_WINDOW_DIMS], output[DT_WINDOW_DIMS], kernel[DT_WINDOW_DIMS],
         stride[DT_WINDOW_DIMS], padding[DT_WINDOW_DIMS], dilation[DT_WINDOW_DIMS];
-    DividerOf<I> by[NDIVIDERS][DT_WINDOW_DIMS];
+    DividerOf<I> by[DT_NDIVISORS][DT_WINDOW_DIMS];
 };
 
 template <typename I>
@@ -49,10 +57,10 @@ Window<I> window_of(const dt_window &w)
         window.stride[d] = (I)w.stride[d];
         window.padding[d] = (I)w.padding[d];
         window.dilation[d] = (I)w.dilation[d];
-        window.by[BY_INPUT][d] = divider_of<I>(w.input[d]);
-        window.by[BY_OUTPUT][d] = divider_of<I>(w.output[d]);
-        window.by[BY_STRIDE][d] = divider_of<I>(w.stride[d]);
-        window.by[BY_DILATION][d] = divider_of<I>(w.dilation[d]);
+        window.by[DT_BY_INPUT][d] = divider_of<I>(w.input[d]);
+        window.by[DT_BY_OUTPUT][d] = divider_of<I>(w.output[d]);
+        window.by[DT_BY_STRIDE][d] = divider_of<I>(w.stride[d]);
+        window.by[DT_BY_DILATION][d] = divider_of<I>(w.dilation[d]);
     }
     return window;
 }
