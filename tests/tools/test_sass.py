@@ -1,10 +1,13 @@
 """The machine code of the CUDA kernels stays within its limits, where there are nvcc and
-nvdisasm; and tools/sass.py reads what these print."""
+nvdisasm; and tools/sass reads what these print."""
 
 import dataclasses
 
 import pytest
-import sass
+from sass import compiler, table
+from sass.case import Case
+from sass.cases import CASES
+from sass.machine_code import Instruction, in_flight, read_code, read_resources
 
 # A loop that adds what it loads, in the words of ptxas and nvdisasm.
 RESOURCES = """
@@ -37,7 +40,7 @@ _Z3addPf:
 //--------------------- .text._Z5otherv --------------------------
         /*0000*/                   EXIT ;
 """
-CASE = sass.Case(
+CASE = Case(
     "a case",
     "file",
     "add",
@@ -52,8 +55,8 @@ CASE = sass.Case(
 
 @pytest.fixture
 def kernel():
-    kernels = sass.read_resources(RESOURCES)
-    sass.read_code(CODE, kernels)
+    kernels = read_resources(RESOURCES)
+    read_code(CODE, kernels)
     return kernels["_Z3addPf"]
 
 
@@ -106,20 +109,20 @@ def test_no_way(kernel, passes):
 def test_in_flight(kernel):
     way = kernel.way(CASE.passes, False)
     # What FADD reads is awaited before it.
-    assert sass.in_flight(way, CASE.passes) == 18
-    assert sass.in_flight(way, ["load 16"]) == 16
-    loads = [sass.Instruction("LDG.E", f"R{k}, [R9]", False) for k in range(3)]
-    used = sass.Instruction("FADD", "R5, R1, R1", False)
-    assert sass.in_flight([*loads, used], ["load 4"]) == 12
-    assert sass.in_flight([loads[0], loads[1], used, loads[2]], ["load 4"]) == 8
-    again = sass.Instruction("LDG.E.64", "R0, [R9]", True)
-    assert sass.in_flight([loads[0], again, used], ["load 4", "load 8"]) == 8
-    address = sass.Instruction("LDG.E", "R7, [R0]", False)
-    assert sass.in_flight([loads[0], address, used], ["load 4"]) == 4
+    assert in_flight(way, CASE.passes) == 18
+    assert in_flight(way, ["load 16"]) == 16
+    loads = [Instruction("LDG.E", f"R{k}, [R9]", False) for k in range(3)]
+    used = Instruction("FADD", "R5, R1, R1", False)
+    assert in_flight([*loads, used], ["load 4"]) == 12
+    assert in_flight([loads[0], loads[1], used, loads[2]], ["load 4"]) == 8
+    again = Instruction("LDG.E.64", "R0, [R9]", True)
+    assert in_flight([loads[0], again, used], ["load 4", "load 8"]) == 8
+    address = Instruction("LDG.E", "R7, [R0]", False)
+    assert in_flight([loads[0], address, used], ["load 4"]) == 4
 
 
 def test_row(kernel):
-    row = sass.Row(CASE, kernel, kernel.way(CASE.passes, False))
+    row = table.Row(CASE, kernel, kernel.way(CASE.passes, False))
     cells = ["a case", "6.0", "1 of 2, 1 of 16", "1 of 8", 18, 24, 12, 1056, 240]
     assert row.cells() == cells
     assert row.faults() == ["6.0 instructions"]
@@ -136,26 +139,26 @@ def test_row(kernel):
 )
 def test_faults(kernel, limit, fault):
     case = dataclasses.replace(CASE, **{"most": 6.0, **limit})
-    assert sass.Row(case, kernel, kernel.way(CASE.passes, False)).faults() == [fault]
+    assert table.Row(case, kernel, kernel.way(CASE.passes, False)).faults() == [fault]
 
 
 def test_a_way_that_is_gone_is_a_fault(kernel):
-    (fault,) = sass.Row(CASE, kernel, []).faults()
+    (fault,) = table.Row(CASE, kernel, []).faults()
     assert fault == "no way through add passes load 16, load 2, store 8"
 
 
 def test_a_kernel_that_is_gone_is_named():
-    name = sass.CASES[0].source
-    with pytest.raises(sass.ToolError, match=f"{name}.cu has no kernel"):
-        sass.rows_of(name, {})
+    name = CASES[0].source
+    with pytest.raises(compiler.ToolError, match=f"{name}.cu has no kernel"):
+        table.rows_of(name, {})
 
 
 @pytest.mark.skipif(
-    not sass.cuda.find_nvcc() or not sass.find_nvdisasm(),
+    not compiler.cuda.find_nvcc() or not compiler.find_nvdisasm(),
     reason="there is no nvcc, or no nvdisasm",
 )
-@pytest.mark.parametrize("source", list(dict.fromkeys(c.source for c in sass.CASES)))
+@pytest.mark.parametrize("source", list(dict.fromkeys(c.source for c in CASES)))
 def test_limits(source):
-    rows = sass.rows_of(source, sass.kernels_of(source))
+    rows = table.rows_of(source, compiler.kernels_of(source))
     faults = {row.case.name: row.faults() for row in rows}
     assert not any(faults.values()), faults

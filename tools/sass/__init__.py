@@ -1,0 +1,1 @@
+"""Machine code of the CUDA kernels: python tools/sass."""
