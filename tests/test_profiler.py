@@ -12,6 +12,8 @@ import pytest
 
 import pydevtensor as torch
 from pydevtensor import nn, profiler
+from pydevtensor.profiler._events import Event, Events
+from pydevtensor.profiler._timeline import Timeline
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -132,6 +134,21 @@ def test_tables():
     assert len(prof.key_averages(group_by_stack_n=5)) == 2
     with pytest.raises(AttributeError, match="give one of"):
         averages.table(sort_by="beauty")
+    assert str(averages) == repr(averages) == averages.table()
+
+
+def test_averages_are_a_table_in_notebooks():
+    with profiler.profile() as prof, profiler.record_function("<part>"):
+        torch.ones(4).exp()
+    averages = prof.key_averages()
+    page = ElementTree.fromstring(
+        f"<body>{averages._repr_html_()}</body>".replace("<br>", "<br/>")
+    )
+    rows = [[cell.text for cell in row] for row in page.iter("tr")]
+    assert rows[0][0] == "Name" and rows[0][-1] == "# of Calls"
+    assert [row[0] for row in rows[1:]] == ["<part>", "fill", "exp"]
+    assert {len(row) for row in rows} == {len(rows[0])}
+    assert page.find("p").text in averages.table()
 
 
 def test_memory_is_recorded_on_demand(device):
@@ -203,12 +220,103 @@ def test_a_timeline(tmp_path, gpu):
     assert ElementTree.fromstring(text).tag == root.tag
     for shown in (
         "host",
-        f"{gpu}, stream 1",
-        f"memory of {gpu}",
+        f"{gpu} side 1",
+        f"{gpu} memory",
         "exp: ",
         "&lt;part&gt;",
     ):
         assert shown in text
+
+
+def test_streams_have_names(tmp_path, gpu):
+    """In each drawing and trace, in the order of their use on their device."""
+    x = torch.ones(3, device=gpu)
+    sides = [torch.cuda.Stream(gpu) for _ in range(3)]
+    with profiler.profile() as prof:
+        for stream in (sides[2], sides[0], sides[1], sides[2]):
+            with torch.cuda.stream(stream):
+                x.exp()
+        x.exp()
+    names = ["side 1", "side 2", "side 3", "side 1", "default"]
+    assert [e.stream_name for e in prof.events()] == names
+    assert [e.stream for e in prof.events()][:2] == [
+        sides[2].cuda_stream,
+        sides[0].cuda_stream,
+    ]
+    assert str(sides[2].cuda_stream) not in repr(prof.events())
+    labels = [f"{gpu} {name}" for name in ("default", "side 1", "side 2", "side 3")]
+    for shown in (repr(prof.timeline()), prof.timeline().svg()):
+        found = re.findall(rf"{gpu} (?:default|side \d)", shown)
+        assert found == labels
+    prof.export_chrome_trace(str(tmp_path / "t.json"))
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    threads = [e["args"]["name"] for e in events if e["name"] == "thread_name"]
+    assert threads == list(dict.fromkeys(names))
+
+
+def some_events():
+    """A range, two calls, a kernel on a side stream, a copy that is waited for."""
+    gpu, ms = "cuda:0", 1_000_000
+    return Events(
+        [
+            Event("range", "训练", "cpu", 0, 0, 12 * ms),
+            Event("allocate", "allocate", gpu, 7, 1 * ms, bytes=2_000_000),
+            Event("kernel", "matmul", gpu, 7, 0, 2 * ms, 2 * ms, 9 * ms),
+            Event("allocate", "allocate", gpu, 7, 6 * ms, bytes=4_000_000),
+            Event(
+                *("device_to_host", "copy", gpu, 0, 6 * ms, 12 * ms, 9 * ms, 12 * ms),
+                waits=True,
+            ),
+            Event("free", "free", gpu, 7, 9 * ms, bytes=4_000_000),
+        ]
+    ).events
+
+
+DRAWN = """
+                 |0 ns            |5 ms             |10 ms
+record_function  [~~~~~~~~~~~~~~~~~~训练~~~~~~~~~~~~~~~~~~~]
+host             --------             /////////copy/////////
+cuda:0 default                                   ====copy===
+cuda:0 side 1           ##########matmul##########
+cuda:0 memory       3333333333333333339999999999993333333333
+# kernel   = copy   / wait of the host   - call of the host
+cuda:0 memory: 9 is 6 MB more than at the start
+"""
+
+
+def test_a_timeline_in_a_terminal_is_drawn_in_characters(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    timeline = Timeline(some_events())
+    assert f"\n{timeline!r}\n" == f"\n{timeline}\n" == DRAWN
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 133, 300])
+def test_it_is_as_wide_as_the_terminal(width, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = repr(Timeline(some_events())).replace("训练", "wide").splitlines()
+    widest = max(map(len, lines))
+    # Below that, there would be no room for the lanes beside their labels.
+    assert widest == max(width, len("record_function  ") + 20)
+    assert repr(Timeline([])) == " " * 2 + "|0 ns"
+
+
+def test_a_timeline_in_a_page_is_as_wide_as_that():
+    page = Timeline(some_events())._repr_html_()
+    root = ElementTree.fromstring(page)
+    assert root.get("width") == "100%" and root.get("viewBox") is None
+    bars = [e for e in root.iter("rect") if e.find("title") is not None]
+    assert len(bars) == 5
+    for bar in bars:
+        assert bar.get("x")[-1] == bar.get("width")[-1] == "%"
+    # Its style and the names in it are not those of another drawing in the page.
+    assert all(
+        rule.startswith(".pydevtensor-timeline ")
+        for rule in root.find("style").text.splitlines()
+    )
+    other = Timeline(some_events()[:3])._repr_html_()
+    names = [set(re.findall(r' id="([^"]+)"', text)) for text in (page, other)]
+    assert len(names[0] | names[1]) == 4
+    assert set(re.findall(r"url\(#([^)]+)\)", page)) == names[0]
 
 
 def test_a_timeline_of_many_events_stays_small():

@@ -338,9 +338,10 @@ class profile:
     def events(self) -> list[Event]:
         """The events of the last part that was recorded, in the order of their begin.
 
-        Each has kind, name, device, stream, start and end (of the host's call, ns),
-        device_start and device_end, bytes, flops, place (file, line, function), thread,
-        backward, forward (the place in the forward pass), module and shapes.
+        Each has kind, name, device, stream and stream_name, start and end (of the
+        host's call, ns), device_start and device_end, bytes, flops, place (file, line,
+        function), thread, backward, forward (the place in the forward pass), module
+        and shapes.
 
         >>> with torch.profiler.profile() as prof:
         ...     _ = torch.zeros(3)
@@ -377,8 +378,9 @@ class profile:
     def timeline(self) -> Timeline:
         """A drawing: the host and each stream as lanes, waits hatched, memory below.
 
-        A notebook shows it; save(path) writes it as SVG. Events that lie too close to
-        be told apart are drawn as one.
+        A notebook shows it as wide as the page, print() in characters as wide as the
+        terminal; save(path) writes it as SVG. Events that lie too close to be told
+        apart are drawn as one.
 
         >>> with torch.profiler.profile() as prof:
         ...     _ = torch.zeros(3) + 1

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import linecache
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any, NamedTuple
@@ -13,6 +15,7 @@ from pydevtensor._notebook import name_of_file
 COPIES = ("host_to_device", "device_to_host", "device_to_device")
 KINDS = ("kernel", *COPIES, "wait", "allocate", "free")
 NO_NODE = -2  # DT_NO_NODE
+DEFAULT = "default"  # the name of a device's default stream
 
 
 class Place(NamedTuple):
@@ -43,14 +46,16 @@ class Place(NamedTuple):
 class Event:
     """A kernel, copy, wait, allocation, free, or range of record_function.
 
-    In a backward pass `backward` holds, and `forward` is the place in the forward pass
-    to which the work belongs, or None.
+    `stream` is the handle of the stream, `stream_name` "default" or, of a device's
+    others in the order of their first event, "side 1", "side 2", ... In a backward
+    pass `backward` holds, and `forward` is the place in the forward pass to which the
+    work belongs, or None.
     """
 
     kind: str
     name: str
     device: str
-    stream: int = 0
+    stream: int = field(default=0, repr=False)
     start: int = 0
     end: int = 0
     device_start: int = 0
@@ -63,6 +68,7 @@ class Event:
     backward: bool = False
     forward: Place | None = None
     shapes: str = ""
+    stream_name: str = DEFAULT
 
     @staticmethod
     def of(row: tuple[Any, ...], places: list[Place]) -> Event:
@@ -141,6 +147,16 @@ def _size(count: float) -> str:
     return f"{count:.2f} TB"
 
 
+def _html(heads: Iterable[str], rows: Iterable[list[str]]) -> str:
+    """A table for notebooks; cells are HTML."""
+    lines = ["<table><thead><tr>"]
+    lines += [f"<th>{escape(head)}</th>" for head in heads]
+    lines.append("</tr></thead><tbody>")
+    lines += ["<tr>" + "".join(f"<td>{c}</td>" for c in row) + "</tr>" for row in rows]
+    lines.append("</tbody></table>")
+    return "".join(lines)
+
+
 def _text(heads: list[str], rows: list[list[str]]) -> str:
     """A table: the first column to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
@@ -179,6 +195,15 @@ class EventList(list[Average]):
                 f"table(): there is no {sort_by!r} to sort by; give one of "
                 f"{', '.join(_SORTS)}"
             )
+        heads, cells = self._cells(sort_by, row_limit)
+        for row in cells:
+            row[0] = row[0][:max_name_column_width]
+        return _text(heads, cells) + "\n" + "".join(f"{t}\n" for t in self._totals())
+
+    def _cells(
+        self, sort_by: str | None, row_limit: int
+    ) -> tuple[list[str], list[list[str]]]:
+        """The heads of the table's columns, and its rows."""
         rows = list(self)
         if sort_by is not None:
             rows.sort(key=lambda row: -getattr(row, sort_by))
@@ -196,7 +221,7 @@ class EventList(list[Average]):
         for row in rows:
             name = row.key if row.place is None else f"{row.key} {row.place}"
             share = 100 * row.self_cpu_time_total / total if total else 0.0
-            cells.append([name[:max_name_column_width], f"{share:.2f}%"])
+            cells.append([name, f"{share:.2f}%"])
             cells[-1] += [_time(row.self_cpu_time_total), _time(row.cpu_time_total)]
             cells[-1] += [_time(row.cpu_time)]
             if on_device:
@@ -207,10 +232,14 @@ class EventList(list[Average]):
             cells[-1].append(str(row.count))
             if shapes:
                 cells[-1].append(row.shapes or "--")
-        text = _text(heads, cells) + f"\nSelf CPU time total: {_time(total)}\n"
-        if on_device:
-            text += f"CUDA time total: {_time(on_device)}\n"
-        return text
+        return heads, cells
+
+    def _totals(self) -> list[str]:
+        total = self.total_average()
+        texts = [f"Self CPU time total: {_time(total.self_cpu_time_total)}"]
+        if total.device_time_total:
+            texts.append(f"CUDA time total: {_time(total.device_time_total)}")
+        return texts
 
     def total_average(self) -> Average:
         """All events as one."""
@@ -226,6 +255,13 @@ class EventList(list[Average]):
 
     def __str__(self) -> str:
         return self.table()
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        heads, cells = self._cells(None, 100)
+        rows = [[*map(escape, row)] for row in cells]
+        return _html(heads, rows) + f"<p>{'<br>'.join(self._totals())}</p>"
 
 
 # What a line that does this often ought to do instead, from so many times on.
@@ -287,17 +323,14 @@ class Transfers:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        lines = ["<table><thead><tr>"]
-        lines += [f"<th>{escape(head)}</th>" for head in (*self.HEADS, "source")]
-        lines.append("</tr></thead><tbody>")
+        rows = []
         for row in self.rows:
             code = row.place.code() if row.place else ""
             cells = [*map(escape, self._cells(row)), f"<code>{escape(code)}</code>"]
             if advice := row.advice():
                 cells[-1] += f"<br>{escape(advice)}"
-            lines.append("<tr>" + "".join(f"<td>{c}</td>" for c in cells) + "</tr>")
-        lines.append("</tbody></table>")
-        return "".join(lines)
+            rows.append(cells)
+        return _html((*self.HEADS, "source"), rows)
 
 
 class Events:
@@ -305,6 +338,14 @@ class Events:
 
     def __init__(self, events: list[Event]) -> None:
         self.events = sorted(events, key=lambda e: (e.start, -e.end))
+        names: dict[tuple[str, int], str] = {}
+        sides: Counter[str] = Counter()
+        for event in self.events:
+            stream = (event.device, event.stream)
+            if event.stream and stream not in names:
+                sides[event.device] += 1
+                names[stream] = f"side {sides[event.device]}"
+            event.stream_name = names.get(stream, DEFAULT)
 
     def _inner_times(self) -> dict[int, float]:
         """The time that the events inside of each range took, by the range's id."""

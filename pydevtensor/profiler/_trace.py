@@ -58,9 +58,8 @@ def trace_events(events: list[Event]) -> Iterator[dict[str, Any]]:
         stream = (process, event.stream)
         if stream not in streams:
             streams[stream] = sum(known[0] == process for known in streams)
-            name = f"stream {streams[stream]}" if event.stream else "default stream"
             yield _named("process_name", process, 0, event.device)
-            yield _named("thread_name", process, streams[stream], name)
+            yield _named("thread_name", process, streams[stream], event.stream_name)
         lane = streams[stream]
         yield _span(event, event.device_start, event.device_end, pid=process, tid=lane)
         arrow = {"name": "launch", "cat": "launch", "id": number}
