@@ -4,6 +4,7 @@ On two real GPUs where the machine has them, else on two simulated ones.
 """
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -24,6 +25,8 @@ def texts(cell):
 
 def main():
     os.environ.setdefault("PYDEVTENSOR_NOTEBOOK_GPUS", "2")
+    # The kernel, which has no terminal, draws as wide as this one.
+    os.environ["COLUMNS"] = str(shutil.get_terminal_size().columns)
     try:
         notebook = notebooks.execute(Path(PATH))
     except CellExecutionError as error:

@@ -6,6 +6,7 @@ python tools/notebooks.py --language zh [NOTEBOOK...]
 """
 
 import argparse
+import os
 from pathlib import Path
 
 import nbformat
@@ -51,6 +52,8 @@ def main(arguments=None):
     paths = chosen(given.notebooks, given.language)
     if not paths:
         parser.error(f"no notebook has texts in docs/{given.language}/notebooks")
+    # Whoever runs them stores drawings in characters of the same width.
+    os.environ["COLUMNS"] = "80"
     for path in paths:
         if given.language:
             print(f"{path.name}: {notebook_language.write(path, given.language)}")

@@ -141,6 +141,33 @@ def test_is_stored_with_the_outputs_of_two_gpus(path):
     assert [claim for claim in CLAIMS[path.name] if claim not in text] == []
 
 
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
+def test_no_output_is_an_address(path):
+    text = printed(nbformat.read(path, as_version=4))
+    assert re.findall(r"<.* at 0x[0-9a-f]+>", text) == []
+
+
+def test_the_demo_shows_what_a_terminal_can(monkeypatch, capsys):
+    """Drawings in characters, as wide as the terminal, though the kernel has none."""
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    import demo
+
+    cell = nbformat.v4.new_code_cell(
+        "import pydevtensor as torch\n"
+        "with torch.profiler.profile() as prof:\n    torch.ones(3).exp()\n"
+        "prof.timeline()"
+    )
+    notebook = nbformat.v4.new_notebook(cells=[cell])
+    for name in environment():
+        monkeypatch.setenv(name, environment()[name])
+    monkeypatch.setenv("COLUMNS", "47")
+    monkeypatch.setattr(demo.notebooks.nbformat, "read", lambda *_, **__: notebook)
+    assert demo.main() == 0
+    ruler, host, *_ = capsys.readouterr().out.splitlines()
+    assert ruler.startswith("      |0 ns") and host.startswith("host  ")
+    assert len(host) == 47
+
+
 @pytest.mark.parametrize(
     ("name", "seen", "least", "pictures"),
     [
