@@ -171,6 +171,7 @@ class CheckpointedBackward(Function):
         ctx: Any, again: Callable[..., Any], outputs: list[Any], *sources: Any
     ) -> tuple[Any, ...]:
         ctx.again = again
+        ctx.save_for_backward(*sources)
         made = tuple(o.detach() for o in outputs)
         ctx.mark_non_differentiable(
             *(m for m, o in zip(made, outputs, strict=True) if not o.requires_grad)
@@ -179,12 +180,11 @@ class CheckpointedBackward(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
-        if _C.is_grad_enabled():
-            raise RuntimeError(
-                "checkpoint(): higher derivatives (create_graph=True) need the results "
-                "that a checkpoint does not keep; call the function itself"
-            )
-        return (None, None, *ctx.again(grads))
+        # A pass that is recorded takes the arguments with their history: views of them,
+        # since one argument may be computed from another.
+        recorded = _C.is_grad_enabled()
+        sources = ctx.saved_tensors if recorded else None
+        return (None, None, *ctx.again(grads, sources))
 
 
 def _checkpoint(
@@ -223,8 +223,11 @@ def _checkpoint(
             return function(*args, **kwargs)
     shapes = [(o.shape, o.dtype) for o in outputs]
 
-    def again(grads: tuple[Any, ...]) -> list[Any]:
-        fresh = [_alias(x) for x in leaves]
+    def again(grads: tuple[Any, ...], recorded: tuple[Any, ...] | None) -> list[Any]:
+        views = (x.view_as(x) for x in recorded or ())
+        fresh = [
+            next(views) if recorded and _is_wanted(x) else _alias(x) for x in leaves
+        ]
         given, named = unflatten(fresh)
         with enable_grad(), state.again(), second:
             parts, _ = _tree.flatten(function(*given, **named))
@@ -244,7 +247,16 @@ def _checkpoint(
         ]
         of, seeds = zip(*pairs, strict=True)
         wanted = [f for f in fresh if _is_wanted(f)] + captured
-        return [*grad(of, wanted, seeds, retain_graph=True, allow_unused=True)]
+        return [
+            *grad(
+                of,
+                wanted,
+                seeds,
+                retain_graph=True,
+                create_graph=recorded is not None,
+                allow_unused=True,
+            )
+        ]
 
     made = CheckpointedBackward.apply(again, outputs, *sources, *captured)
     for i, output in zip(places, made, strict=True):
@@ -274,7 +286,7 @@ def checkpoint(
     use_reentrant=False, which is recommended, works with autograd.grad(), keyword
     arguments and results of any structure. It finds the parameters in the modules that
     the function names, closes over or is a method of; where it uses another one, no
-    memory is saved. Higher derivatives through it are a RuntimeError.
+    memory is saved.
     use_reentrant=True (also the default, with a warning) needs an argument that
     requires a gradient, and serves backward() alone.
 
