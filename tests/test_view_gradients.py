@@ -8,6 +8,7 @@ import gc
 import pytest
 
 import pydevtensor as torch
+from pydevtensor.utils.checkpoint import checkpoint
 
 
 def weights(n, device):
@@ -140,6 +141,63 @@ def test_shapes_changed_in_place_between_view_and_write(device):
     v.add_(w)
     b.sum().backward()
     assert w.grad.tolist() == [1.0] * 4
+
+
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 2
+
+
+def written(w, write):
+    buffer = torch.zeros(2, device=w.device)
+    write(buffer, w)
+    return buffer
+
+
+# What is computed first from a view whose base was written. Each gives 2 * w.
+READERS = {
+    "element": lambda w: w * 2,
+    "sum": lambda w: w.sum(0, keepdim=True) * 2,
+    "cat": lambda w: torch.cat([w, w]),
+    "conversion": lambda w: w.double() * 2,
+    "clone": lambda w: w.clone() * 2,
+    "subscript": lambda w: w[:] * 2,
+    "view": lambda w: w.view(1, 1) * 2,
+    "index": lambda w: w[torch.tensor([0, 0], device=w.device)],
+    "strided": lambda w: w.as_strided((1,), (1,)) * 2,
+    "in place": lambda w: w.mul_(2),
+    "copied": lambda w: written(w, lambda b, w: b.copy_(w)),
+    "added": lambda w: written(w, lambda b, w: b.add_(w)),
+    "a part": lambda w: written(w, lambda b, w: b[:].copy_(w)),
+    "Function": lambda w: Double.apply(w),
+    "checkpoint": lambda w: checkpoint(lambda w: w * 2, w, use_reentrant=False),
+    "reentrant": lambda w: checkpoint(lambda w: w * 2, w, use_reentrant=True),
+}
+
+
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_gradients_of_some_tensors_through_a_view_of_what_was_written(
+    device, read, create_graph
+):
+    x = torch.tensor([1.0, 2.0], device=device, requires_grad=True)
+    z = x * 1
+    w = z[:1]
+    z.mul_(10)
+    made = read(w)
+    total = made.sum() + z.sum()
+    expected = [40.0 if made is w else 30.0, 10.0]
+    (gradient,) = torch.autograd.grad(
+        total, x, retain_graph=True, create_graph=create_graph
+    )
+    assert gradient.tolist() == expected
+    total.backward(inputs=[x])
+    assert x.grad.tolist() == expected
 
 
 def test_other_memory_in_the_place_of_a_base(device):

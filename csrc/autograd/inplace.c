@@ -84,12 +84,12 @@ int dt_record_as_strided(const dt_tensor *view, dt_variable *v)
     strided_data *data = node->data;
     data->base = *v->base->geometry;
     dt_variable_set_geometry(&data->view, view);
-    if (dt_variable_base_edge(v, view->storage, &node->edges[0]) < 0) {
+    dt_edge edge;
+    if (dt_variable_base_edge(v, view->storage, &edge) < 0) {
         dt_node_release(node);
         return -1;
     }
-    if (node->edges[0].node)
-        node->calls_back = node->edges[0].node->calls_back;
+    dt_node_lead(node, 0, edge);
     dt_node_set_result(node, 0, view);
     dt_node *old = v->made.node;
     v->requires_grad = false; /* it becomes a non-leaf */
@@ -188,11 +188,10 @@ int dt_in_place_steal(dt_tensor *t, dt_node *node)
     data->geometry.base = *base->geometry;
     dt_variable_set_geometry(&data->geometry.view, t);
     data->inner = node;
-    outer->edges[0] = base->made;
-    dt_node_retain(base->made.node);
-    for (int i = 1; i < node->nedges; i++) {
-        outer->edges[i] = node->edges[i];
-        dt_node_retain(outer->edges[i].node);
+    for (int i = 0; i < node->nedges; i++) {
+        dt_edge edge = i ? node->edges[i] : base->made;
+        dt_node_retain(edge.node);
+        dt_node_lead(outer, i, edge);
     }
     dt_tensor whole = *base->geometry;
     whole.storage = t->storage; /* borrowed, for its device */

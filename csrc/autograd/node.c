@@ -11,6 +11,11 @@
 
 static uint64_t last_sequence;
 
+static uint64_t next_sequence(void)
+{
+    return __atomic_add_fetch(&last_sequence, 1, __ATOMIC_RELAXED);
+}
+
 /* The parts of a node share one allocation, each padded to 16 bytes. */
 static size_t rounded(size_t bytes)
 {
@@ -37,7 +42,7 @@ dt_node *dt_node_new(const dt_node_type *type, const char *name, int nedges, int
     node->nedges = nedges;
     node->nsaved = nsaved;
     node->nresults = nresults;
-    node->sequence = __atomic_add_fetch(&last_sequence, 1, __ATOMIC_RELAXED);
+    node->sequence = next_sequence();
     node->type = type;
     node->name = name;
     node->edges = (dt_edge *)(void *)(block + head);
@@ -61,6 +66,16 @@ dt_node *dt_node_new(const dt_node_type *type, const char *name, int nedges, int
         node->results[i].ndim = -1;
     memset(node->data, 0, data_bytes);
     return node;
+}
+
+void dt_node_lead(dt_node *node, int i, dt_edge to)
+{
+    node->edges[i] = to;
+    if (!to.node)
+        return;
+    node->calls_back |= to.node->calls_back;
+    if (to.node->sequence > node->sequence)
+        node->sequence = next_sequence();
 }
 
 /* --- destruction --- */

@@ -59,8 +59,9 @@ typedef struct dt_node_type {
 struct dt_node {
     int references;
     int nedges, nsaved, nresults;
-    /* Higher than that of every node its edges lead to, so that running the highest
-     * first completes the gradients of a node before it runs. 0: AccumulateGrad. */
+    /* Higher than that of every node its edges lead to (dt_node_lead), so that running
+     * the highest first completes the gradients of a node before it runs. 0:
+     * AccumulateGrad. */
     uint64_t sequence;
     const dt_node_type *type;
     const char *name; /* as in <MulBackward0>; static, or freed with data */
@@ -100,6 +101,11 @@ static inline bool dt_node_wants(const dt_node *node, int input)
 {
     return node->edges[input].node != NULL;
 }
+
+/* Sets edge i of node, taking over its reference. All edges are set here: node, which no
+ * other node leads to yet, gets a number above that of the edge's node, which may have been
+ * made after it: a view gets a new one when it is looked at. */
+void dt_node_lead(dt_node *node, int i, dt_edge to);
 
 /* Records the metadata of result i. */
 void dt_node_set_result(dt_node *node, int i, const dt_tensor *t);

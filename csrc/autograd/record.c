@@ -7,14 +7,14 @@ dt_node *dt_record_node(const dt_node_type *type, const char *name, int ninputs,
 {
     dt_node *node = dt_node_new(type, name, ninputs, nsaved, nresults, data_bytes);
     for (int i = 0; node && i < ninputs; i++) {
+        dt_edge edge;
         if (!inputs[i] || !inputs[i]->history)
             continue;
-        if (dt_variable_edge(inputs[i], &node->edges[i]) < 0) {
+        if (dt_variable_edge(inputs[i], &edge) < 0) {
             dt_node_release(node);
             return NULL;
         }
-        if (node->edges[i].node)
-            node->calls_back |= node->edges[i].node->calls_back;
+        dt_node_lead(node, i, edge);
     }
     return node;
 }

@@ -128,8 +128,12 @@ static PyObject *record_function(PyObject *module, PyObject *arguments)
     int status = 0;
     for (int i = 0; i < ninputs && !status; i++) {
         PyObject *input = PyTuple_GET_ITEM(inputs, i);
-        if (dt_tensor_check(input))
-            status = dt_variable_edge(dt_tensor_of(input), &node->edges[i]);
+        dt_edge edge;
+        if (!dt_tensor_check(input))
+            continue;
+        status = dt_variable_edge(dt_tensor_of(input), &edge);
+        if (!status)
+            dt_node_lead(node, i, edge);
     }
     for (int i = 0; i < noutputs && !status; i++) {
         PyObject *output = PyTuple_GET_ITEM(outputs, i);
