@@ -12,6 +12,8 @@ import resource
 import signal
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -365,6 +367,56 @@ def test_a_worker_that_dies(how, words):
     assert time.monotonic() - begin < 10
 
 
+def sockets():
+    found = set()
+    for fd in os.listdir("/proc/self/fd"):
+        with suppress(OSError):  # the folder's own
+            if os.readlink(f"/proc/self/fd/{fd}").startswith("socket:"):
+                found.add(int(fd))
+    return found
+
+
+def test_a_worker_that_loses_its_descriptors(capfd):
+    def close():
+        for fd in sockets():
+            os.close(fd)
+
+    with pytest.raises(RuntimeError, match="failed outside the data set") as caught:
+        list(DataLoader(Spoilt(close), num_workers=1))
+    assert "num_workers" not in str(caught.value)
+    assert "Bad file descriptor" in capfd.readouterr().err
+
+
+class Sockets(Dataset):
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        return len(sockets())
+
+
+def test_no_process_inherits_an_end_of_another_worker():
+    before = len(sockets())
+    readers = [iter(DataLoader(Sockets(), num_workers=2)) for _ in range(2)]
+    assert len(sockets()) == before + 4
+    assert [batch.item() for reader in readers for batch in reader] == [before + 1] * 8
+    reader = iter(DataLoader(Sockets(), num_workers=1))
+    child = os.fork()
+    if child == 0:
+        os._exit(len(sockets()))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == before
+    del reader
+
+
+def test_loaders_in_several_threads():
+    def read(_):
+        made = [values(DataLoader(range(6), 3, num_workers=2)) for _ in range(50)]
+        assert made == [[[0, 1, 2], [3, 4, 5]]] * 50
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(read, range(6)))
+
+
 # --- no memory, no descriptors ------------------------------------------------------
 
 
@@ -424,13 +476,16 @@ def test_no_memory_in_a_worker():
 def test_no_descriptors_in_the_reader(loaded, words):
     out = python(f"""
 import multiprocessing, os, resource
+from contextlib import suppress
 import pydevtensor as torch
 from pydevtensor.utils.data import DataLoader
 loader = DataLoader({loaded}, num_workers=2, prefetch_factor=1)
 iterator = iter(loader)
 next(iterator)
-used = len(os.listdir('/proc/self/fd')) - 1  # its own
-resource.setrlimit(resource.RLIMIT_NOFILE, (used, used))
+resource.setrlimit(resource.RLIMIT_NOFILE, (50, 50))
+with suppress(OSError):
+    while True:
+        os.dup(0)
 try:
     list(iterator)
 except RuntimeError as error:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import repeat
-from time import monotonic
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 from warnings import warn
 
@@ -264,7 +264,7 @@ _WAITED_FOR = object()  # the batch of a task that a worker has not answered
 def _end_workers(ends: list[Any], processes: list[Any]) -> None:
     """Close the pipes, which ends idle workers; then terminate the others."""
     for end in ends:
-        end.close()
+        work.close(end)
     patience = monotonic() + 0.2
     for process in processes:
         process.join(timeout=max(0, patience - monotonic()))
@@ -276,6 +276,18 @@ def _end_workers(ends: list[Any], processes: list[Any]) -> None:
         if process.is_alive():
             process.kill()
             process.join()
+
+
+def _exit_code(process: Any) -> int | None:
+    """The exit code of a process that ends; None if it does not."""
+    patience = monotonic() + _PATIENCE
+    process.join(timeout=_PATIENCE)
+    # join() returns early while another thread waits for the same process, as every
+    # start of a process does for all.
+    while process.exitcode is None and monotonic() < patience:
+        sleep(0.01)
+    code: int | None = process.exitcode
+    return code
 
 
 class _There(_Batches):
@@ -318,9 +330,9 @@ class _There(_Batches):
         args = theirs, job, seed, number, loader.num_workers, init
         process = context.Process(target=work.main, args=args, daemon=True)
         try:
-            process.start()
+            work.start(process, theirs, context.get_start_method() == "fork")
         finally:
-            theirs.close()
+            work.close(theirs)
         self.processes.append(process)
 
     def _begin(self) -> None:
@@ -372,10 +384,18 @@ class _There(_Batches):
 
     def _worker_died(self, number: int) -> NoReturn:
         process = self.processes[number]
-        process.join(timeout=_PATIENCE)
-        code, pid = process.exitcode, process.pid
+        code = _exit_code(process)
+        see = ": try num_workers=0 to see an error of the data set"
         how, why = f"ended with exit code {code}", "the data set or a library ended it"
-        if code is not None and code < 0:
+        if code is None:
+            how, why = "closed its pipe", "the data set or a library closed it"
+        elif code == work.FAILED:
+            how, see = "failed outside the data set", ""
+            why = (
+                "its traceback is on stderr. Does the program close descriptors that "
+                "it did not open? If not, please report it"
+            )
+        elif code < 0:
             from signal import Signals
 
             name = Signals(-code).name
@@ -384,8 +404,7 @@ class _There(_Batches):
                 why = "the system may be out of memory"
         self._end()
         raise RuntimeError(
-            f"DataLoader worker {number} (pid {pid}) {how}; {why}: try num_workers=0 "
-            "to see an error of the data set"
+            f"DataLoader worker {number} (pid {process.pid}) {how}; {why}{see}"
         )
 
     def _receive(self) -> None:

@@ -3,6 +3,10 @@
 Each worker has a pipe of its own to the reading process: a worker that is killed closes
 it, and leaves no lock behind. Messages are pickled; the elements of large CPU Tensors
 and NumPy arrays are in anonymous shared memory, whose descriptor is sent along.
+
+A process that inherits an end of another one's pipe would hide that its owner is gone.
+So a fork, whoever asks for it, waits until no end is half made or half closed, and the
+child closes all ends but its own.
 """
 
 from __future__ import annotations
@@ -12,20 +16,32 @@ import io
 import mmap
 import os
 import pickle
+import random
+import signal
+import socket
+import sys
 import weakref
-from collections.abc import Callable
-from traceback import format_exc
+from _thread import RLock, _local
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from traceback import format_exc, print_exc
 from typing import Any, NoReturn
 
 import pydevtensor as torch
+
+# A module that another thread imports during a fork stays locked in the child for ever.
+# So what workers use is imported before they start.
+from pydevtensor import _numpy as _numpy
+from pydevtensor import _streams as _streams
+from pydevtensor._functions import interop as interop
 
 # Smaller data is sent through the pipe: a mapping costs more than the copy. Small
 # messages also never fill the pipes, so the two sides cannot deadlock.
 SHARED_FROM = 1 << 13
 _ALIGN = 64
 
-# The reader's ends of the pipes, which a forked worker has to close.
-_ends: weakref.WeakSet[Any] = weakref.WeakSet()
+# The exit code of a worker that failed outside the data set.
+FAILED = 70
 
 
 class WorkerInfo:
@@ -68,8 +84,6 @@ class Failure:
     """An exception in a worker: its type, and its traceback as text."""
 
     def __init__(self, where: str) -> None:
-        import sys
-
         kind = sys.exc_info()[0] or RuntimeError
         try:
             pickle.dumps(kind)
@@ -148,8 +162,6 @@ def send(end: Any, value: object) -> None:
     if not big and text.tell() < SHARED_FROM:
         end.send_bytes(text.getbuffer())
         return
-    import socket
-
     big.append(text.getbuffer())
     try:
         with _socket_of(end) as way:
@@ -169,12 +181,19 @@ def send(end: Any, value: object) -> None:
         ) from error
 
 
-def _socket_of(end: Any) -> Any:
-    """A socket of the pipe. multiprocessing.reduction sends descriptors too, but since
-    Python 3.14 its sender waits until the reader has taken them."""
-    import socket
+@contextmanager
+def _socket_of(end: Any) -> Iterator[Any]:
+    """The pipe as a socket, by the same descriptor: a copy would be inherited.
 
-    return socket.fromfd(end.fileno(), socket.AF_UNIX, socket.SOCK_STREAM)
+    multiprocessing.reduction sends descriptors too, but since Python 3.14 its sender
+    waits until the reader has taken them.
+    """
+    way = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, fileno=end.fileno())
+    try:
+        way.setblocking(True)  # whatever socket.setdefaulttimeout() says
+        yield way
+    finally:
+        way.detach()
 
 
 def _write_shared(buffers: list[memoryview]) -> tuple[int, list[slice]]:
@@ -200,8 +219,6 @@ def receive(end: Any) -> Any:
     value = pickle.loads(end.recv_bytes())
     if not isinstance(value, _Shared):
         return value
-    import socket
-
     try:
         with _socket_of(end) as way:
             byte, fds, _, _ = socket.recv_fds(way, 1, 1)
@@ -226,13 +243,54 @@ def receive(end: Any) -> Any:
     return pickle.loads(text, buffers=buffers)
 
 
+# --- pipes --------------------------------------------------------------------------
+
+_ends: weakref.WeakSet[Any] = weakref.WeakSet()  # open ends of this process
+_lock = RLock()  # held while one is made or closed, and during a fork
+_starting = _local()  # .end: of the worker that this thread starts
+
+
 def pair() -> tuple[Any, Any]:
-    """(the reader's end, the worker's end)"""
+    """(the reader's end, the worker's end), to be closed by close()"""
     from multiprocessing import Pipe
 
-    ours, theirs = Pipe()
-    _ends.add(ours)
-    return ours, theirs
+    with _lock:
+        ends = Pipe()
+        _ends.update(ends)
+    return ends
+
+
+def close(end: Any) -> None:
+    with _lock:
+        end.close()
+
+
+def start(process: Any, end: Any, forks: bool) -> None:
+    """Start a worker, which has end."""
+    _starting.end = end
+    try:
+        if forks:
+            with _lock:  # no other worker inherits what multiprocessing makes for this
+                process.start()
+        else:
+            process.start()
+    finally:
+        del _starting.end
+
+
+def _close_inherited() -> None:
+    _lock._at_fork_reinit()  # type: ignore[attr-defined]
+    own = vars(_starting).pop("end", None)
+    for end in list(_ends):
+        if end is not own:
+            end.close()
+
+
+os.register_at_fork(
+    before=_lock.acquire,
+    after_in_parent=_lock.release,
+    after_in_child=_close_inherited,
+)
 
 
 # --- the process --------------------------------------------------------------------
@@ -268,9 +326,6 @@ def samples(
 
 
 def _seed(seed: int, base_seed: int, worker: int) -> None:
-    import random
-    import sys
-
     random.seed(seed)
     torch.manual_seed(seed)
     numpy = sys.modules.get("numpy")
@@ -288,12 +343,26 @@ def main(
     init: Callable[[int], object] | None,
 ) -> None:
     """Answer tasks (epoch, number, indices) until the reader is gone."""
-    global _info
-    import signal
-
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the reader terminates this process
-    for other in list(_ends):
-        other.close()
+    _ends.add(end)  # a spawned worker's is new
+    try:
+        _answer(end, job, base_seed, worker, workers, init)
+    except (EOFError, ConnectionError):
+        pass  # the reader is gone
+    except Exception:
+        print_exc()
+        sys.exit(FAILED)
+
+
+def _answer(
+    end: Any,
+    job: tuple[Any, ...],
+    base_seed: int,
+    worker: int,
+    workers: int,
+    init: Callable[[int], object] | None,
+) -> None:
+    global _info
     dataset, iterable, *batching = job
     where = f"DataLoader worker process {worker}"
     answer: object = None
@@ -306,26 +375,23 @@ def main(
     except Exception:
         answer = Failure(where)  # to the first task
     epoch = over = iterator = None
-    try:
-        while True:
-            task_epoch, number, indices = receive(end)
-            try:
-                if task_epoch != epoch:
-                    epoch, over = task_epoch, False
-                    iterator = iter(dataset) if iterable else None
-                if answer is None and over:
-                    answer = Exhausted()
-                elif answer is None:
-                    answer = samples(dataset, iterator, indices, *batching)
-                    over = isinstance(answer, Exhausted)
-            except Exception:
-                answer, over = Failure(where), iterable
-            try:
-                send(end, (epoch, number, answer))
-            except ConnectionError:
-                raise
-            except Exception:  # it cannot be pickled, or no memory is left
-                send(end, (epoch, number, Failure(where)))
-            answer = None
-    except (EOFError, ConnectionError):
-        pass  # the reader is gone
+    while True:
+        task_epoch, number, indices = receive(end)
+        try:
+            if task_epoch != epoch:
+                epoch, over = task_epoch, False
+                iterator = iter(dataset) if iterable else None
+            if answer is None and over:
+                answer = Exhausted()
+            elif answer is None:
+                answer = samples(dataset, iterator, indices, *batching)
+                over = isinstance(answer, Exhausted)
+        except Exception:
+            answer, over = Failure(where), iterable
+        try:
+            send(end, (epoch, number, answer))
+        except ConnectionError:
+            raise
+        except Exception:  # it cannot be pickled, or no memory is left
+            send(end, (epoch, number, Failure(where)))
+        answer = None
