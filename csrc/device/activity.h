@@ -40,7 +40,7 @@ typedef struct dt_activity {
     void *data; /* of an allocation, once it is made, and of a free */
     /* Of a kernel or a use by the host: its description (device/extents.h). */
     const void *call;
-    dt_call_form form;
+    dt_work work;
 } dt_activity;
 
 /* begin(activity, &mark) is called on the thread of the operation before it starts; -1

@@ -181,48 +181,11 @@ typedef struct dt_backend {
                        bool to_host);
 
     /* --- work: operands are on the stream's device --- */
-    /* Operand 1 is a scalar operand. */
-    int (*fill)(dt_stream stream, const dt_plan *plan);
-    /* Converts operand 1 to operand 0's type. */
-    int (*copy)(dt_stream stream, const dt_plan *plan);
-    int (*elementwise)(dt_stream stream, dt_elementwise_op op, const dt_plan *plan);
-    int (*reduce)(dt_stream stream, dt_reduce_op op, const dt_reduction *reduction);
-    /* First maximum or minimum and its row-major index along the reduced dimensions.
-     * A NaN wins over numbers. */
-    int (*argreduce)(dt_stream stream, bool greatest, const dt_reduction *reduction);
-    int (*gemm)(dt_stream stream, const dt_gemm *gemm);
-    int (*arange)(dt_stream stream, const dt_arange_call *call);
-    int (*random)(dt_stream stream, struct dt_generator *generator,
-                  const dt_random_call *call);
-    int (*index)(dt_stream stream, dt_index_op op, const dt_index_call *selection);
-    int (*optim_step)(dt_stream stream, const dt_optim_call *call);
-    /* nonzero in two steps, as the result's size is not known before: the first
-     * stores the count in the last element of the workspace. NULL for the CPU. */
-    int (*nonzero_count)(dt_stream stream, const dt_nonzero_call *call);
-    int (*nonzero_write)(dt_stream stream, const dt_nonzero_call *call);
-    int (*scan)(dt_stream stream, dt_scan_op op, const dt_scan *scan);
-    /* Variance over the reduced dimensions, with divisor max(0, count - parameter),
-     * into output, and the mean into mean if not NULL: float32 or float64, and the input
-     * is of the same type or in `halves`. NaN if nothing is reduced. */
-    int (*moments)(dt_stream stream, void *mean, const dt_reduction *reduction);
-    int (*sort)(dt_stream stream, const dt_sorting *sorting);
-    int (*search)(dt_stream stream, const dt_search *search);
-    /* Class index out of range: the CPU fails with DT_ERROR_INDEX before anything is
-     * written; a GPU skips the row and the next synchronization fails. */
-    int (*nn)(dt_stream stream, const struct dt_nn_call *call);
+#define WORK(member, parameters, ...) int(*member) parameters;
+#include "device/works.def"
     /* moments, nn, optim_step and foreach_norm take floats of 16 bits: `stored` of their
      * calls. */
     bool halves;
-    int (*attention)(dt_stream stream, const struct dt_attention_call *call);
-    int (*attention_backward)(dt_stream stream, const struct dt_attention_call *call);
-    /* What a step of a recurrent layer has besides products. */
-    int (*rnn)(dt_stream stream, const struct dt_rnn_call *call);
-    int (*foreach_norm)(dt_stream stream, dt_reduce_op op,
-                        const dt_foreach_norm_call *call);
-    int (*convolution)(dt_stream stream, const struct dt_convolution *call);
-    int (*pooling)(dt_stream stream, const struct dt_pooling_call *call);
-    int (*resample)(dt_stream stream, const struct dt_resample_call *call);
-    int (*lapack)(dt_stream stream, const struct dt_lapack_call *call);
 
     /* --- graphs (NULL for the CPU) --- */
     /* From now on the stream's work is captured, not run, and so is that of streams that
@@ -252,7 +215,8 @@ typedef struct dt_backend {
     bool (*span)(int64_t *begin, int64_t *end);
 } dt_backend;
 
-/* MEMBER(name): the functions above that every backend has, and those of GPUs. */
+/* MEMBER(name): the functions above that every backend has, and those of GPUs, but for
+ * the work, which device/works.def lists. */
 #define DT_BACKEND_MEMBERS(MEMBER)                                                     \
     MEMBER(device_count)                                                               \
     MEMBER(why_unavailable)                                                            \
@@ -265,30 +229,7 @@ typedef struct dt_backend {
     MEMBER(memory_info)                                                                \
     MEMBER(memory_stats)                                                               \
     MEMBER(reset_peaks)                                                                \
-    MEMBER(empty_cache)                                                                \
-    MEMBER(fill)                                                                       \
-    MEMBER(copy)                                                                       \
-    MEMBER(elementwise)                                                                \
-    MEMBER(reduce)                                                                     \
-    MEMBER(argreduce)                                                                  \
-    MEMBER(gemm)                                                                       \
-    MEMBER(arange)                                                                     \
-    MEMBER(random)                                                                     \
-    MEMBER(index)                                                                      \
-    MEMBER(optim_step)                                                                 \
-    MEMBER(scan)                                                                       \
-    MEMBER(moments)                                                                    \
-    MEMBER(sort)                                                                       \
-    MEMBER(search)                                                                     \
-    MEMBER(rnn)                                                                        \
-    MEMBER(nn)                                                                         \
-    MEMBER(attention)                                                                  \
-    MEMBER(attention_backward)                                                         \
-    MEMBER(foreach_norm)                                                               \
-    MEMBER(convolution)                                                                \
-    MEMBER(pooling)                                                                    \
-    MEMBER(resample)                                                                   \
-    MEMBER(lapack)
+    MEMBER(empty_cache)
 
 #define DT_BACKEND_GPU_MEMBERS(MEMBER)                                                 \
     MEMBER(stream_new)                                                                 \
@@ -311,8 +252,6 @@ typedef struct dt_backend {
     MEMBER(pinned_allocate)                                                            \
     MEMBER(pinned_release)                                                             \
     MEMBER(pinned_copy)                                                                \
-    MEMBER(nonzero_count)                                                              \
-    MEMBER(nonzero_write)                                                              \
     MEMBER(graph_begin)                                                                \
     MEMBER(graph_end)                                                                  \
     MEMBER(graph_instantiate)                                                          \
@@ -332,7 +271,7 @@ typedef struct dt_host {
     /* The CPU's LAPACK, for simulated cuSOLVER. */
     int (*cpu_lapack)(dt_stream stream, const struct dt_lapack_call *call);
     int (*place)(void); /* dt_activity_place */
-    void (*extents)(int form, const char *name, const void *call,
+    void (*extents)(int work, const char *name, const void *call,
                     void (*visit)(void *context, const struct dt_extent *extent),
                     void *context);          /* dt_extents */
     int (*race)(const struct dt_race *race); /* dt_race_found */

@@ -353,23 +353,20 @@ static void visit_lapack(const dt_lapack_call *c, const listing *to)
               operands[i].written ? READ | WRITE : READ);
 }
 
-static void visit_one(const dt_extent *extent, const listing *to)
-{
-    say(to, extent);
-}
-
-void dt_extents(int form, const char *name, const void *call, dt_extent_visitor visit,
+void dt_extents(int work, const char *name, const void *call, dt_extent_visitor visit,
                 void *context)
 {
     const listing to = {visit, context, !strcmp(name, "index_read")};
-    switch ((dt_call_form)form) {
-    case DT_CALL_NONE:
+    switch ((dt_work)work) {
+    case DT_WORK_NONE:
         break;
-#define CALL(form, type)                                                               \
-    case DT_CALL_##form:                                                               \
-        visit_##form(call, &to);                                                       \
+    case DT_WORK_HOST_USE:
+        say(&to, call);
         break;
-        DT_CALLS(CALL)
-#undef CALL
+#define WORK(member, parameters, arguments, extents, ...)                              \
+    case DT_WORK_##member:                                                             \
+        visit_##extents(call, &to);                                                    \
+        break;
+#include "device/works.def"
     }
 }

@@ -74,7 +74,7 @@ static char *shapes_of(const dt_activity *activity)
 {
     char text[SHAPES_TEXT] = "";
     if (activity->kind == DT_ACTIVITY_KERNEL)
-        dt_extents(activity->form, activity->name, activity->call, append_shape, text);
+        dt_extents(activity->work, activity->name, activity->call, append_shape, text);
     return *text ? strdup(text) : NULL;
 }
 

@@ -516,9 +516,9 @@ static int begin(const dt_activity *activity, void **)
 {
     std::vector<dt_extent> operands;
     const bool work = is_work(activity);
-    if (!work && (activity->form == DT_CALL_NONE || activity->device.type == DT_CUDA))
+    if (!work && (activity->work == DT_WORK_NONE || activity->device.type == DT_CUDA))
         return 0;
-    core.extents(activity->form, activity->name, activity->call, collect, &operands);
+    core.extents(activity->work, activity->name, activity->call, collect, &operands);
     if (!work)
         return race_host(activity->name, operands);
     const int place = core.place();

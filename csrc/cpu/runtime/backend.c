@@ -100,9 +100,12 @@ int dt_cpu_device_synchronize(int device)
 
 static const dt_backend backend = {.version = DT_BACKEND_VERSION,
                                    .name = "cpu",
-#define MEMBER(name) .name = dt_cpu_##name,
+#define MEMBER(name)    .name = dt_cpu_##name,
+#define WORK(name, ...) .name = dt_cpu_##name,
+#define GPU_WORK(...)
                                    DT_BACKEND_MEMBERS(MEMBER)
 #undef MEMBER
+#include "device/works.def"
 };
 
 const dt_backend *dt_cpu_backend(void)

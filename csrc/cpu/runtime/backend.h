@@ -1,5 +1,6 @@
 /* The functions of the CPU's backend: dt_cpu_NAME is NAME of dt_backend, whose contract
- * is in device/backend.h. */
+ * is in device/backend.h
+ * or device/works.def. */
 #ifndef DT_CPU_RUNTIME_BACKEND_H
 #define DT_CPU_RUNTIME_BACKEND_H
 
@@ -12,6 +13,9 @@ extern "C" {
 #define MEMBER(name) __typeof__(*((dt_backend *)0)->name) dt_cpu_##name;
 DT_BACKEND_MEMBERS(MEMBER)
 #undef MEMBER
+#define WORK(name, parameters, ...) int dt_cpu_##name parameters;
+#define GPU_WORK(...)
+#include "device/works.def"
 
 /* Maximum number of bytes that the allocator caches for reuse. */
 size_t dt_cpu_cache_limit(void);

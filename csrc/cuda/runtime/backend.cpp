@@ -128,9 +128,11 @@ dt_backend_open(const dt_host *host)
     backend.version = DT_BACKEND_VERSION;
     backend.name = "cuda";
     backend.halves = true;
-#define MEMBER(name) backend.name = Entry<dt_cuda_##name>::call;
+#define MEMBER(name)    backend.name = Entry<dt_cuda_##name>::call;
+#define WORK(name, ...) MEMBER(name)
     DT_BACKEND_MEMBERS(MEMBER)
     DT_BACKEND_GPU_MEMBERS(MEMBER)
+#include "device/works.def"
 #undef MEMBER
 #ifdef DT_SIMULATED
     backend.observers[0] = sim_observer();

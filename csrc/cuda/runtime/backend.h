@@ -1,6 +1,6 @@
 /* The functions of the CUDA backend, and what its files share. dt_cuda_NAME is NAME of
- * dt_backend, whose contract is in device/backend.h. Those that begin with a stream are
- * called with the stream's device current, but for DT_CUDA_WITHOUT_DEVICE. */
+ * dt_backend, whose contract is in device/backend.h or device/works.def. Those that begin with a
+ * stream are called with the stream's device current, but for DT_CUDA_WITHOUT_DEVICE. */
 #ifndef DT_CUDA_RUNTIME_BACKEND_H
 #define DT_CUDA_RUNTIME_BACKEND_H
 
@@ -18,6 +18,8 @@
 DT_BACKEND_MEMBERS(MEMBER)
 DT_BACKEND_GPU_MEMBERS(MEMBER)
 #undef MEMBER
+#define WORK(name, parameters, ...) int dt_cuda_##name parameters;
+#include "device/works.def"
 
 /* Those that run in each operation beside another and need no current device. */
 #define DT_CUDA_WITHOUT_DEVICE(NAME)                                                   \

@@ -289,7 +289,7 @@ int dt_host_use(const char *op_name, const dt_tensor *t)
                                   .name = op_name,
                                   .device = dt_tensor_device(t),
                                   .call = &extent,
-                                  .form = DT_CALL_one};
+                                  .work = DT_WORK_HOST_USE};
     dt_observed told;
     return dt_activity_begin(&told, &activity) ? -1
                                                : dt_activity_end(&told, &activity, 0);
