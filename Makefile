@@ -140,7 +140,8 @@ clean: ## remove what was built and the virtual environments
 	rm -rf build dist .venv .venv-asan .venv-tsan .venv-fuzz *.egg-info
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find pydevtensor tests tools benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
-	rm -f pydevtensor/*.so pydevtensor/*.pyi pydevtensor/_build.json
+	rm -f pydevtensor/*.so pydevtensor/_build.json
+	find pydevtensor -name "*.pyi" -delete
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12

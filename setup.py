@@ -60,7 +60,7 @@ class BuildLibraries(build_ext):
         self.files, self.info = products.build(say)
         folder = self._folder()
         folder.mkdir(parents=True, exist_ok=True)
-        for old in [*folder.glob("_*.so"), *folder.glob("*.pyi")]:
+        for old in [*folder.glob("_*.so"), *folder.rglob("*.pyi")]:
             if old.name not in self.files:
                 old.unlink()
         for name, path in self.files.items():

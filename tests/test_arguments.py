@@ -4,6 +4,7 @@ a TypeError that says what was given and what is expected."""
 import inspect
 
 import pytest
+import signatures
 
 import pydevtensor as torch
 
@@ -206,16 +207,35 @@ def test_signatures_are_readable(name, home):
     assert ":" not in text
 
 
-@pytest.mark.parametrize(
-    "name", [name for name, _, function, _ in torch._C._signatures() if function]
-)
-def test_a_function_checks_what_it_takes_for_a_tensor(name):
-    """An object of another type is not read as a tensor."""
-    form = next(text for n, text, _, _ in torch._C._signatures() if n == name)
-    if any(f"{p}: Tensor" in form.split(",")[0] for p in ("input", "tensor", "self")):
-        for wrong in (object(), [], [[]], 1.5, "a", None):
-            with pytest.raises(TypeError):
-                getattr(torch._C, name)(wrong)
+WRONG = {
+    "Tensor": (object(), [], [[1.0]], 1.5, "a", None),
+    "int": ("a", object(), 1.5, None),
+    "Value": (object(), [1.0], "a", None),
+    "Number": (object(), [1.0], "a", None),
+    "float": (object(), [1.0], "a", None),
+    "bool": ("a", object(), None),
+    "str": (1, object(), None),
+    "Dims": ("a", object(), 1.5, None),
+    "Dtype": ("a", object(), 1),
+}
+
+
+@pytest.mark.parametrize("space, name, forms", [*signatures.bound()])
+def test_an_argument_of_another_type_is_named(space, name, forms):
+    """In whatever language the function is written."""
+    known, *others = map(signatures.parameters, forms)
+    given = {p.name: signatures.valid(name, p, "cpu") for p in known if p.required}
+    function = signatures.function_of(space, name)
+    for p in known:
+        shared = all((p.name, p.word) in {(q.name, q.word) for q in o} for o in others)
+        for wrong in WRONG.get(p.word, ()) if shared and not p.rest else ():
+            if wrong is None and p.none:
+                continue
+            with pytest.raises(TypeError) as error:
+                function(**{**given, p.name: wrong})
+            text = str(error.value)
+            assert f"{forms[0].partition('(')[0]}()" in text, (p.name, wrong, text)
+            assert others or f": {p.name} is" in text, (wrong, text)
 
 
 def test_a_wrong_item_of_a_tuple_is_named():

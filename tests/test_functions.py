@@ -1,4 +1,4 @@
-"""Functions in Python (pydevtensor/_functions): how they become public, and how calls reach them."""
+"""Functions in Python: how they become public, and how calls reach them."""
 
 import pickle
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from isolated import python
+from signatures import NAMESPACES, function_of
 
 import pydevtensor as torch
 
@@ -16,14 +17,17 @@ def test_the_table_is_that_of_the_sources(monkeypatch):
     monkeypatch.syspath_prepend(str(TOOLS))
     import functions
 
-    known = set(torch._C._signatures())
+    assert set(functions.NAMESPACES.values()) == set(NAMESPACES)
+    known = {space: set(torch._C._signatures(space)) for space in NAMESPACES}
     found = functions.read()
     assert len(found) > 90
     for each in found:
-        assert (each.name, each.signature, each.function, each.method) in known
-        for home in (torch,) * each.function + (torch.Tensor,) * each.method:
-            shown = getattr(home, each.name).__doc__
-            assert shown.split() == each.doc.split()
+        row = (each.name, each.signature, each.function, each.method)
+        assert row in known[each.namespace]
+        made = [function_of(each.namespace, each.name)] if each.function else []
+        made += [getattr(torch.Tensor, each.name)] if each.method else []
+        for value in made:
+            assert value.__doc__.split() == each.doc.split()
 
 
 def test_a_module_is_imported_at_the_first_call():

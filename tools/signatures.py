@@ -18,15 +18,19 @@ PROCESS_WIDE = {
     "set_printoptions",
 }
 
-PARAMETER = re.compile(r"(\*?)(\w+): (\w+)(?: = (.+))?$")
+# The modules of the package whose functions the extension binds.
+NAMESPACES = ("", "linalg", "nn.functional", "special")
+
+PARAMETER = re.compile(r"(\*?)(\w+): (\w+)(\??)(?: = (.+))?$")
 
 
 class Parameter:
     def __init__(self, text, keyword):
         found = PARAMETER.match(text)
         assert found, f"a signature with {text!r} in it"
-        self.rest, self.name, self.word, self.default = found.groups()
+        self.rest, self.name, self.word, none, self.default = found.groups()
         self.required = self.default is None
+        self.none = none or self.default == "None"  # whether None is taken
         self.keyword = keyword
 
 
@@ -41,6 +45,22 @@ def parameters(form):
         else:
             found.append(Parameter(part, keyword))
     return found
+
+
+def bound():
+    """Each public function: its namespace, its name and the forms of a call."""
+    for space in NAMESPACES:
+        for name, text, is_function, _ in torch._C._signatures(space):
+            if is_function and not name.startswith("_"):
+                yield space, name, text.split(" | ")
+
+
+def function_of(space, name):
+    """A function of a namespace."""
+    home = torch
+    for part in filter(None, space.split(".")):
+        home = getattr(home, part)
+    return getattr(home, name)
 
 
 def floats(*shape):

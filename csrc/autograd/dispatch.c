@@ -58,7 +58,8 @@ const dt_op_info *dt_op_prepare(dt_op *op)
             dt_fail(DT_ERROR_HOST_MEMORY,
                     "there is no memory to call this for the first time; delete some "
                     "tensors first");
-        } else if (dt_schema_parse(&info->schema, op->schema, &end) < 0) {
+        } else if (dt_schema_parse(&info->schema, op->schema, DT_MAX_PARAMETERS, &end) <
+                   0) {
             free(info);
             info = NULL;
         }

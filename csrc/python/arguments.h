@@ -21,8 +21,10 @@ typedef struct dt_signature {
     struct dt_op *op;   /* the record of this form */
     /* Set by dt_signature_read: */
     bool ready;
-    bool simple;  /* one form, no `*name`: dt_bind needs no loop over parameters */
-    bool spreads; /* one form, `*name` last among the positional parameters */
+    /* One form of up to DT_MAX_PARAMETERS, without `*name`: dt_bind needs no loop over
+     * parameters. */
+    bool simple;
+    bool spreads; /* one such form, `*name` last among the positional parameters */
     int count, positional, required, rest, out; /* as in dt_schema */
     const char *name;
     dt_parameter *parameters;
@@ -38,7 +40,7 @@ typedef struct dt_args {
     int given;        /* the parameters from here on are left out */
     Py_ssize_t nrest; /* sizes given as arguments: */
     PyObject *const *rest;
-    PyObject *slots[DT_MAX_PARAMETERS]; /* by parameter; NULL: not given */
+    PyObject *slots[DT_MAX_ARGUMENTS]; /* by parameter; NULL: not given */
 } dt_args;
 
 /* Binds the arguments of a METH_FASTCALL | METH_KEYWORDS call. self, if not NULL, is
@@ -57,7 +59,7 @@ static inline int dt_bind_spread(dt_signature *signature, dt_args *out, PyObject
     out->form = 0;
     out->rest = NULL;
     out->nrest = 0;
-    memset(out->slots, 0, sizeof out->slots);
+    memset(out->slots, 0, DT_MAX_PARAMETERS * sizeof *out->slots);
     if (self)
         out->slots[bound++] = self;
     while (bound < signature->rest)
@@ -85,8 +87,8 @@ static inline int dt_bind(dt_signature *signature, dt_args *out, PyObject *self,
         return dt_bind_any(signature, out, self, values, count, kwnames);
     out->signature = signature;
     out->form = 0;
-    /* All of them: of a fixed size, this needs no call of memset. */
-    memset(out->slots, 0, sizeof out->slots);
+    /* Of a fixed size, this needs no call of memset. */
+    memset(out->slots, 0, DT_MAX_PARAMETERS * sizeof *out->slots);
     int i = 0;
     if (self)
         out->slots[i++] = self;
@@ -130,7 +132,7 @@ typedef struct dt_tensor_list {
 
 /* The arguments of a bound call, and what they refer to until dt_values_release. */
 typedef struct dt_values {
-    dt_value v[DT_MAX_PARAMETERS];
+    dt_value v[DT_MAX_ARGUMENTS];
     int64_t ints[DT_MAX_INTS][DT_MAX_NDIM]; /* of Dims and Sizes */
     int nints;
     int64_t numel;    /* of all tensors: how long the call may take */

@@ -84,6 +84,14 @@ int dt_add_functions(PyObject *module, const dt_function *rows, size_t count);
 char *dt_doc_with_example(const char *doc, const char *name, const char *code,
                           const char *prints, bool in_place);
 
+/* Adds a row's function to a dictionary; `home` is the module that users find it in. */
+int dt_add_function(PyObject *dictionary, const dt_function *row, PyObject *self,
+                    PyObject *home);
+
+/* Offers the rows to the module of a namespace, "linalg": _namespace() makes its functions.
+ */
+void dt_publish(const char *space, const dt_function *rows, size_t count);
+
 /* Adds getters and setters to Tensor; the table stays alive. Ends with a row without
  * name. */
 int dt_add_properties(PyGetSetDef *properties);

@@ -58,31 +58,6 @@ static PyMethodDef *make_definition(const dt_function *row, dt_function_call cal
     return definition;
 }
 
-/* All method tables, for tests that call every function. */
-#define MAX_TABLES 2048
-static struct {
-    const dt_function *rows;
-    size_t count;
-} tables[MAX_TABLES];
-static size_t ntables;
-
-/* [(name, signature, is a function, is a method), ...] */
-static PyObject *signatures(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
-{
-    PyObject *list = PyList_New(0);
-    for (size_t t = 0; list && t < ntables; t++)
-        for (size_t i = 0; list && i < tables[t].count; i++) {
-            const dt_function *row = &tables[t].rows[i];
-            PyObject *item = Py_BuildValue("(ssNN)", row->name, row->signature->text,
-                                           PyBool_FromLong(row->function != NULL),
-                                           PyBool_FromLong(row->method != NULL));
-            if (!item || PyList_Append(list, item) < 0)
-                Py_CLEAR(list);
-            Py_XDECREF(item);
-        }
-    return list;
-}
-
 static PyObject *operations(PyObject *self, PyObject *unused)
 {
     (void)self, (void)unused;
@@ -124,18 +99,6 @@ static PyObject *find_libraries(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-static PyMethodDef own_functions[] = {
-    {"_find_libraries", find_libraries, METH_VARARGS,
-     "Says where shared libraries may be."},
-    {"_operations", operations, METH_NOARGS,
-     "Each row of ops/elementwise.def: name, arity, class, the range from which tests "
-     "draw, whether it has kernels for bool, integers and floats, and whether each "
-     "input has a derivative."},
-    {"_signatures", signatures, METH_NOARGS,
-     "The name and signature of every public function and method."},
-    {NULL, NULL, 0, NULL},
-};
-
 /* Adds value, which is stolen, to the module or to Tensor. */
 static int add_to(PyObject *dictionary, const char *name, PyObject *value)
 {
@@ -144,22 +107,33 @@ static int add_to(PyObject *dictionary, const char *name, PyObject *value)
     return status;
 }
 
+int dt_add_function(PyObject *dictionary, const dt_function *row, PyObject *self,
+                    PyObject *home)
+{
+    PyMethodDef *definition = make_definition(row, row->function, false);
+    return add_to(dictionary, row->name,
+                  definition ? PyCFunction_NewEx(definition, self, home) : NULL);
+}
+
+static PyMethodDef own_functions[] = {
+    {"_find_libraries", find_libraries, METH_VARARGS,
+     "Says where shared libraries may be."},
+    {"_operations", operations, METH_NOARGS,
+     "Each row of ops/elementwise.def: name, arity, class, the range from which tests "
+     "draw, whether it has kernels for bool, integers and floats, and whether each "
+     "input has a derivative."},
+    {NULL, NULL, 0, NULL},
+};
+
 int dt_add_functions(PyObject *module, const dt_function *rows, size_t count)
 {
     PyMethodDef *definition;
     PyObject *package = PyUnicode_InternFromString("pydevtensor");
     int status = package ? 0 : -1;
-    if (ntables < MAX_TABLES) {
-        tables[ntables].rows = rows;
-        tables[ntables++].count = count;
-    }
+    dt_publish("", rows, count);
     for (const dt_function *row = rows; row < rows + count && !status; row++) {
-        if (row->function) {
-            definition = make_definition(row, row->function, false);
-            status = add_to(PyModule_GetDict(module), row->name,
-                            definition ? PyCFunction_NewEx(definition, module, package)
-                                       : NULL);
-        }
+        if (row->function)
+            status = dt_add_function(PyModule_GetDict(module), row, module, package);
         if (row->method && !status) {
             definition = make_definition(row, row->method, true);
             status = add_to(

@@ -21,6 +21,7 @@
  * and is listed here; it may rely on the ones before it. */
 #define DT_SETUPS(SETUP)                                                               \
     SETUP(errors)                                                                      \
+    SETUP(namespaces)                                                                  \
     SETUP(process)                                                                     \
     SETUP(dtype_type)                                                                  \
     SETUP(size_type)                                                                   \

@@ -11,7 +11,7 @@ static int read_form(dt_signature *s, const char **end)
         PyErr_NoMemory();
         return -1;
     }
-    if (dt_schema_parse(schema, s->text, end) < 0)
+    if (dt_schema_parse(schema, s->text, DT_MAX_ARGUMENTS, end) < 0)
         return dt_raise_status();
     s->count = schema->count;
     s->positional = schema->positional;
@@ -53,7 +53,8 @@ int dt_signature_read(dt_signature *signature)
         }
         s->next->text = dt_schema_skip(end + 1);
     }
-    bool one = !signature->next, keywords_optional = true;
+    bool one = !signature->next && signature->count <= DT_MAX_PARAMETERS;
+    bool keywords_optional = true;
     for (int i = signature->positional; i < signature->count; i++)
         keywords_optional &= i == signature->rest || !signature->parameters[i].required;
     signature->simple = one && signature->rest < 0 && keywords_optional;
@@ -77,13 +78,13 @@ static char *copy_form(const char *text, const char *end, const char *name,
         out = stpcpy(out, self);
         c = strchr(c, ':');
         if (!*self) {
-            c = dt_schema_word_end(dt_schema_skip(c + 1));
+            c = dt_schema_type_end(dt_schema_skip(c + 1));
             c += *c == ',' ? 2 : 0;
         }
     }
     while (c < end) {
         if (*c == ':') {
-            c = dt_schema_word_end(dt_schema_skip(c + 1));
+            c = dt_schema_type_end(dt_schema_skip(c + 1));
             if (c[0] == ' ' && c[1] == '=') {
                 *out++ = '=';
                 c = dt_schema_skip(c + 2);

@@ -26,6 +26,12 @@ const char *dt_schema_word_end(const char *c)
     return c;
 }
 
+const char *dt_schema_type_end(const char *c)
+{
+    c = dt_schema_word_end(c);
+    return c + (*c == '?');
+}
+
 static int malformed(const char *text)
 {
     return dt_fail(DT_ERROR_RUNTIME, "pydevtensor: malformed schema: %s", text);
@@ -53,8 +59,8 @@ static const char *read_default(const char *c, dt_parameter *p)
         p->fallback = dt_scalar_bool(*c == 'T');
         return dt_schema_word_end(c);
     }
-    if (*c == '\'') {
-        const char *end = strchr(c + 1, '\'');
+    if (*c == '\'' || *c == '(') {
+        const char *end = strchr(c + 1, *c == '(' ? ')' : '\'');
         return end ? end + 1 : c + strlen(c);
     }
     char *end;
@@ -66,7 +72,7 @@ static const char *read_default(const char *c, dt_parameter *p)
     return end;
 }
 
-/* Reads one parameter, "name: Type" or "name: Type = default"; NULL if malformed. */
+/* Reads one parameter, "name: Type" or "name: Type? = default"; NULL if malformed. */
 static const char *read_parameter(const char *c, dt_parameter *p, bool rest)
 {
     const char *name = c;
@@ -85,13 +91,14 @@ static const char *read_parameter(const char *c, dt_parameter *p, bool rest)
         return NULL;
     if (rest && (p->type == DT_PARAM_TENSORS || p->type == DT_PARAM_ANY))
         p->required = false; /* any number of them, 0 too */
-    c = dt_schema_skip(c);
+    p->none = *c == '?';
+    c = dt_schema_skip(dt_schema_type_end(word));
     return *c == '=' ? dt_schema_skip(read_default(dt_schema_skip(c + 1), p)) : c;
 }
 
-int dt_schema_parse(dt_schema *out, const char *text, const char **end)
+int dt_schema_parse(dt_schema *out, const char *text, int most, const char **end)
 {
-    dt_parameter parameters[DT_MAX_PARAMETERS];
+    dt_parameter parameters[DT_MAX_ARGUMENTS];
     int ints = 0;
     memset(parameters, 0, sizeof parameters);
     memset(out, 0, sizeof *out);
@@ -112,7 +119,7 @@ int dt_schema_parse(dt_schema *out, const char *text, const char **end)
             }
             out->rest = out->count;
         }
-        if (out->count == DT_MAX_PARAMETERS)
+        if (out->count == most)
             return malformed(text);
         dt_parameter *p = &parameters[out->count];
         c = read_parameter(c, p, rest);

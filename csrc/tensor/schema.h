@@ -6,7 +6,8 @@
  * The text binds calls, names arguments in errors, and is what help(),
  * inspect.signature and the stubs show. Parameter types: DT_PARAM_TYPES. `*name: Sizes`
  * takes the sizes as arguments, as one sequence or by keyword; `*name: Tensors` takes any
- * number of Tensors as arguments or as one sequence. Without "->" the result is a Tensor;
+ * number of Tensors as arguments or as one sequence. None is taken where it is the default,
+ * and by a type with a question mark: `mean: Tensor?`. Without "->" the result is a Tensor;
  * "(values, indices)" is a named tuple, "(Tensor, Tensor)" a plain one, which lacks the
  * results that forward did not make. */
 #ifndef DT_TENSOR_SCHEMA_H
@@ -14,7 +15,8 @@
 
 #include "base/dtype.h"
 
-#define DT_MAX_PARAMETERS 12
+#define DT_MAX_PARAMETERS 12 /* of an operation */
+#define DT_MAX_ARGUMENTS  25 /* of a public function */
 #define DT_MAX_NAME       36
 #define DT_MAX_INTS       4 /* parameters of type Dims or Sizes */
 
@@ -58,7 +60,7 @@ typedef struct dt_parameter {
     char name[DT_MAX_NAME];
     dt_param_type type;
     bool required;
-    bool none;          /* None is accepted: the default is None */
+    bool none;          /* None is taken */
     dt_scalar fallback; /* the default, where it is a number or a bool */
 } dt_parameter;
 
@@ -74,11 +76,13 @@ typedef struct dt_schema {
 } dt_schema;
 
 /* Parses the form at text, up to " | " or the end, which *end points to then. -1 after
- * dt_fail: the text is malformed (a bug), or no memory is left. */
-int dt_schema_parse(dt_schema *out, const char *text, const char **end);
+ * dt_fail: the text is malformed (a bug), has more than `most` parameters, or no memory is
+ * left. */
+int dt_schema_parse(dt_schema *out, const char *text, int most, const char **end);
 
-/* The end of the spaces at c, and of the word. */
+/* The end of the spaces at c, of the word, and of the type. */
 const char *dt_schema_skip(const char *c);
 const char *dt_schema_word_end(const char *c);
+const char *dt_schema_type_end(const char *c);
 
 #endif

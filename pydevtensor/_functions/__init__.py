@@ -4,14 +4,15 @@
     def kron(input: Tensor, other: Tensor) -> Tensor:
         \"""Kronecker product ...\"""
 
-makes torch.kron(input, other, *, out=None) and Tensor.kron. The build reads signature,
-docstring and options and writes a table for the extension (tools/build/functions.py).
-So importing the package runs none of these modules: the first call of a function does.
-The extension checks and converts the arguments by their annotations before it calls the
-function; functions that call each other here skip that.
+makes torch.kron(input, other, *, out=None) and Tensor.kron. In a folder of a namespace,
+such as pydevtensor/linalg, it makes functions of that (NAMESPACES in
+tools/build/functions.py). The build reads signature, docstring and options and writes a
+table for the extension. So importing the package runs none of these modules: the first
+call of a function does. The extension checks and converts the arguments by their
+annotations before it calls the function; functions that call each other here skip that.
 
-Errors are raised without the function's name, which the binding adds
-(checks.name_error); so checks that a called function makes need not be made here.
+Errors are raised without the function's name, which the binding adds; so checks that a
+called function makes need not be made here.
 
 Annotations that name one of types.py's types are checked; any other is documentation,
 and the function checks the argument itself.
@@ -34,10 +35,11 @@ def function(
     results: tuple[str, ...] = (),
     aliases: tuple[str, ...] = (),
 ) -> Callable[[_Body], _Body]:
-    """Make a function of the package of the decorated one.
+    """Make a function of the package, or of a namespace, of the decorated one.
 
     method    a method of Tensor too
-    out       adds the argument out, for the result or a tuple for all results
+    out       adds the argument out, for the result or a tuple for all results. The body
+              has it only where it is not the last one, and never gets it
     in_place  adds the method x_(), which copies the result into its tensor; "both": and
               a function x_()
     factory   adds dtype, layout, device, requires_grad and pin_memory, passed on as

@@ -6,7 +6,6 @@ checks can be anybody's. The function itself gives its name to an error.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -19,19 +18,6 @@ if TYPE_CHECKING:
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 
-_NAMED = {RuntimeError, ValueError, TypeError, IndexError, OverflowError}
-_NAMED.add(NotImplementedError)
-
-
-def name_error(error: Exception, name: str) -> None:
-    """Name an error after the public function instead of one that it calls.
-
-    What copy, pickle and NumPy call, such as __array__, is not public.
-    """
-    if type(error) in _NAMED and len(error.args) == 1 and not name.startswith("_"):
-        text = re.sub(r"^\w+(\(\))?: ", "", str(error))
-        error.args = (f"{name}(): {text}",)
-
 
 def named(body: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
     """Name the errors of a function that is public as it stands."""
@@ -41,7 +27,7 @@ def named(body: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result
         try:
             return body(*args, **kwargs)
         except Exception as error:
-            name_error(error, body.__name__)
+            _C._name_error(error, body.__name__)
             raise
 
     return call

@@ -9,16 +9,17 @@ from pathlib import Path
 
 import pytest
 from conftest import GPUS
+from signatures import NAMESPACES, function_of
 
 import pydevtensor as torch
 
 # Modules in Python that define public names, which do not begin with `_`. The modules of
 # a private package, and those below nn.modules, optim and utils.data, define what the
-# package above them or their __all__ names.
+# package above them or their __all__ names. The functions below linalg are the extension's.
 MODULES = ["_functions.dtypes"] + [
     m.name.removeprefix("pydevtensor.")
     for m in pkgutil.walk_packages(torch.__path__, "pydevtensor.")
-    if re.search(r"\._(?!functional\.)|\.__|\.worker$", m.name) is None
+    if re.search(r"\._(?!functional\.)|\.__|\.worker$|\.linalg\.", m.name) is None
 ]
 INNER = re.compile(r"(optim\.(algorithms|optimizer)|utils\.data\.\w+)$")
 # Public callables that show no example yet: the tests hold this to be exact.
@@ -50,6 +51,9 @@ def in_c():
                     yield f"{name}.{inner}", method
         elif callable(value):
             yield name, value
+    for space in filter(None, NAMESPACES):
+        for name, *_ in torch._C._signatures(space):
+            yield f"{space}.{name}", function_of(space, name)
 
 
 def in_python():
@@ -88,7 +92,9 @@ for each, value in in_c():
 def test_examples_of_c(doc, name, capsys):
     if not GPUS and re.search("cuda|pin_memory", doc):
         pytest.skip("needs a GPU")
-    test = doctest.DocTestParser().get_doctest(doc, {"torch": torch}, name, None, 0)
+    test = doctest.DocTestParser().get_doctest(
+        doc, {"torch": torch, "nn": torch.nn}, name, None, 0
+    )
     runner = doctest.DocTestRunner()
     assert not runner.run(test).failed, capsys.readouterr().out
     test.globs.clear()

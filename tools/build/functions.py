@@ -1,9 +1,9 @@
-"""Reads the functions of pydevtensor/_functions and writes the table of the extension.
+"""Reads public functions in Python and writes the table of the extension.
 
-A function there says all there is to say of it: signature, docstring, options. The
-table, build/include/composite.def, is what csrc/python/functions/composite.c makes the
-public names from, without running those modules; the stubs come from the same
-annotations.
+A decorated function in a folder of NAMESPACES says all there is to say of it:
+signature, docstring, options. The table, build/include/composite.def, is what
+csrc/python/functions/composite.c makes the public names from, without running their
+modules; the stubs come from the same annotations.
 """
 
 from __future__ import annotations
@@ -20,10 +20,17 @@ from pathlib import Path
 import stub_types as known
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDER = ROOT / "pydevtensor" / "_functions"
+PACKAGE = ROOT / "pydevtensor"
+# Where public functions are written, and the module that has their names.
+NAMESPACES = {
+    "_functions": "",
+    "linalg": "linalg",
+    "nn/_functional": "nn.functional",
+    "special": "special",
+}
 INCLUDE = "build/include"
 TABLE = ROOT / INCLUDE / "composite.def"
-NOTE = "/* Made by tools/build/functions.py from pydevtensor/_functions. */\n"
+NOTE = "/* Made by tools/build/functions.py from functions in pydevtensor. */\n"
 
 
 @functools.cache
@@ -49,7 +56,8 @@ class Function:
     """One public name: a row of the table, and what the stubs say beyond signatures."""
 
     name: str
-    module: str
+    namespace: str  # the module that users find it in, below pydevtensor
+    module: str  # that of the body
     signature: str
     function: bool
     method: bool
@@ -60,11 +68,26 @@ class Function:
     line: int  # of the module
     is_plain: bool  # whether the definition has just the types that callers may give
 
+    @property
+    def full(self) -> str:
+        """The name with the namespace."""
+        return f"{self.namespace}.{self.name}".lstrip(".")
+
+    @property
+    def file(self) -> str:
+        """That of the body, in the repository."""
+        return f"pydevtensor/{self.module.replace('.', '/')}.py"
+
     def row(self) -> str:
         where = (self.function, self.method, self.in_place)
-        flags = ", ".join(str(int(flag)) for flag in where)
-        texts = map(literal, (self.module, self.signature, self.doc))
-        return "COMPOSITE({0}, {2}, {3}, {1}, {4})\n".format(self.name, flags, *texts)
+        texts = self.name, self.namespace, self.module, self.signature
+        columns = [
+            self.full.replace(".", "_"),
+            *map(literal, texts),
+            *(str(int(flag)) for flag in where),
+            literal(self.doc),
+        ]
+        return f"COMPOSITE({', '.join(columns)})\n"
 
 
 def literal(text: str) -> str:
@@ -73,12 +96,16 @@ def literal(text: str) -> str:
     return f'"{plain}"'
 
 
-def word(annotation: ast.expr) -> str:
-    """The parameter type (csrc/python/arguments.h) that an annotation names, or Any."""
+def word(annotation: ast.expr, default: ast.expr | None = None) -> str:
+    """The parameter type (csrc/tensor/schema.h) that an annotation names, or Any."""
+    none = ""
     if isinstance(annotation, ast.BinOp) and ast.unparse(annotation.right) == "None":
         annotation = annotation.left
+        none = "" if default and ast.unparse(default) == "None" else "?"
     name = ast.unparse(annotation)
-    return name if name in known.WORDS else "Any"
+    if name == "Any" or name not in known.WORDS:
+        return "Any"
+    return name + none
 
 
 class Accepted(ast.NodeTransformer):
@@ -102,7 +129,7 @@ def parameters(node: ast.FunctionDef, out: str, factory: bool) -> str:
     def text(argument: ast.arg, default: ast.expr | None) -> str:
         assert argument.annotation, f"{node.name}: annotate {argument.arg}"
         value = f" = {ast.unparse(default)}" if default else ""
-        return f"{argument.arg}: {word(argument.annotation)}{value}"
+        return f"{argument.arg}: {word(argument.annotation, default)}{value}"
 
     found += map(text, plain, [*missing, *given.defaults])
     if given.vararg:
@@ -140,7 +167,7 @@ def in_place_doc(name: str, doc: str) -> str:
 
 
 def read_function(
-    node: ast.FunctionDef, call: ast.Call, module: str
+    node: ast.FunctionDef, call: ast.Call, namespace: str, module: str
 ) -> Iterator[Function]:
     """The public names of a decorated function."""
     assert isinstance(call.func, ast.Name)
@@ -161,8 +188,11 @@ def read_function(
         for argument in every
         if argument.annotation and word(argument.annotation) == "Any"
     }
+    if out and results:
+        types["out"] = f"tuple[{', '.join(['Tensor'] * len(options['results']))}]"
     one = Function(
         name=node.name,
+        namespace=namespace,
         module=module,
         signature=f"{node.name}({parameters(node, out, factory)}){results}",
         function=call.func.id == "function",
@@ -214,17 +244,29 @@ def names_public(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Name) and call.func.id in ("function", "method")
 
 
+def modules() -> dict[str, str]:
+    """The file of each namespace's module, in the package."""
+    found = {}
+    for name in filter(None, NAMESPACES.values()):
+        path = name.replace(".", "/")
+        is_package = (PACKAGE / path).is_dir()
+        found[name] = f"{path}/__init__.py" if is_package else f"{path}.py"
+    return found
+
+
 def read() -> list[Function]:
-    """All functions, in the order of their names."""
+    """All functions, in the order of namespaces and names."""
     found = []
-    for path in FOLDER.glob("*.py"):
-        for node in ast.parse(path.read_text()).body:
-            if not isinstance(node, ast.FunctionDef):
-                continue
-            for call in node.decorator_list:
-                if isinstance(call, ast.Call) and names_public(call):
-                    found += read_function(node, call, path.stem)
-    return sorted(found, key=lambda each: each.name)
+    for folder, namespace in NAMESPACES.items():
+        for path in (PACKAGE / folder).glob("*.py"):
+            module = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+            for node in ast.parse(path.read_text()).body:
+                if not isinstance(node, ast.FunctionDef):
+                    continue
+                for call in node.decorator_list:
+                    if isinstance(call, ast.Call) and names_public(call):
+                        found += read_function(node, call, namespace, module)
+    return sorted(found, key=lambda each: (each.namespace, each.name))
 
 
 @functools.cache

@@ -294,6 +294,16 @@ IGNORED_BY_MYPY = {"__eq__": "override", "__ne__": "override", "__ipow__": "misc
 
 SETTABLE = {"Tensor.grad", "Tensor.data", "Tensor.requires_grad"}
 
+# What stands before all else in the stub of a namespace such as linalg.
+NAMESPACE_HEADER = """\
+import builtins
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, SupportsFloat, SupportsIndex, overload
+
+from pydevtensor._C import Generator, Tensor, memory_format
+from pydevtensor._C import _Device, _Dtype, _Number, _layout
+"""
+
 # What stands before all else in the stub of _C.
 HEADER = """\
 import builtins

@@ -3,8 +3,9 @@
 python tools/build/stubs.py EXTENSION FOLDER [--shown]
 
 They come from the built extension, which knows its functions, methods and signatures;
-from the annotations of pydevtensor/_functions (functions.py); from stub_types.py, which
-has the types that signatures in C leave out; and from pydevtensor/__init__.py. Other
+from the annotations of public functions in Python (functions.py); from stub_types.py,
+which has the types that signatures in C leave out; and from pydevtensor/__init__.py and
+the modules of namespaces such as linalg. Other
 modules carry their annotations themselves. Nothing here is listed a second time, so a
 new function is in the stubs with the next build. Docstrings are in the stubs too, since
 that is where editors find them; where a function's body is in Python, a comment says
@@ -35,9 +36,9 @@ from toolchain import BuildError
 
 IN_PYTHON = functions.read()
 for each in IN_PYTHON:
-    known.RESULTS.setdefault(each.name, each.result)
+    known.RESULTS.setdefault(each.full, each.result)
     for parameter, kind in each.types.items():
-        known.PARAMETERS[f"{each.name}.{parameter}"] = kind
+        known.PARAMETERS[f"{each.full}.{parameter}"] = kind
 
 ROOT = Path(__file__).resolve().parents[2]
 # The exit status where the extension is another machine's.
@@ -95,11 +96,14 @@ def split(text: str) -> list[str]:
     return [part for part in [*parts, text[start:].strip()] if part]
 
 
-PARAMETER = re.compile(r"(\*?)(\w+): (\w+)(?: = (.+))?$")
+PARAMETER = re.compile(r"(\*?)(\w+): (\w+\??)(?: = (.+))?$")
 
 
 def read_form(text: str, name: str) -> Form:
-    """One form of a signature; its result where that is always the same."""
+    """One form of a signature; its result where that is always the same.
+
+    name: with the namespace, as in functions.Function.full.
+    """
     text, _, results = text.partition(" -> ")
     inner = text[text.index("(") + 1 : text.rindex(")")]
     keyword, parameters = False, []
@@ -111,14 +115,15 @@ def read_form(text: str, name: str) -> Form:
         if not found:
             raise ValueError(f"no parameter of a signature: {part!r} in {text!r}")
         star, parameter, word, default = found.groups()
-        kind = known.WORDS[word]
+        kind = known.WORDS[word.rstrip("?")]
         if word == "Any":
             kind = known.PARAMETERS.get(
                 f"{name}.{parameter}", known.PARAMETERS.get(parameter, kind)
             )
         if star and word != "Any":
             kind = known.ONE_OF[word]
-        if default == "None" and "None" not in kind and kind != "Any":
+        none = default == "None" or word.endswith("?")
+        if none and "None" not in kind and kind != "Any":
             kind += " | None"
         parameters.append(Parameter(parameter, kind, default, star, keyword))
         keyword = keyword or bool(star)
@@ -131,7 +136,7 @@ def result_of_schema(name: str, results: str) -> str:
     if not results.startswith("("):
         return known.RESULT_WORDS[results] if results else ""
     if not results.startswith("(Tensor"):
-        return f"_{name}"
+        return f"_{name.rpartition('.')[2]}"
     each = [known.RESULT_WORDS[word] for word in split(results[1:-1])]
     return f"tuple[{', '.join(each)}]"
 
@@ -220,13 +225,12 @@ def definitions(
     """The forms of a function; the first one has the docstring, where editors look."""
     seen = []
     for form in found:
-        line = form.text(name, method)
+        line = form.text(name.rpartition(".")[2], method)
         if line not in seen:
             seen.append(line)
     for each in IN_PYTHON:
-        if each.name == name and (each.method if method else each.function):
-            module = f"pydevtensor/_functions/{each.module}.py"
-            yield f"{indent}# Its body is in {module}, line {each.line}."
+        if each.full == name and (each.method if method else each.function):
+            yield f"{indent}# Its body is in {each.file}, line {each.line}."
     for place, line in enumerate(seen):
         if len(seen) > 1:
             yield f"{indent}@overload"
@@ -444,16 +448,39 @@ def package_stub(core: types.ModuleType, source: str) -> str:
                 body.append(f"{name} = {ast.unparse(node.value)}")
     lines.append("from pydevtensor._C import *")
     # These are the functions of _C too, and here a step leads to their bodies.
-    plain = (each for each in IN_PYTHON if each.is_plain and each.function)
     lines += [
-        f"from pydevtensor._functions.{each.module} import {each.name} as {each.name}"
-        for each in plain
+        f"from pydevtensor.{each.module} import {each.name} as {each.name}"
+        for each in IN_PYTHON
+        if each.is_plain and each.function and not each.namespace
     ]
     public = names | set(re.findall(r" as (\w+)", "\n".join(lines)))
     public |= set(re.findall(r"^(?:def )?(\w+)(?=\(|: )", "\n".join(body), re.M))
     public = {name for name in public if not name.startswith("_")}
     body.append(f"__all__ = {sorted(public)!r}")
     return "\n".join([*lines, *body]) + "\n"
+
+
+def namespace_stub(core: types.ModuleType, name: str, source: str, shown: bool) -> str:
+    """The stub of a namespace: what its module imports, and its functions."""
+    rows = {row: text for row, text, is_function, _ in core._signatures(name)}
+    values = core._namespace(name)
+    lines = [NOTE, known.NAMESPACE_HEADER]
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.ImportFrom) and node.module != "pydevtensor._names":
+            for a in node.names:
+                given = f"from {node.module} import {a.name}"
+                if a.name == "*":
+                    lines.append(given)
+                elif a.asname not in (None, a.name):  # no export under another name
+                    lines += [f"{given} as _{a.asname}", f"{a.asname} = _{a.asname}"]
+                elif not a.name.startswith("_"):
+                    lines.append(f"{given} as {a.name}")
+    lines += named_tuple_lines(rows)
+    for row, text in rows.items():
+        full = f"{name}.{row}"
+        found = forms(full, text, False, shown)
+        lines += definitions(full, found, False, doc_of(row, values[row]))
+    return "\n".join(lines) + "\n"
 
 
 def load(path: str) -> types.ModuleType:
@@ -489,11 +516,15 @@ def main(extension: str, folder: str, *options: str) -> int:
     except ImportError as error:
         print(f"{Path(extension).name} cannot be loaded here: {error}")
         return FOREIGN
-    source = (ROOT / "pydevtensor" / "__init__.py").read_text()
+    shown = "--shown" in options
+    source = (functions.PACKAGE / "__init__.py").read_text()
     made = {
-        "_C.pyi": core_stub(core, "--shown" in options),
+        "_C.pyi": core_stub(core, shown),
         "__init__.pyi": package_stub(core, source),
     }
+    for name, file in functions.modules().items():
+        source = (functions.PACKAGE / file).read_text()
+        made[f"{file}i"] = namespace_stub(core, name, source, shown)
     for name, text in made.items():
         Path(folder, name).write_text(text)
     print(*made)

@@ -32,10 +32,12 @@ def stubs() -> dict[str, list[str]]:
                 text = f"({ast.unparse(node.args)}) -> {result}"
                 found.setdefault(prefix + node.name, []).append(plain(text))
 
-    for stub in ("_C.pyi", "__init__.pyi"):
+    files = {"_C.pyi": "", "__init__.pyi": ""}
+    files |= {f"{file}i": f"{name}." for name, file in functions.modules().items()}
+    for stub, prefix in files.items():
         path = PACKAGE / stub
         if path.exists():
-            collect(ast.parse(path.read_text()).body, "")
+            collect(ast.parse(path.read_text()).body, prefix)
     return found
 
 
@@ -93,19 +95,7 @@ def signatures(name: str, value: Any) -> list[str]:
 @cache
 def bodies() -> dict[str, tuple[str, int]]:
     """Where the functions of torch that are written in Python have their bodies."""
-    found = {}
-    lines = {}
-    for path in functions.FOLDER.glob("*.py"):
-        for node in ast.parse(path.read_text()).body:
-            if isinstance(node, ast.FunctionDef):
-                lines[path.stem, node.name] = node.lineno
-    for each in functions.read():
-        module = each.module.rpartition(".")[2]
-        line = lines.get((module, each.name)) or lines.get(
-            (module, each.name.removesuffix("_")), 0
-        )
-        found[each.name] = f"pydevtensor/_functions/{module}.py", line
-    return found
+    return {each.full: (each.file, each.line) for each in functions.read()}
 
 
 def source(name: str, value: Any) -> tuple[str, int] | None:
@@ -115,8 +105,7 @@ def source(name: str, value: Any) -> tuple[str, int] | None:
     if isinstance(value, staticmethod | classmethod):
         value = value.__func__
     if inspect.isbuiltin(value) or inspect.ismethoddescriptor(value):
-        where, _, last = name.rpartition(".")
-        return bodies().get(last) if where in ("", "Tensor") else None
+        return bodies().get(name.removeprefix("Tensor."))
     try:
         value = inspect.unwrap(value)
         file = inspect.getsourcefile(value)

@@ -1,4 +1,5 @@
-/* Public functions that are written in Python: the modules of pydevtensor/_functions.
+/* Public functions that are written in Python, of the package and of its namespaces such
+ * as linalg.
  *
  * The build makes a row of each function's signature and docstring, in composite.def
  * (tools/build/functions.py). The arguments are checked and converted here; the body is
@@ -13,8 +14,10 @@
 
 typedef struct composite {
     dt_signature signature;
-    const char *name, *module;
-    bool in_place; /* the result is copied into the first argument */
+    const char *id; /* with the namespace: linalg_qr */
+    const char *name;
+    const char *module; /* of the body, below pydevtensor */
+    bool in_place;      /* the result is copied into the first argument */
     /* Set at the first call: */
     PyObject *body;
     const char *results; /* the names of results, "(values, indices)"; or NULL */
@@ -22,15 +25,42 @@ typedef struct composite {
 
 /* --- arguments --- */
 
+/* Whether the body receives the argument itself. For the commonest ones. */
+static inline bool is_passed_on(const dt_parameter *parameter, PyObject *given)
+{
+    switch (parameter->type) {
+    case DT_PARAM_ANY:
+    case DT_PARAM_GENERATOR: /* checked by what the body calls, for its tensor's device */
+        return true;
+    case DT_PARAM_TENSOR:
+        if (Py_TYPE(given) == dt_py.tensor_type)
+            return true;
+        break;
+    case DT_PARAM_BOOL:
+        if (PyBool_Check(given))
+            return true;
+        break;
+    case DT_PARAM_STR:
+        if (PyUnicode_Check(given))
+            return true;
+        break;
+    case DT_PARAM_FLOAT:
+        if (PyFloat_CheckExact(given))
+            return true;
+        break;
+    default:
+        break;
+    }
+    return given == Py_None && parameter->none;
+}
+
 /* The argument i as the body receives it (pydevtensor/_functions/types.py). NULL with an
  * exception set, also where it is not of its parameter's type. */
 static PyObject *converted(const dt_args *args, int i)
 {
     PyObject *given = args->slots[i], *made = NULL;
     const dt_parameter *parameter = &args->signature->parameters[i];
-    /* What the body calls checks a generator, which has to be for its tensor's device. */
-    if (parameter->type == DT_PARAM_ANY || parameter->type == DT_PARAM_GENERATOR ||
-        (given == Py_None && parameter->none))
+    if (is_passed_on(parameter, given))
         return Py_NewRef(given);
     dt_values s;
     const dt_value *v = &s.v[i];
@@ -91,18 +121,74 @@ static PyObject *converted_rest(const dt_args *args)
     return tuple;
 }
 
-/* Names the pending error after the public function: the body raises it without a name,
- * and what the body calls under its own. */
-static void name_error(const composite *c)
+/* The message behind the name of a function, "exp(): " or "exp: ". */
+static const char *without_name(const char *message)
+{
+    const char *c = message;
+    while (Py_ISALNUM(*c) || *c == '_')
+        c++;
+    const char *end = c + (strncmp(c, "()", 2) ? 0 : 2);
+    return c > message && !strncmp(end, ": ", 2) ? end + 2 : message;
+}
+
+/* Whether messages of this type of error begin with a function's name: those of Python's types
+ * that the core raises, and of classes in a namespace, such as linalg's. */
+static bool is_named(PyTypeObject *type)
+{
+    PyObject *const types[] = {PyExc_RuntimeError,  PyExc_ValueError,
+                               PyExc_TypeError,     PyExc_IndexError,
+                               PyExc_OverflowError, PyExc_NotImplementedError};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (types[i] == (PyObject *)type)
+            return true;
+    PyObject *module = PyObject_GetAttrString((PyObject *)type, "__module__");
+    const char *home = module ? PyUnicode_AsUTF8(module) : NULL;
+    bool ours = home && !strncmp(home, "pydevtensor.", sizeof "pydevtensor." - 1);
+    Py_XDECREF(module);
+    PyErr_Clear();
+    return ours;
+}
+
+/* Names an error after the public function instead of one that it calls: the body raises it
+ * without a name, and what the body calls under its own. What copy, pickle and NumPy call,
+ * such as __array__, is not public. -1 with another exception set. */
+static int name_error(PyObject *error, const char *name)
+{
+    PyObject *args = ((PyBaseExceptionObject *)error)->args;
+    if (!is_named(Py_TYPE(error)) || PyTuple_GET_SIZE(args) != 1 || name[0] == '_')
+        return 0;
+    PyObject *text = PyObject_Str(PyTuple_GET_ITEM(args, 0));
+    const char *message = text ? PyUnicode_AsUTF8(text) : NULL;
+    PyObject *named =
+        message ? Py_BuildValue("(N)", PyUnicode_FromFormat("%s(): %s", name,
+                                                            without_name(message)))
+                : NULL;
+    int status = named ? PyObject_SetAttrString(error, "args", named) : -1;
+    Py_XDECREF(named);
+    Py_XDECREF(text);
+    return status;
+}
+
+/* The same for the pending error. */
+static void name_pending(const char *name)
 {
     PyObject *type, *error, *traceback;
     PyErr_Fetch(&type, &error, &traceback);
     PyErr_NormalizeException(&type, &error, &traceback);
-    PyObject *module = PyImport_ImportModule("pydevtensor._functions.checks");
-    Py_XDECREF(module ? PyObject_CallMethod(module, "name_error", "Os", error, c->name)
-                      : NULL);
-    Py_XDECREF(module);
+    if (name_error(error, name) < 0)
+        PyErr_Clear();
     PyErr_Restore(type, error, traceback);
+}
+
+/* _name_error(error: Exception, name: str), for functions that are public themselves. */
+static PyObject *name_error_of(PyObject *Py_UNUSED(self), PyObject *args)
+{
+    PyObject *error;
+    const char *name;
+    if (!PyArg_ParseTuple(args, "O!s", PyExc_Exception, &error, &name) ||
+        name_error(error, name) < 0)
+        return NULL;
+    Py_RETURN_NONE;
 }
 
 /* What the body gets for the tensor that an in-place call overwrites: a copy where the
@@ -122,14 +208,14 @@ static PyObject *overwritten(const dt_args *args)
 static PyObject *call_body(const composite *c, const dt_args *args)
 {
     const dt_signature *s = args->signature;
-    PyObject *rest = s->rest >= 0 ? converted_rest(args) : PyTuple_New(0);
+    PyObject *rest = s->rest >= 0 ? converted_rest(args) : NULL;
     Py_ssize_t nrest = rest ? PyTuple_GET_SIZE(rest) : 0, count = 0, nkeywords = 0;
-    PyObject *few[2 * DT_MAX_PARAMETERS], *keywords[DT_MAX_PARAMETERS];
+    PyObject *few[2 * DT_MAX_ARGUMENTS], *keywords[DT_MAX_ARGUMENTS];
     PyObject **values = few, *names = NULL, *result = NULL;
     bool by_name = false;
-    if (!rest)
+    if (s->rest >= 0 && !rest)
         return NULL;
-    if (nrest > DT_MAX_PARAMETERS &&
+    if (nrest > DT_MAX_ARGUMENTS &&
         !(values = PyMem_New(PyObject *, (size_t)(s->count + nrest)))) {
         PyErr_NoMemory();
         goto done;
@@ -153,14 +239,14 @@ static PyObject *call_body(const composite *c, const dt_args *args)
         PyTuple_SET_ITEM(names, k, Py_NewRef(keywords[k]));
     result = PyObject_Vectorcall(c->body, values, (size_t)(count - nkeywords), names);
     if (!result)
-        name_error(c);
+        name_pending(c->name);
 done:
     while (count)
         Py_DECREF(values[--count]);
     if (values != few)
         PyMem_Free(values);
     Py_XDECREF(names);
-    Py_DECREF(rest);
+    Py_XDECREF(rest);
     return result;
 }
 
@@ -171,7 +257,7 @@ done:
 static int load_body(composite *c)
 {
     Py_ssize_t length = (Py_ssize_t)strcspn(c->signature.text, "(") - c->in_place;
-    PyObject *path = PyUnicode_FromFormat("pydevtensor._functions.%s", c->module);
+    PyObject *path = PyUnicode_FromFormat("pydevtensor.%s", c->module);
     PyObject *module = path ? PyImport_Import(path) : NULL;
     PyObject *name =
         module ? PyUnicode_FromStringAndSize(c->signature.text, length) : NULL;
@@ -199,7 +285,7 @@ static PyObject *copied(const composite *c, PyObject *result, PyObject *target)
 /* The results by name. */
 static PyObject *named(const composite *c, const dt_args *args, PyObject *tuple)
 {
-    PyTypeObject *type = dt_named_tuple_type(c->signature.name, c->results);
+    PyTypeObject *type = dt_named_tuple_type(c->id, c->results);
     dt_tensor_object *results[DT_MAX_RESULTS];
     int count = (int)PyTuple_GET_SIZE(tuple);
     for (int i = 0; type && i < count; i++)
@@ -235,8 +321,13 @@ static PyObject *call(composite *c, DT_CALL_PARAMETERS)
 /* --- the rows --- */
 
 static composite composites[] = {
-#define COMPOSITE(id, folder, schema, is_function, is_method, writes, doc)             \
-    {.signature = {.text = schema}, .name = #id, .module = folder, .in_place = writes},
+#define COMPOSITE(row, public, space, path, schema, is_function, is_method, writes,    \
+                  doc)                                                                 \
+    {.signature = {.text = schema},                                                    \
+     .id = #row,                                                                       \
+     .name = public,                                                                   \
+     .module = path,                                                                   \
+     .in_place = writes},
 #include <composite.def>
 #undef COMPOSITE
 };
@@ -254,11 +345,12 @@ enum {
 #undef COMPOSITE
 
 static const dt_function rows[] = {
-#define COMPOSITE(name, folder, schema, is_function, is_method, writes, doc)           \
-    {#name,                                                                            \
-     &composites[ROW_##name].signature,                                                \
-     is_function ? name##_function : NULL,                                             \
-     is_method ? name##_method : NULL,                                                 \
+#define COMPOSITE(id, public, space, path, schema, is_function, is_method, writes,     \
+                  doc)                                                                 \
+    {public,                                                                           \
+     &composites[ROW_##id].signature,                                                  \
+     is_function ? id##_function : NULL,                                               \
+     is_method ? id##_method : NULL,                                                   \
      doc,                                                                              \
      "",                                                                               \
      ""},
@@ -266,7 +358,28 @@ static const dt_function rows[] = {
 #undef COMPOSITE
 };
 
+/* Of each row. Those of a namespace follow one another, the package's own, "", first. */
+static const char *const namespaces[] = {
+#define COMPOSITE(id, public, space, ...) space,
+#include <composite.def>
+#undef COMPOSITE
+};
+
 int dt_setup_composite(PyObject *module)
 {
-    return DT_ADD_FUNCTIONS(module, rows);
+    static PyMethodDef own[] = {
+        {"_name_error", name_error_of, METH_VARARGS,
+         "Names an error after a function instead of one that it calls."},
+        {NULL, NULL, 0, NULL},
+    };
+    const size_t count = sizeof rows / sizeof *rows;
+    for (size_t i = 0, end; i < count; i = end) {
+        for (end = i + 1; end < count && !strcmp(namespaces[i], namespaces[end]);)
+            end++;
+        if (namespaces[i][0])
+            dt_publish(namespaces[i], rows + i, end - i);
+        else if (dt_add_functions(module, rows + i, end - i) < 0)
+            return -1;
+    }
+    return PyModule_AddFunctions(module, own);
 }

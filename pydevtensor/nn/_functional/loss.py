@@ -8,7 +8,7 @@ from typing import Any
 
 from pydevtensor import _C
 from pydevtensor._C import Tensor
-from pydevtensor._functions.checks import name_error
+from pydevtensor._C import _name_error as name_error
 from pydevtensor.autograd import no_grad
 from pydevtensor.nn._functional.activation import logsigmoid
 from pydevtensor.nn._functional.distance import pairwise_distance

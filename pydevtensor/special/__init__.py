@@ -1,0 +1,75 @@
+"""Special functions, under torch.special's names.
+
+Elements of integers and bools count as numbers of the default floating type. Where a
+formula has no function of its own, its source is in csrc/ops/special.h; functions in
+Python are in _functions.py.
+"""
+
+from pydevtensor import _C
+
+# Functions of the package under a name of theirs are imported under it.
+from pydevtensor._C import (
+    digamma,
+    erf,
+    erfc,
+    erfinv,
+    exp2,
+    expm1,
+    i0,
+    log1p,
+    logit,
+    logsumexp,
+    polygamma,
+    round,
+    sinc,
+    xlogy,
+)
+from pydevtensor._C import (
+    digamma as psi,
+)
+from pydevtensor._C import (
+    igamma as gammainc,
+)
+from pydevtensor._C import (
+    igammac as gammaincc,
+)
+from pydevtensor._C import (
+    lgamma as gammaln,
+)
+from pydevtensor._C import (
+    mvlgamma as multigammaln,
+)
+from pydevtensor._C import (
+    sigmoid as expit,
+)
+from pydevtensor._C import (
+    special_entr as entr,
+)
+from pydevtensor._C import (
+    special_erfcx as erfcx,
+)
+from pydevtensor._C import (
+    special_i0e as i0e,
+)
+from pydevtensor._C import (
+    special_i1 as i1,
+)
+from pydevtensor._C import (
+    special_i1e as i1e,
+)
+from pydevtensor._C import (
+    special_log_ndtr as log_ndtr,
+)
+from pydevtensor._C import (
+    special_ndtri as ndtri,
+)
+from pydevtensor._C import (
+    special_xlog1py as xlog1py,
+)
+from pydevtensor._C import (
+    special_zeta as zeta,
+)
+from pydevtensor._names import publish as _publish
+
+globals().update(_C._namespace("special"))
+_publish(__name__)
