@@ -14,10 +14,8 @@ PyObject *dt_finish(const dt_args *args, int i, dt_tensor_object *result, int st
     96 /* characters of the names of a result's parts, with their end */
 
 /* torch.return_types.name, of the names in "(values, indices)"; made at the first use and
- * kept. Borrowed; NULL with an exception set. */
-PyTypeObject *dt_named_tuple_make(const char *name, const char *results);
-
-/* The same, found again by the address of `results`, which has to stay. */
+ * kept, and found again by the address of `results`, which has to stay. Borrowed; NULL with
+ * an exception set. */
 PyTypeObject *dt_named_tuple_type(const char *name, const char *results);
 
 /* Returns `count` results: a named tuple that takes over the references or, if the argument

@@ -4,13 +4,10 @@ Factorizations use the LAPACK that comes with an OpenBLAS: pip install scipy-ope
 or NumPy's own. They take float32 and float64, on the CPU and on simulated GPUs.
 """
 
+from pydevtensor import _C
 from pydevtensor._names import publish as _publish
-from pydevtensor.linalg.factors import *
-from pydevtensor.linalg.lapack import (
-    LinAlgError as LinAlgError,
-)
-from pydevtensor.linalg.norms import *
-from pydevtensor.linalg.spectra import *
-from pydevtensor.linalg.systems import *
+from pydevtensor.linalg import factors, norms, spectra, systems
+from pydevtensor.linalg.lapack import LinAlgError as LinAlgError
 
+globals().update(_C._namespace("linalg"))
 _publish(__name__)

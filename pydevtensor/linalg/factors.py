@@ -7,14 +7,10 @@ from typing import Any
 from pydevtensor import _C
 from pydevtensor._autocast import casts
 from pydevtensor._C import Tensor
-from pydevtensor._functions.checks import named
-from pydevtensor._output import write
+from pydevtensor._functions import function
 from pydevtensor.autograd import Function
 from pydevtensor.linalg import lapack
-from pydevtensor.linalg.lapack import TRANSPOSED, UNIT, UPPER, results
-
-__all__ = ["cholesky", "cholesky_ex", "lu", "lu_factor", "lu_factor_ex", "qr"]
-__all__ += ["householder_product", "solve_triangular"]
+from pydevtensor.linalg.lapack import TRANSPOSED, UNIT, UPPER
 
 
 class _Triangular(Function):
@@ -41,7 +37,7 @@ class _Triangular(Function):
         return gA, gB, None
 
 
-@named
+@function(out=True)
 def solve_triangular(
     A: Tensor,
     B: Tensor,
@@ -49,7 +45,6 @@ def solve_triangular(
     upper: bool,
     left: bool = True,
     unitriangular: bool = False,
-    out: Tensor | None = None,
 ) -> Tensor:
     """X of A X = B, or of X A = B with left=False, for triangular matrices A.
 
@@ -74,9 +69,9 @@ def solve_triangular(
         )
     flags = UPPER * upper | UNIT * unitriangular
     if left:
-        return write(_Triangular.apply(*lapack.broadcast(A, B), flags), out)
+        return _Triangular.apply(*lapack.broadcast(A, B), flags)
     A, B = lapack.broadcast(A, B.mT)
-    return write(_Triangular.apply(A, B, flags | TRANSPOSED).mT, out)
+    return _Triangular.apply(A, B, flags | TRANSPOSED).mT
 
 
 class _Cholesky(Function):
@@ -102,9 +97,9 @@ class _Cholesky(Function):
         return (P + P.mT) / 2
 
 
-@named
+@function(out=True)
 @casts(cpu="float32")
-def cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Tensor:
+def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """L of A = L L^T, or U of A = U^T U with upper, for symmetric positive matrices.
 
     Only the lower triangle is read. LinAlgError where A is not positive definite.
@@ -114,23 +109,19 @@ def cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Te
     tensor([[2., 0.],
             [1., 2.]])
     """
-    return write(checked_cholesky("cholesky", A, upper), out)
-
-
-def checked_cholesky(name: str, A: Tensor, upper: bool) -> Tensor:
     lapack.square(A)
     L, info = _Cholesky.apply(A.mT if upper else A)
     lapack.succeeded(
-        name, info, "is not positive definite: its minor of order {0} is not positive"
+        info, "is not positive definite: its minor of order {0} is not positive"
     )
     return L.mT if upper else L
 
 
-@named
+@function(out=True, results=("L", "info"))
 @casts(cpu="float32")
 def cholesky_ex(
-    A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None
-) -> Any:
+    A: Tensor, *, upper: bool = False, check_errors: bool = False
+) -> tuple[Tensor, ...]:
     """cholesky() that does not raise: (L, info).
 
     info, int32, is 0, or the order of the first minor that is not positive.
@@ -145,8 +136,8 @@ def cholesky_ex(
     lapack.square(A)
     L, info = _Cholesky.apply(A.mT if upper else A)
     if check_errors:
-        lapack.succeeded("cholesky_ex", info, "is not positive definite (minor {0})")
-    return results("cholesky_ex", "L, info", (L.mT if upper else L, info), out)
+        lapack.succeeded(info, "is not positive definite (minor {0})")
+    return (L.mT if upper else L, info)
 
 
 # --- LU -----------------------------------------------------------------------------
@@ -224,8 +215,8 @@ def _factored(A: Tensor, pivot: bool) -> tuple[Tensor, Tensor, Tensor]:
     return _LU.apply(A)
 
 
-@named
-def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
+@function(out=True, results=("LU", "pivots"))
+def lu_factor(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, ...]:
     """L and U of A = P L U in one matrix, for lu_solve(): (LU, pivots).
 
     pivots, int32, say which row each row was exchanged with, from 1. RuntimeError
@@ -241,18 +232,17 @@ def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     """
     LU, pivots, info = _factored(A, pivot)
     lapack.succeeded(
-        "lu_factor",
         info,
         "is singular: element {0} of U's diagonal is 0, from 1; see lu_factor_ex()",
         RuntimeError,
     )
-    return results("lu_factor", "LU, pivots", (LU, pivots), out)
+    return (LU, pivots)
 
 
-@named
+@function(out=True, results=("LU", "pivots", "info"))
 def lu_factor_ex(
-    A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: Any = None
-) -> Any:
+    A: Tensor, *, pivot: bool = True, check_errors: bool = False
+) -> tuple[Tensor, ...]:
     """lu_factor() that does not raise: (LU, pivots, info).
 
     A and pivot are those of lu_factor(). info, int32, is 0, or the place on U's
@@ -264,12 +254,12 @@ def lu_factor_ex(
     """
     found = _factored(A, pivot)
     if check_errors:
-        lapack.succeeded("lu_factor_ex", found[2], "is singular ({0})")
-    return results("lu_factor_ex", "LU, pivots, info", found, out)
+        lapack.succeeded(found[2], "is singular ({0})")
+    return found
 
 
-@named
-def lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
+@function(out=True, results=("P", "L", "U"))
+def lu(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, ...]:
     """A as a permutation, a lower and an upper triangular matrix: (P, L, U).
 
     A: (..., m, n). pivot: only True, which exchanges rows; RuntimeError for False.
@@ -283,7 +273,7 @@ def lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     """
     LU, pivots, _ = _factored(A, pivot)
     P = rows_of(pivots, A.shape[-2], A.dtype)
-    return results("lu", "P, L, U", (P, *halves(LU)), out)
+    return (P, *halves(LU))
 
 
 # --- QR -----------------------------------------------------------------------------
@@ -329,9 +319,9 @@ class _QR(Function):
         return _C.cat([gX, Q @ gV], -1), None
 
 
-@named
+@function(out=True, results=("Q", "R"))
 @casts(cpu="float32")
-def qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
+def qr(A: Tensor, mode: str = "reduced") -> tuple[Tensor, ...]:
     """A = Q R with orthonormal columns of Q and an upper triangular R: (Q, R).
 
     mode: "reduced", "complete" (a square Q) or "r" (an empty Q). RuntimeError for
@@ -344,11 +334,11 @@ def qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
     lapack.matrices(A)
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(f"mode is {mode!r}; give 'reduced', 'complete' or 'r'")
-    return results("qr", "Q, R", _QR.apply(A, mode), out)
+    return _QR.apply(A, mode)
 
 
-@named
-def householder_product(input: Tensor, tau: Tensor, *, out: Any = None) -> Tensor:
+@function(out=True)
+def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     """The first columns of the product of reflections I - tau[i] v v.mT.
 
     input (..., m, n) has v of the reflection i in its column i, below the diagonal; v
@@ -372,9 +362,9 @@ def householder_product(input: Tensor, tau: Tensor, *, out: Any = None) -> Tenso
         )
     one = _C.eye(m, n, dtype=input.dtype, device=input.device)
     if not k:
-        return lapack.write(one.expand(input.shape).clone(), out)
+        return one.expand(input.shape).clone()
     V = input[..., :k].tril(-1) + one[:, :k]
     column = tau.unsqueeze(-1)
     inner = (V.mT @ V).triu(1) * column
     W = solve_triangular(inner, V.mT[..., :n] * column, upper=True, unitriangular=True)
-    return lapack.write(one - V @ W, out)
+    return one - V @ W

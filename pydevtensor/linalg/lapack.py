@@ -7,9 +7,6 @@ from typing import Any
 
 from pydevtensor import _C
 from pydevtensor._C import Tensor
-from pydevtensor._output import write
-
-__all__ = ["LinAlgError"]
 
 UPPER, TRANSPOSED, UNIT, VECTORS, FULL = 1, 2, 4, 8, 16
 _NOT_FINITE = -1000
@@ -28,8 +25,6 @@ LinAlgError.__name__ = "_LinAlgError"  # as PyTorch calls it
 
 def matrices(A: Tensor, what: str = "the input") -> None:
     """Raise unless A has matrices of a type that LAPACK takes."""
-    if not isinstance(A, Tensor):
-        raise TypeError(f"{what} is a {type(A).__name__}; give a Tensor")
     if A.dim() < 2:
         raise RuntimeError(
             f"{what} has the shape {tuple(A.shape)}; give a matrix or a batch of them"
@@ -64,9 +59,7 @@ def alike(A: Tensor, B: Tensor) -> None:
         )
 
 
-def succeeded(
-    name: str, info: Tensor, problem: str, error: type[Exception] = LinAlgError
-) -> None:
+def succeeded(info: Tensor, problem: str, error: type[Exception] = LinAlgError) -> None:
     """Raise LinAlgError unless info is 0 for every matrix. Waits for a GPU.
 
     problem may have a place for info's number.
@@ -78,7 +71,7 @@ def succeeded(
     if flat[at] == _NOT_FINITE:
         problem = "has an element that is inf or nan"
     where = "the matrix" if not info.dim() else f"matrix {at} of the batch"
-    raise error(f"{name}(): {where} " + problem.format(flat[at]))
+    raise error(f"{where} " + problem.format(flat[at]))
 
 
 def broadcast(A: Tensor, B: Tensor) -> tuple[Tensor, Tensor]:
@@ -231,20 +224,3 @@ def least_squares(
         sizes = (n, m) if turned else (m, n)
         _run(driver, [a, b, S, rank, info], *sizes, k, flags, rcond)
     return b.mT, rank, S, info
-
-
-# --- results ------------------------------------------------------------------------
-
-_types: dict[str, Any] = {}
-
-
-def results(name: str, fields: str, values: Sequence[Tensor], out: Any = None) -> Any:
-    """The values as a tuple with names, "U, S, Vh"; written to `out` where given."""
-    kind: Any = _types.get(name)
-    if kind is None:
-        kind = _types[name] = _C._named_results(f"linalg_{name}", f"({fields})")
-    if out is not None:
-        if not isinstance(out, tuple) or len(out) != len(values):
-            raise TypeError(f"out is {out!r}; give a tuple of {len(values)} Tensors")
-        values = [write(v, o) for v, o in zip(values, out, strict=True)]
-    return kind(tuple(values))

@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pydevtensor import _C
 from pydevtensor._autocast import casts
-from pydevtensor._C import Tensor
-from pydevtensor._functions.checks import at_least, dimension, floating, named
+from pydevtensor._functions import function
+from pydevtensor._functions.checks import at_least, dimension, floating
 from pydevtensor._functions.linalg import chain
-from pydevtensor._output import write
 
-__all__ = [
-    "cross",
-    "diagonal",
-    "matmul",
-    "matrix_norm",
-    "matrix_power",
-    "multi_dot",
-    "norm",
-]
-__all__ += ["vander", "vecdot", "vector_norm"]
+if TYPE_CHECKING:
+    from pydevtensor._functions.types import Dims, Dtype, Tensor, Tensors
 
 
-@named
+@function(out=True)
 def vector_norm(
     x: Tensor,
     ord: float = 2,
-    dim: Any = None,
+    dim: Dims | None = None,
     keepdim: bool = False,
     *,
-    dtype: Any = None,
-    out: Tensor | None = None,
+    dtype: Dtype | None = None,
 ) -> Tensor:
     """The norm of order `ord` of x as one vector, or of the vectors along dim.
 
@@ -47,20 +36,17 @@ def vector_norm(
     >>> torch.linalg.vector_norm(torch.tensor([3.0, 4.0]))
     tensor(5.)
     """
-    if isinstance(ord, (str, bytes)) or ord is None:
-        raise TypeError(f"ord is {ord!r}; give a number")
-    return write(x.norm(ord, dim, keepdim, dtype=dtype), out)
+    return x.norm(ord, dim, keepdim, dtype=dtype)
 
 
-@named
+@function(out=True)
 def matrix_norm(
     A: Tensor,
     ord: float | str = "fro",
-    dim: tuple[int, int] = (-2, -1),
+    dim: Dims = (-2, -1),
     keepdim: bool = False,
     *,
-    dtype: Any = None,
-    out: Tensor | None = None,
+    dtype: Dtype | None = None,
 ) -> Tensor:
     """The norm of the matrices in the two dimensions dim.
 
@@ -81,7 +67,7 @@ def matrix_norm(
         raise RuntimeError(
             f"the input has the shape {tuple(A.shape)}; give at least two dimensions"
         )
-    if not isinstance(dim, (tuple, list)) or len(dim) != 2:
+    if len(dim) != 2:
         raise RuntimeError(f"dim is {dim!r}; give a tuple of two ints")
     rows, columns = (dimension(A, d) for d in dim)
     if rows == columns:
@@ -94,7 +80,7 @@ def matrix_norm(
             )
         A = A.to(dtype)
     if ord == "fro":
-        return write(A.norm(2, dim=(rows, columns), keepdim=keepdim), out)
+        return A.norm(2, dim=(rows, columns), keepdim=keepdim)
     if ord in ("nuc", 2, -2):
         from pydevtensor.linalg.spectra import svdvals
 
@@ -102,7 +88,7 @@ def matrix_norm(
         value = S.sum(-1) if ord == "nuc" else S.amax(-1) if ord == 2 else S.amin(-1)
         for place in sorted((rows, columns)) if keepdim else ():
             value = value.unsqueeze(place)
-        return write(value, out)
+        return value
     if ord not in (1, -1, inf, -inf):
         raise RuntimeError(
             f"there is no norm of order {ord!r}; use 'fro', 'nuc', 1, -1, 2, -2, inf "
@@ -114,18 +100,18 @@ def matrix_norm(
     result = best(second, keepdim=True)
     if not keepdim:
         result = result.squeeze((rows, columns))
-    return write(result, out)
+    return result
 
 
-@named
+@function()
 def norm(
     A: Tensor,
     ord: float | str | None = None,
-    dim: Any = None,
+    dim: Dims | None = None,
     keepdim: bool = False,
     *,
     out: Tensor | None = None,
-    dtype: Any = None,
+    dtype: Dtype | None = None,
 ) -> Tensor:
     """A vector's or a matrix's norm, by the number of dimensions.
 
@@ -138,27 +124,24 @@ def norm(
     >>> torch.linalg.norm(torch.tensor([[3.0, 4.0], [0.0, 0.0]]))
     tensor(5.)
     """
-    if dim is not None and not isinstance(dim, int):
-        count = len({dimension(A, d) for d in dim})
-        if count < len(dim):
-            raise RuntimeError(f"dim is {dim!r}; name each dimension once")
-    else:
-        count = 1 if dim is not None else A.dim()
+    count = A.dim() if dim is None else len({dimension(A, d) for d in dim})
+    if dim is not None and count < len(dim):
+        raise RuntimeError(f"dim is {dim!r}; name each dimension once")
     if ord is None:
-        return write(A.norm(2, dim, keepdim, dtype=dtype), out)
+        return A.norm(2, dim, keepdim, dtype=dtype)
     if count == 1 and not isinstance(ord, str):
-        return vector_norm(A, ord, dim, keepdim, dtype=dtype, out=out)
+        return vector_norm(A, ord, dim, keepdim, dtype=dtype)
     if dim is None and count not in (1, 2):
         raise RuntimeError(
             f"ord is {ord!r} and the input has {count} dimensions; give dim, or one or "
             "two dimensions"
         )
     both = (-2, -1) if dim is None else dim
-    return matrix_norm(A, ord, both, keepdim, dtype=dtype, out=out)
+    return matrix_norm(A, ord, both, keepdim, dtype=dtype)
 
 
-@named
-def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+@function(out=True)
+def multi_dot(tensors: Tensors) -> Tensor:
     """The product of two or more matrices, in the order that costs the least.
 
     tensors: a sequence, whose first and last may be vectors. RuntimeError where they do
@@ -183,42 +166,43 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
             )
     result = chain(matrices)
     result = result.squeeze(0) if row else result
-    return write(result.squeeze(-1) if column else result, out)
+    return result.squeeze(-1) if column else result
 
 
-def cross(
-    input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = None
-) -> Tensor:
+@function(out=True)
+def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The cross product of vectors of 3 elements along dim, broadcasting.
 
     >>> torch.linalg.cross(torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0]))
     tensor([0., 0., 1.])
     """
-    return _C.cross(input, other, dim, out=out)
+    return _C.cross(input, other, dim)
 
 
-def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+@function(out=True)
+def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The product of vectors, matrices or batches of matrices.
 
     >>> torch.linalg.matmul(torch.ones(2, 3), torch.ones(3))
     tensor([3., 3.])
     """
-    return _C.matmul(input, other, out=out)
+    return _C.matmul(input, other)
 
 
-def matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
+@function(out=True)
+def matrix_power(A: Tensor, n: int) -> Tensor:
     """A square matrix, or a batch of them, multiplied n times with itself.
 
     >>> torch.linalg.matrix_power(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), 3)
     tensor([[1., 3.],
             [0., 1.]])
     """
-    return _C.matrix_power(A, n, out=out)
+    return _C.matrix_power(A, n)
 
 
-@named
+@function(out=True)
 @casts(cpu="lower", cuda="lower")
-def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """The inner products of vectors along dim, broadcasting.
 
     x, y: Tensors of a floating type (RuntimeError).
@@ -231,10 +215,10 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) ->
     """
     floating("x", x)
     floating("y", y)
-    return write((x * y).sum(dim), out)
+    return (x * y).sum(dim)
 
 
-@named
+@function()
 def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """Powers 0 to N - 1 of each element of vectors x, as rows.
 
@@ -257,6 +241,7 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     return _C.cat([first, rest.to(x.dtype)], -1)
 
 
+@function()
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The diagonals of the matrices A, a view.
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
 from pydevtensor._autocast import casts
 from pydevtensor._C import Tensor
-from pydevtensor._functions.checks import named
+from pydevtensor._functions import function
 from pydevtensor._functions.dtypes import finfo
-from pydevtensor._output import write
 from pydevtensor.autograd import Function
 from pydevtensor.linalg import lapack
-from pydevtensor.linalg.lapack import results
 
-__all__ = ["eig", "eigh", "eigvals", "eigvalsh", "matrix_exp", "matrix_rank", "pinv"]
-__all__ += ["svd", "svdvals"]
+if TYPE_CHECKING:
+    from pydevtensor._functions.types import Value
 
 _NO_END = "does not converge ({0}); it may be badly scaled"
 
@@ -75,18 +73,18 @@ class _SVD(Function):
         return result, None
 
 
-def checked_svd(name: str, A: Tensor, full: bool = False) -> tuple[Any, ...]:
+def checked_svd(A: Tensor, full: bool = False) -> tuple[Any, ...]:
     lapack.matrices(A)
     *found, info = _SVD.apply(A, full)
-    lapack.succeeded(name, info, _NO_END)
+    lapack.succeeded(info, _NO_END)
     return tuple(found)
 
 
-@named
+@function(out=True, results=("U", "S", "Vh"))
 @casts(cpu="float32")
 def svd(
-    A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Any = None
-) -> Any:
+    A: Tensor, full_matrices: bool = True, *, driver: str | None = None
+) -> tuple[Tensor, ...]:
     """A = U diag(S) Vh with orthonormal columns of U and rows of Vh: (U, S, Vh).
 
     S is descending. With full_matrices U and Vh are square, and have no derivative.
@@ -99,7 +97,7 @@ def svd(
     """
     lapack.matrices(A)
     _check_driver(A, driver)
-    return results("svd", "U, S, Vh", checked_svd("svd", A, full_matrices), out)
+    return checked_svd(A, full_matrices)
 
 
 def _check_driver(A: Tensor, driver: Any) -> None:
@@ -109,11 +107,9 @@ def _check_driver(A: Tensor, driver: Any) -> None:
         raise RuntimeError(f"driver is {driver!r}; give gesvd, gesvdj or gesvda")
 
 
-@named
+@function(out=True)
 @casts(cpu="float32")
-def svdvals(
-    A: Tensor, *, driver: str | None = None, out: Tensor | None = None
-) -> Tensor:
+def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values of A, descending.
 
     driver is that of svd().
@@ -127,10 +123,10 @@ def svdvals(
     lapack.matrices(A)
     _check_driver(A, driver)
     if A.requires_grad and _C.is_grad_enabled():
-        return write(checked_svd("svdvals", A)[1], out)
+        return checked_svd(A)[1]
     _, S, _, info = lapack.svd(A, False, vectors=False)
-    lapack.succeeded("svdvals", info, _NO_END)
-    return write(S, out)
+    lapack.succeeded(info, _NO_END)
+    return S
 
 
 # --- eigenvalues --------------------------------------------------------------------
@@ -162,14 +158,14 @@ class _Eigh(Function):
 
 
 def _upper(UPLO: str) -> bool:
-    if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
+    if UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"UPLO is {UPLO!r}; give 'L' or 'U', the triangle to read")
     return UPLO.upper() == "U"
 
 
-@named
+@function(out=True, results=("eigenvalues", "eigenvectors"))
 @casts(cpu="float32")
-def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
+def eigh(A: Tensor, UPLO: str = "L") -> tuple[Tensor, ...]:
     """Eigenvalues, ascending, and eigenvectors of symmetric matrices A.
 
     (eigenvalues, eigenvectors), the vectors being columns. Only the triangle that UPLO
@@ -181,13 +177,13 @@ def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
     """
     lapack.square(A)
     L, V, info = _Eigh.apply(A, _upper(UPLO))
-    lapack.succeeded("eigh", info, _NO_END)
-    return results("eigh", "eigenvalues, eigenvectors", (L, V), out)
+    lapack.succeeded(info, _NO_END)
+    return (L, V)
 
 
-@named
+@function(out=True)
 @casts(cpu="float32")
-def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Tensor:
+def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues of symmetric matrices A, ascending.
 
     UPLO: 'L' or 'U', the triangle that is read (RuntimeError for others).
@@ -203,8 +199,8 @@ def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Tensor
         L, _, info = _Eigh.apply(A, _upper(UPLO))
     else:
         L, _, info = lapack.eigh(A, _upper(UPLO), vectors=False)
-    lapack.succeeded("eigvalsh", info, _NO_END)
-    return write(L, out)
+    lapack.succeeded(info, _NO_END)
+    return L
 
 
 class _Eig(Function):
@@ -230,8 +226,8 @@ class _Eig(Function):
         return solve(V.mT, core @ V.mT)
 
 
-def _real(name: str, imaginary: Tensor, info: Tensor) -> None:
-    lapack.succeeded(name, info, _NO_END)
+def _real(imaginary: Tensor, info: Tensor) -> None:
+    lapack.succeeded(info, _NO_END)
     if imaginary.any():
         raise NotImplementedError(
             "an eigenvalue is complex, and there are no complex Tensors; use eigh() "
@@ -245,9 +241,9 @@ def _finite(A: Tensor) -> None:
         raise RuntimeError("the input has an element that is inf or nan; remove it")
 
 
-@named
+@function(out=True, results=("eigenvalues", "eigenvectors"))
 @casts(cpu="float32")
-def eig(A: Tensor, *, out: Any = None) -> Any:
+def eig(A: Tensor) -> tuple[Tensor, ...]:
     """Eigenvalues and eigenvectors (columns) of square matrices, where all are real.
 
     (eigenvalues, eigenvectors), of A's type, in LAPACK's order. PyTorch gives complex
@@ -259,13 +255,13 @@ def eig(A: Tensor, *, out: Any = None) -> Any:
     """
     _finite(A)
     L, imaginary, V, info = _Eig.apply(A)
-    _real("eig", imaginary, info)
-    return results("eig", "eigenvalues, eigenvectors", (L, V), out)
+    _real(imaginary, info)
+    return (L, V)
 
 
-@named
+@function(out=True)
 @casts(cpu="float32")
-def eigvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+def eigvals(A: Tensor) -> Tensor:
     """The eigenvalues of square matrices A, where all are real; see eig().
 
     >>> import pydevtensor as torch
@@ -277,8 +273,8 @@ def eigvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
         L, imaginary, _, info = _Eig.apply(A)
     else:
         L, imaginary, _, info = lapack.eig(A, vectors=False)
-    _real("eigvals", imaginary, info)
-    return write(L, out)
+    _real(imaginary, info)
+    return L
 
 
 # --- rank, pseudoinverse, exponential ------------------------------------------------
@@ -299,16 +295,15 @@ def _tolerance(A: Tensor, S: Tensor, atol: Any, rtol: Any) -> Any:
     return limit.unsqueeze(-1)
 
 
-@named
+@function(out=True)
 @casts(cpu="float32")
 def matrix_rank(
     A: Tensor,
-    tol: Any = None,
+    tol: Value | None = None,
     hermitian: bool = False,
     *,
-    atol: Any = None,
-    rtol: Any = None,
-    out: Tensor | None = None,
+    atol: Value | None = None,
+    rtol: Value | None = None,
 ) -> Tensor:
     """How many singular values exceed max(atol, rtol * the greatest), int64.
 
@@ -325,7 +320,7 @@ def matrix_rank(
     atol = tol if atol is None else atol
     if tol is not None and rtol is None:
         rtol = 0.0
-    return write((_tolerance(A, S, atol, rtol) < S).sum(-1), out)
+    return (_tolerance(A, S, atol, rtol) < S).sum(-1)
 
 
 class _Pinv(Function):
@@ -357,21 +352,20 @@ def plain_pinv(A: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
     else:
         U, S, Vh, info = lapack.svd(A, False)
         size = S
-    lapack.succeeded("pinv", info, _NO_END)
+    lapack.succeeded(info, _NO_END)
     keep = size > _tolerance(A, size, atol, rtol)
     inverse = _C.where(keep, 1 / S, 0.0)
     return (Vh.mT * inverse.unsqueeze(-2)) @ U.mT
 
 
-@named
+@function(out=True)
 def pinv(
     A: Tensor,
-    rcond: Any = None,
+    rcond: Value | None = None,
     hermitian: bool = False,
     *,
-    atol: Any = None,
-    rtol: Any = None,
-    out: Tensor | None = None,
+    atol: Value | None = None,
+    rtol: Value | None = None,
 ) -> Tensor:
     """The pseudoinverse of A, a matrix or a batch of them (Moore and Penrose).
 
@@ -388,7 +382,7 @@ def pinv(
     lapack.matrices(A)
     rtol = rcond if rtol is None else rtol
     P = plain_pinv(A.detach(), atol, rtol, hermitian)
-    return write(_Pinv.apply(A, P), out)
+    return _Pinv.apply(A, P)
 
 
 # Numerator of the Pade approximant of order 13; the denominator has alternate signs.
@@ -402,7 +396,7 @@ _PADE += (129060195264000, 10559470521600, 670442572800, 33522128640, 1323241920
 _PADE += (40840800, 960960, 16380, 182, 1)
 
 
-@named
+@function()
 def matrix_exp(A: Tensor) -> Tensor:
     """The exponential of a square matrix A, or of each of a batch.
 

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
 from pydevtensor._autocast import casts
 from pydevtensor._C import Tensor
-from pydevtensor._functions.checks import named
+from pydevtensor._functions import function
 from pydevtensor._functions.dtypes import finfo
-from pydevtensor._output import write
 from pydevtensor.autograd import Function, enable_grad, grad
 from pydevtensor.linalg import lapack
 from pydevtensor.linalg.factors import solve_triangular
-from pydevtensor.linalg.lapack import results
 from pydevtensor.linalg.spectra import pinv, svdvals
 
-__all__ = ["cond", "det", "inv", "inv_ex", "lstsq", "lu_solve", "slogdet", "solve"]
-__all__ += ["solve_ex", "tensorinv", "tensorsolve"]
+if TYPE_CHECKING:
+    from pydevtensor._functions.types import Dims
 
 _SINGULAR = "is singular: element {0} of the diagonal of U is 0, counted from 1"
 
@@ -150,11 +148,9 @@ def _solved(A: Tensor, B: Tensor, left: bool) -> tuple[Tensor, Tensor]:
     return (X.squeeze(-1) if vector else X if left else X.mT), info
 
 
-@named
+@function(out=True)
 @casts(cpu="float32")
-def solve(
-    A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None
-) -> Tensor:
+def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """X of A X = B, or of X A = B with left=False, for square matrices A.
 
     B holds vectors where its shape is A's without the last dimension, or (n,). Batches
@@ -167,19 +163,18 @@ def solve(
     tensor([1.0000, 0.5000])
     """
     X, info = _solved(A, B, left)
-    lapack.succeeded("solve", info, _SINGULAR)
-    return write(X, out)
+    lapack.succeeded(info, _SINGULAR)
+    return X
 
 
-@named
+@function(out=True, results=("result", "info"))
 def solve_ex(
     A: Tensor,
     B: Tensor,
     *,
     left: bool = True,
     check_errors: bool = False,
-    out: Any = None,
-) -> Any:
+) -> tuple[Tensor, ...]:
     """solve() that does not raise: (result, info).
 
     A, B and left are those of solve(). info, int32, is not 0 for a singular matrix.
@@ -191,13 +186,13 @@ def solve_ex(
     """
     X, info = _solved(A, B, left)
     if check_errors:
-        lapack.succeeded("solve_ex", info, _SINGULAR)
-    return results("solve_ex", "result, info", (X, info), out)
+        lapack.succeeded(info, _SINGULAR)
+    return (X, info)
 
 
-@named
+@function(out=True)
 @casts(cpu="float32")
-def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+def inv(A: Tensor) -> Tensor:
     """The inverse of a square matrix A, or of each of a batch.
 
     LinAlgError for a singular matrix. To solve equations, solve() is quicker and
@@ -210,13 +205,13 @@ def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
     lapack.square(A)
     X, info = _Inverse.apply(A)
-    lapack.succeeded("inv", info, _SINGULAR)
-    return write(X, out)
+    lapack.succeeded(info, _SINGULAR)
+    return X
 
 
-@named
+@function(out=True, results=("inverse", "info"))
 @casts(cpu="float32")
-def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> Any:
+def inv_ex(A: Tensor, *, check_errors: bool = False) -> tuple[Tensor, ...]:
     """inv(A) that does not raise: (inverse, info).
 
     info, int32, is not 0 for a singular matrix. check_errors: raise LinAlgError there.
@@ -228,12 +223,12 @@ def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> Any:
     lapack.square(A)
     X, info = _Inverse.apply(A)
     if check_errors:
-        lapack.succeeded("inv_ex", info, _SINGULAR)
-    return results("inv_ex", "inverse, info", (X, info), out)
+        lapack.succeeded(info, _SINGULAR)
+    return (X, info)
 
 
-@named
-def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+@function(out=True)
+def det(A: Tensor) -> Tensor:
     """The determinant of a square matrix A, or of each of a batch.
 
     See also slogdet(), which does not overflow.
@@ -243,11 +238,11 @@ def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor(3.)
     """
     lapack.square(A)
-    return write(_Det.apply(A), out)
+    return _Det.apply(A)
 
 
-@named
-def slogdet(A: Tensor, *, out: Any = None) -> Any:
+@function(out=True, results=("sign", "logabsdet"))
+def slogdet(A: Tensor) -> tuple[Tensor, ...]:
     """The determinant's sign, and the logarithm of its magnitude: (sign, logabsdet).
 
     Of a square matrix A, or of each of a batch. A singular one has sign 0 and -inf.
@@ -257,10 +252,10 @@ def slogdet(A: Tensor, *, out: Any = None) -> Any:
     tensor(-1.)
     """
     lapack.square(A)
-    return results("slogdet", "sign, logabsdet", _LogDet.apply(A), out)
+    return _LogDet.apply(A)
 
 
-@named
+@function(out=True)
 def lu_solve(
     LU: Tensor,
     pivots: Tensor,
@@ -268,7 +263,6 @@ def lu_solve(
     *,
     left: bool = True,
     adjoint: bool = False,
-    out: Tensor | None = None,
 ) -> Tensor:
     """X of A X = B from lu_factor(A); with adjoint of A^T, with left=False of X A = B.
 
@@ -306,12 +300,12 @@ def lu_solve(
     else:
         X = solve_triangular(LU, rows.mT @ B, upper=False, unitriangular=True)
         X = solve_triangular(LU, X, upper=True)
-    return write(X if left else X.mT, out)
+    return X if left else X.mT
 
 
-@named
+@function(out=True)
 @casts(cpu="float32")
-def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
+def cond(A: Tensor, p: Any = None) -> Tensor:
     """The condition number in the norm p: the norms of A and its inverse, multiplied.
 
     p None or 2: the greatest singular value divided by the least; -2: the reverse;
@@ -327,11 +321,11 @@ def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
     if p in (None, 2, -2):
         S = svdvals(A)
         first, last = (S[..., 0], S[..., -1]) if S.shape[-1] else (S.sum(-1),) * 2
-        return write(last / first if p == -2 else first / last, out)
+        return last / first if p == -2 else first / last
     lapack.square(A)
     inverse, info = _Inverse.apply(A)
     result = matrix_norm(A, p) * matrix_norm(inverse, p)
-    return write(_C.where(info != 0, math.inf, result), out)
+    return _C.where(info != 0, math.inf, result)
 
 
 class _LeastSquares(Function):
@@ -361,11 +355,11 @@ class _LeastSquares(Function):
         return *(next(found) if x.requires_grad else None for x in given), None, None
 
 
-@named
+@function(results=("solution", "residuals", "rank", "singular_values"))
 @casts(cpu="float32")
 def lstsq(
     A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None
-) -> Any:
+) -> tuple[Tensor, ...]:
     """The X with the least |A X - B|: (solution, residuals, rank, singular_values).
 
     Singular values up to rcond times the greatest count as 0; by default rcond is the
@@ -401,20 +395,18 @@ def lstsq(
         rcond = float(finfo(A.dtype).eps) * max(m, n)
     found = _LeastSquares.apply(*lapack.broadcast(A, B), rcond, driver)
     X, rest, rank, S, info = found
-    lapack.succeeded("lstsq", info, "has no full rank, or does not converge ({0})")
+    lapack.succeeded(info, "has no full rank, or does not converge ({0})")
     if m <= n or driver == "gelsy" or (driver != "gels" and not (rank == n).all()):
         rest = A.new_empty(0)
     X = X.squeeze(-1) if vector else X
     rank = A.new_empty(0, dtype=_C.int64) if driver == "gels" else rank.long()
     S = S if driver in ("gelsd", "gelss") else A.new_empty(0)
-    return results(
-        "lstsq", "solution, residuals, rank, singular_values", (X, rest, rank, S)
-    )
+    return (X, rest, rank, S)
 
 
-@named
+@function(out=True)
 @casts(cpu="float32")
-def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
+def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse of A as a map of its last dimensions to its first `ind` ones.
 
     >>> import pydevtensor as torch
@@ -430,14 +422,12 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
             f"{math.prod(first)} and the others to {math.prod(last)}; make them agree"
         )
     flat = A.reshape(math.prod(first), math.prod(last))
-    return write(inv(flat).reshape(*last, *first), out)
+    return inv(flat).reshape(*last, *first)
 
 
-@named
+@function(out=True)
 @casts(cpu="float32")
-def tensorsolve(
-    A: Tensor, B: Tensor, dims: Any = None, *, out: Tensor | None = None
-) -> Tensor:
+def tensorsolve(A: Tensor, B: Tensor, dims: Dims | None = None) -> Tensor:
     """X of tensordot(A, X, X.ndim) = B. dims: dimensions of A to move to the end.
 
     >>> import pydevtensor as torch
@@ -455,4 +445,4 @@ def tensorsolve(
             "system"
         )
     flat = A.reshape(-1, math.prod(shape))
-    return write(solve(flat, B.reshape(-1)).reshape(shape), out)
+    return solve(flat, B.reshape(-1)).reshape(shape)

@@ -1,6 +1,5 @@
 /* Factorizations and solvers: what pydevtensor.linalg calls. */
 #include "python/functions.h"
-#include "python/output.h"
 #include "tensor/ops/lapack.h"
 
 #include <string.h>
@@ -29,16 +28,6 @@ DT_PUBLIC(lapack, "_lapack(name: str, operands: Tensors, m: int, n: int, k: int 
     return status ? dt_raise() : Py_NewRef(Py_None);
 }
 
-DT_PUBLIC(named_results, "_named_results(name: str, results: str)")
-{
-    if (v[1].text[0] != '(' || strlen(v[1].text) >= DT_MAX_NAMES)
-        return PyErr_Format(PyExc_ValueError,
-                            "_named_results(): results is '%s'; give fewer than %d "
-                            "characters such as '(U, S, Vh)'",
-                            v[1].text, DT_MAX_NAMES);
-    return Py_XNewRef((PyObject *)dt_named_tuple_make(v[0].text, v[1].text));
-}
-
 static const dt_function rows[] = {
     DT_FUNCTION(
         lapack, "_lapack",
@@ -46,8 +35,6 @@ static const dt_function rows[] = {
         "matrices.\n\nThe operands of each name are in csrc/ops/lapack.def. Sees "
         "no history: call it under no_grad().",
         "", ""),
-    DT_FUNCTION(named_results, "_named_results",
-                "The type of a result whose parts have names: '(U, S, Vh)'.", "", ""),
 };
 
 int dt_setup_lapack(PyObject *module)

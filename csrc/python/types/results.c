@@ -77,12 +77,6 @@ static named_tuple *find_or_make(const char *name, const char *results)
     return t ? t : make(name, results);
 }
 
-PyTypeObject *dt_named_tuple_make(const char *name, const char *results)
-{
-    named_tuple *t = find_or_make(name, results);
-    return t ? t->type : NULL;
-}
-
 PyTypeObject *dt_named_tuple_type(const char *name, const char *results)
 {
     named_tuple *t = named_tuples;
