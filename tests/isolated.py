@@ -16,7 +16,7 @@ def environment(**chosen):
         if not k.startswith("PYDEVTENSOR_") and k not in ("PYTHONPATH", "PYTHONHOME")
     }
     # PYDEVTENSOR_SIM_GPUS=0 in the environment means real GPUs; hide those as well.
-    if not int(chosen.get("PYDEVTENSOR_SIM_GPUS", "0")):
+    if chosen.get("PYDEVTENSOR_SIM_GPUS", "0") == "0":
         kept["CUDA_VISIBLE_DEVICES"] = ""
     return {**kept, **chosen}
 

@@ -79,6 +79,28 @@ def test_the_environment_chooses_and_simulate_overrides():
     assert python(code.format("t.cuda.simulate(2); t.cuda.simulate(4);")) == "4\n"
 
 
+@pytest.mark.parametrize("kind", ["simulate", "virtual"])
+def test_one_limit_of_simulated_and_virtual_gpus(kind):
+    variable = {"simulate": "SIM", "virtual": "VIRTUAL"}[kind]
+    choose = getattr(torch.cuda, kind)
+    for n in (33, -1, 10**30):
+        said = f"is {n}; give a number of GPUs from 0 to 32"
+        with pytest.raises(ValueError, match=said):
+            choose(n)
+        code = "import pydevtensor as t; print(t.cuda.why_unavailable())"
+        name = f"PYDEVTENSOR_{variable}_GPUS"
+        assert python(code, **{name: str(n)}) == f"{name} {said}.\n"
+
+
+@pytest.mark.parametrize("name", ["RACES", "SCHEDULE", "CARD", "MEMORY", "FAIL"])
+def test_a_wrong_setting_is_named_and_needs_no_new_installation(name):
+    code = "import pydevtensor as t; print(t.cuda.why_unavailable())"
+    chosen = {"PYDEVTENSOR_SIM_GPUS": "1", f"PYDEVTENSOR_SIM_{name}": "wrong"}
+    why = python(code, **chosen)
+    assert why.startswith(f"PYDEVTENSOR_SIM_{name}: 'wrong' is not"), why
+    assert "give" in why and "install" not in why
+
+
 def test_choosing_after_a_use_is_an_error():
     out = python("""
 import pydevtensor as torch

@@ -453,7 +453,7 @@ def test_bad_choices():
         PYDEVTENSOR_SIM_GPUS="1",
         PYDEVTENSOR_SIM_RACES="loud",
     )
-    assert "'loud' is no way to tell of races" in said
+    assert "'loud' is not a way to report races" in said
 
 
 def test_schedules_in_one_loop(gpu):

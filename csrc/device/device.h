@@ -19,7 +19,8 @@ typedef enum dt_device_type {
         DT_NDEVICE_TYPES
 } dt_device_type;
 
-#define DT_MAX_DEVICES 64
+#define DT_MAX_DEVICES   64
+#define DT_MAX_SIMULATED 32 /* simulated or virtual devices that a program may choose */
 
 /* A device with its index (the CPU's is 0); only the binding knows devices without
  * one. */
@@ -54,10 +55,10 @@ char *dt_device_text(dt_device device, char *text);
 int dt_registry_start(const dt_backend *cpu, const char *libraries,
                       const char *packages);
 
-/* Overrides PYDEVTENSOR_SIM_GPUS (simulated) and PYDEVTENSOR_VIRTUAL_GPUS (virtual
- * GPUs that share the first GPU); -1 leaves a choice alone. Fails after the first
- * use of a CUDA device. */
-int dt_registry_choose(int simulated, int virtual_devices);
+/* Overrides PYDEVTENSOR_SIM_GPUS (simulated) or PYDEVTENSOR_VIRTUAL_GPUS (virtual GPUs
+ * that share the first GPU) by a number from 0 to DT_MAX_SIMULATED, as text. `where` says
+ * in messages who gave it. Fails after the first use of a CUDA device. */
+int dt_registry_choose(bool simulated, const char *where, const char *text);
 
 /* The backend of a device type, borrowed, loaded on first use. NULL after dt_fail if
  * there is none; dt_cuda_why says why. */

@@ -57,9 +57,24 @@ int dt_registry_start(const dt_backend *cpu, const char *libraries,
     return 0;
 }
 
-int dt_registry_choose(int simulated, int virtual_devices)
+/* What text, given as `where`, asks for: -1 after dt_fail if it is not a number of GPUs. */
+static int count_from_text(const char *where, const char *text)
 {
-    int status = 0;
+    char *end = NULL;
+    errno = 0;
+    long count = strtol(text, &end, 10);
+    if (errno || end == text || *end || count < 0 || count > DT_MAX_SIMULATED)
+        return dt_fail(DT_ERROR_VALUE,
+                       "%s is %.40s; give a number of GPUs from 0 to %d", where, text,
+                       DT_MAX_SIMULATED);
+    return (int)count;
+}
+
+int dt_registry_choose(bool simulated, const char *where, const char *text)
+{
+    int status = 0, count = count_from_text(where, text);
+    if (count < 0)
+        return -1;
     dt_lock(DT_LOCK_BACKENDS);
     if (cuda.opened) {
         status =
@@ -67,10 +82,7 @@ int dt_registry_choose(int simulated, int virtual_devices)
                     "the GPUs of this process are already chosen, because a device was "
                     "used or counted; choose them first, right after the import");
     } else {
-        if (simulated >= 0)
-            cuda.simulated = simulated;
-        if (virtual_devices >= 0)
-            cuda.virtual_devices = virtual_devices;
+        *(simulated ? &cuda.simulated : &cuda.virtual_devices) = count;
     }
     dt_unlock(DT_LOCK_BACKENDS);
     return status;
@@ -82,16 +94,12 @@ static int count_from_environment(const char *name)
     const char *text = getenv(name);
     if (!text || !*text)
         return 0;
-    char *end = NULL;
-    errno = 0;
-    long count = strtol(text, &end, 10);
-    if (errno || *end || count < 0 || count > DT_MAX_DEVICES) {
-        snprintf(cuda.why, sizeof cuda.why,
-                 "%s is '%.40s', not a number of devices: give 0 to %d.", name, text,
-                 DT_MAX_DEVICES);
-        return -1;
+    int count = count_from_text(name, text);
+    if (count < 0) {
+        snprintf(cuda.why, sizeof cuda.why, "%.900s.", dt_error_slot()->text);
+        dt_error_clear();
     }
-    return (int)count;
+    return count;
 }
 
 /* The simulator holds its lock, which other threads take with the GIL. */
@@ -164,11 +172,13 @@ static const dt_backend *open_cuda(void)
     };
     const dt_backend *backend = open ? open(&host) : NULL;
     if (!backend || backend->version != DT_BACKEND_VERSION) {
-        snprintf(
-            cuda.why, sizeof cuda.why,
-            "The CUDA part of pydevtensor does not start (%.600s): install pydevtensor "
-            "again.",
-            open && !backend ? dt_error_slot()->text : "its version differs");
+        const dt_error *error = dt_error_slot();
+        snprintf(cuda.why, sizeof cuda.why,
+                 error->code == DT_ERROR_VALUE /* a setting, which the message names */
+                     ? "%.900s."
+                     : "The CUDA part of pydevtensor does not start (%.600s): install "
+                       "pydevtensor again.",
+                 error->code ? error->text : "its version differs");
         dt_error_clear();
         return NULL;
     }

@@ -74,12 +74,14 @@ static PyObject *cuda_loaded(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unus
                            dt_backends[DT_CUDA]->device_count() > 0);
 }
 
+/* _cuda_choose(simulated, where, count): where the count was given is for messages. */
 static PyObject *cuda_choose(PyObject *Py_UNUSED(self), PyObject *args)
 {
-    int simulated, virtual_devices;
-    if (!PyArg_ParseTuple(args, "ii:choose", &simulated, &virtual_devices))
+    int simulated;
+    const char *where, *count;
+    if (!PyArg_ParseTuple(args, "pss:_cuda_choose", &simulated, &where, &count))
         return NULL;
-    return none_or_raise(dt_registry_choose(simulated, virtual_devices));
+    return none_or_raise(dt_registry_choose(simulated, where, count));
 }
 
 /* _cuda_index(device, function): function is for messages. */

@@ -113,7 +113,7 @@ struct Device {
                                            reused */
     std::vector<BlockRef> captured;     /* blocks that replays use again */
     std::unique_ptr<Stream> own_stream; /* the default stream */
-    bool reaches[DT_SIM_MAX_DEVICES] = {};
+    bool reaches[DT_MAX_SIMULATED] = {};
     bool context = false;            /* it was made current */
     cudaError_t fault = cudaSuccess; /* reported by the next synchronization */
     bool told = false;               /* it was, and stays: "sticky" */

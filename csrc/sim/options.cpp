@@ -33,9 +33,9 @@ static int set_devices(const char *text)
 {
     const char *end;
     unsigned long long count;
-    if (!whole_number(text, &end, &count) || *end || count > DT_SIM_MAX_DEVICES)
-        return complain(
-            format("%.40s simulated GPUs: give 0 to %d", text, DT_SIM_MAX_DEVICES));
+    if (!whole_number(text, &end, &count) || *end || count > DT_MAX_SIMULATED)
+        return complain(format("'%.40s' is not a number of GPUs: give 0 to %d", text,
+                               DT_MAX_SIMULATED));
     if (state().open && (int)count != state().options.devices)
         return complain(format("%d simulated GPUs are already in use: choose their "
                                "number before the first use",
@@ -111,7 +111,7 @@ static int set_host(const char *text)
     const bool fixed = !strcmp(text, "fixed");
     if (!fixed && strcmp(text, "measured"))
         return complain(
-            format("'%.40s' is no time of the host: give measured or fixed", text));
+            format("'%.40s' is not a time of the host: give measured or fixed", text));
     if (state().open && (state().options.host == kFixed) != fixed)
         return complain("simulated GPUs are already in use: choose the host's time "
                         "before the first use");
@@ -178,22 +178,22 @@ static int set_failures(const char *text)
     return content();
 }
 
-static int set_switch(const char *variable, const char *text, bool *out)
+static int set_switch(const char *text, bool *out)
 {
     if (strcmp(text, "0") && strcmp(text, "1"))
-        return complain(format("%s=%.40s: give 0 or 1", variable, text));
+        return complain(format("'%.40s' does not switch on or off: give 1 or 0", text));
     *out = *text == '1';
     return content();
 }
 
 static int set_peer(const char *text)
 {
-    return set_switch("PYDEVTENSOR_SIM_PEER", text, &state().options.peer);
+    return set_switch(text, &state().options.peer);
 }
 
 static int set_sticky(const char *text)
 {
-    int status = set_switch("PYDEVTENSOR_SIM_STICKY", text, &state().options.sticky);
+    int status = set_switch(text, &state().options.sticky);
     for (auto &device : state().devices)
         if (!state().options.sticky && device->told) {
             device->told = false;
@@ -211,7 +211,7 @@ static int set_races(const char *text)
         mode++;
     if (mode == 4)
         return complain(format(
-            "'%.40s' is no way to tell of races: give off, warn or error", text));
+            "'%.40s' is not a way to report races: give off, warn or error", text));
     if (state().open && mode && !races.mode)
         return complain("simulated GPUs are already in use: have races looked for "
                         "before the first use");
@@ -241,7 +241,7 @@ static int read_environment()
     for (auto &setting : settings) {
         const char *text = getenv(setting.variable);
         if (text && *text && setting.set(text))
-            return -1;
+            return complain(format("%s: %s", setting.variable, thread().complaint));
     }
     return 0;
 }

@@ -28,7 +28,7 @@ extern "C" {
  * is invalid or comes too late; dt_sim_complaint says why.
  *
  * "devices" and "memory": before the first use of a device only. "devices" takes 0 to
- * DT_SIM_MAX_DEVICES; with 0 no device is found.
+ * DT_MAX_SIMULATED; with 0 no device is found.
  *
  * "card" and "host": before the first use of a device only. With a card, devices have its
  * properties, its memory unless "memory" is set, and a clock (clock.h); with "t4,h200" each
@@ -57,7 +57,6 @@ extern "C" {
  * host, copy, memset, launch, stream and event (their creation), record and wait (of an
  * event, in a stream), capture and graph (beginning and instantiating). "" clears the
  * list. */
-#define DT_SIM_MAX_DEVICES 32
 #define DT_SIM_QUEUE_LIMIT 1024
 int dt_sim_set(const char *name, const char *text);
 

@@ -89,13 +89,10 @@ def init() -> None:
     _C._cuda_index(None)
 
 
-def _count(function, n):
+def _choose(function, n):
     if isinstance(n, bool) or not hasattr(n, "__index__"):
         raise TypeError(f"{function}(): n is {n!r}; give the number of GPUs, such as 2")
-    n = n.__index__()
-    if not 0 <= n <= 32:
-        raise ValueError(f"{function}(): n is {n}; give a number of GPUs from 0 to 32")
-    return n
+    _C._cuda_choose(function == "simulate", f"{function}(): n", str(n.__index__()))
 
 
 def simulate(
@@ -122,7 +119,6 @@ def simulate(
 
     simulate(0) selects the real GPUs and overrides PYDEVTENSOR_SIM_GPUS.
     """
-    n = _count("simulate", n)
     if schedule is not None:
         _check_schedule("simulate", schedule)
     if races not in (None, "off", "warn", "error"):
@@ -133,7 +129,7 @@ def simulate(
         card = ",".join(_cards("simulate", card))
     if host not in (None, "measured", "fixed"):
         raise ValueError(f"simulate(): host is {host!r}; give 'measured' or 'fixed'")
-    _C._cuda_choose(n, -1)
+    _choose("simulate", n)
     # The simulator reads these when it is loaded.
     if memory is not None:
         os.environ["PYDEVTENSOR_SIM_MEMORY"] = str(memory)
@@ -187,7 +183,7 @@ def _check_schedule(function, name):
 
 def virtual(n: int) -> None:
     """Use n virtual GPUs that share GPU 0. Call it before the first use of a device."""
-    _C._cuda_choose(-1, _count("virtual", n))
+    _choose("virtual", n)
 
 
 def is_simulated(device: Any = None) -> bool:
