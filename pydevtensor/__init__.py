@@ -176,6 +176,11 @@ def try_all_gpus() -> "list[_C.device]":
 
 __all__ = [name for name in __dir__() if not name.startswith("_")]
 
+if _builtins.any(name.startswith("PYDEVTENSOR_") for name in _os.environ):
+    from pydevtensor._variables import warn_of_unknown as _warn_of_unknown
+
+    _warn_of_unknown()
+
 if _os.environ.get("PYDEVTENSOR_TRANSFER_GUARD"):
     from pydevtensor.cuda import guards as _guards
 

@@ -68,7 +68,7 @@ def run(command, tmp_path, status=0):
         **{
             k: v
             for k, v in os.environ.items()
-            if k != "LD_PRELOAD" and not k.startswith("PYDEVTENSOR_SIM")
+            if k != "LD_PRELOAD" and not k.startswith("PYDEVTENSOR_SIM_")
         },
         "ASAN_OPTIONS": ASAN,
         "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
