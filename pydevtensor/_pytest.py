@@ -43,24 +43,58 @@ def pytest_configure(config: pytest.Config) -> None:
         "pydevtensor: fail the test if it makes more copies or waits than these",
     )
     wanted = config.getoption("--pydevtensor-gpus")
-    if wanted is not None:
-        if not 0 <= wanted <= 32:
-            raise pytest.UsageError(f"--pydevtensor-gpus={wanted}: give 0 to 32")
-        if not _real_gpus():
-            os.environ["PYDEVTENSOR_SIM_GPUS"] = str(wanted)
+    if not hasattr(config, "workerinput"):  # that of pytest-xdist's processes
+        _check_settings(wanted)
+    if wanted is not None and not _gpus("", 0)[0]:
+        os.environ["PYDEVTENSOR_SIM_GPUS"] = str(wanted)
     if config.getoption("--pydevtensor-transfers"):
         config.pluginmanager.register(_Report(), "pydevtensor-transfers")
 
 
-def _real_gpus() -> bool:
-    """Whether there are GPUs; asked in another process, since counting chooses them."""
+_COUNT = """
+import sys
+folder, *choice = sys.argv[1:]
+sys.path.insert(0, folder)
+import pydevtensor as torch
+try:
+    if choice:
+        torch._C._cuda_choose(True, *choice)
+    print(torch.cuda.device_count(), torch.cuda.why_unavailable())
+except ValueError as error:
+    print(0, error)
+"""
+
+
+def _gpus(where: str | None = None, count: int = 0) -> tuple[int, str]:
+    """How many GPUs there are, and why none: those of the environment or, if where is
+    given, count simulated ones, 0 for real ones.
+
+    Another process counts them, since counting chooses them.
+    """
     import subprocess
     import sys
 
-    code = (
-        "import pydevtensor as t; t.cuda.simulate(0); exit(not t.cuda.is_available())"
-    )
-    return not subprocess.call([sys.executable, "-c", code])
+    folder = os.path.dirname(os.path.dirname(__file__))
+    choice = [] if where is None else [where, str(count)]
+    command = [sys.executable, "-c", _COUNT, folder, *choice]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise pytest.UsageError(f"pydevtensor does not start:\n{done.stderr}")
+    number, _, why = done.stdout.partition(" ")
+    return int(number), why.strip()
+
+
+def _check_settings(wanted: int | None) -> None:
+    """A usage error where a setting is wrong: tests of GPUs would be skipped."""
+    variables = "PYDEVTENSOR_SIM_", "PYDEVTENSOR_VIRTUAL_GPUS"
+    if wanted is None and not any(name.startswith(variables) for name in os.environ):
+        return
+    if wanted is None and os.environ.get("PYDEVTENSOR_SIM_GPUS", "0") not in ("", "0"):
+        count, why = _gpus()
+    else:  # the other settings are read for a simulated GPU alone
+        count, why = _gpus("--pydevtensor-gpus", 1 if wanted in (None, 0) else wanted)
+    if not count:
+        raise pytest.UsageError(why)
 
 
 def _limits(item: pytest.Item) -> dict[str, int] | None:

@@ -92,8 +92,36 @@ def test_the_report_has_the_worst_test_first(run):
     assert f"test_it.py:{line}" in report and "::test_without_gpus\n" not in report
 
 
+@pytest.mark.parametrize("gpus", [("--pydevtensor-gpus=1",), ()])
+@pytest.mark.parametrize(
+    ("name", "value", "choices"),
+    [
+        ("SIM_RACES", "erorr", "off, warn or error"),
+        ("SIM_SCHEDULE", "lasy", "eager, lazy or random:SEED"),
+        ("SIM_CARD", "t5", "T4, "),
+        ("SIM_HOST", "fixt", "measured or fixed"),
+        ("SIM_MEMORY", "lots", "64M"),
+        ("SIM_PEER", "yes", "1 or 0"),
+        ("SIM_STICKY", "yes", "1 or 0"),
+        ("SIM_FAIL", "maloc:1", "malloc, host"),
+        ("VIRTUAL_GPUS", "two", "from 0 to 32"),
+    ],
+)
+def test_a_wrong_setting_ends_the_run(run, gpus, name, value, choices):
+    said = run(*gpus, status=4, fails=True, **{f"PYDEVTENSOR_{name}": value})
+    assert f"PYDEVTENSOR_{name}" in said and value in said and choices in said
+
+
+def test_a_wrong_number_of_gpus_ends_the_run(run):
+    for value in ("33", "-1", "two"):
+        said = run(status=4, fails=True, PYDEVTENSOR_SIM_GPUS=value)
+        assert f"PYDEVTENSOR_SIM_GPUS is {value}; give a number of GPUs" in said
+
+
 def test_wrong_use(run):
-    assert "give 0 to 32" in run("--pydevtensor-gpus=33", fails=True)
+    assert "--pydevtensor-gpus is 33; give" in run(
+        "--pydevtensor-gpus=33", status=4, fails=True
+    )
     for mark, said in {
         "gpus": "gpus(2)",
         "gpus('two')": "gpus(2)",
