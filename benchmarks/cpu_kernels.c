@@ -7,6 +7,8 @@
 
 #include "cpu/runtime/cpu.h"
 #include "device/random.h"
+#include "ops/elementwise_ops.h"
+#include "ops/reduce_ops.h"
 
 static const dt_backend *cpu;
 static const dt_stream stream = {0, NULL};

@@ -1,5 +1,7 @@
 #include "autograd/anomaly.h"
 
+#include "ops/elementwise_ops.h"
+#include "ops/reduce_ops.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/elementwise.h"
 #include "tensor/ops/ops.h"

@@ -1,6 +1,7 @@
 #include "autograd/anomaly.h"
 #include "autograd/autocast.h"
 #include "autograd/engine.h"
+#include "ops/elementwise_ops.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

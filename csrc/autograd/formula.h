@@ -2,6 +2,7 @@
  * derivative, whose first is a fused kernel (ops/formula.h). A formula is an expression
  * of dt_arg values; `scope` is in sight. */
 #include "autograd/temporaries.h"
+#include "ops/elementwise_ops.h"
 
 #define ZERO            dt_arg_scalar(dt_scalar_float(0))
 #define ONE             dt_arg_scalar(dt_scalar_float(1))

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "autograd/recorded.h"
+#include "ops/elementwise_ops.h"
 #include "tensor/ops/ops.h"
 
 void dt_scope_end(dt_scope *scope)

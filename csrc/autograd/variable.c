@@ -7,6 +7,7 @@
 #include "autograd/recorded.h"
 #include "autograd/temporaries.h"
 #include "base/gil.h"
+#include "ops/elementwise_ops.h"
 #include "tensor/ops/copy.h"
 
 _Thread_local bool dt_grad_enabled = true;

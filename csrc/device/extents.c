@@ -6,9 +6,11 @@
 #include "device/convolution.h"
 #include "device/lapack.h"
 #include "device/nn.h"
+#include "device/nn_ops.h"
 #include "device/pooling.h"
 #include "device/resample.h"
 #include "device/rnn.h"
+#include "device/rnn_ops.h"
 
 /* Who is told of the operands. */
 typedef struct listing {

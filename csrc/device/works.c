@@ -9,7 +9,7 @@
 #include "device/nn.h"
 #include "device/pooling.h"
 #include "device/resample.h"
-#include "device/rnn.h"
+#include "device/rnn_ops.h"
 
 /* The real backends, which return to dt_backends when the last observer leaves. */
 static const dt_backend *real[DT_NDEVICE_TYPES];

@@ -1,4 +1,5 @@
 #include "ops/elementwise.h"
+#include "ops/elementwise_ops.h"
 
 #include <math.h>
 

@@ -39,7 +39,7 @@ typedef struct dt_elementwise_row {
     dt_class class_;
 } dt_elementwise_row;
 
-extern const dt_elementwise_row dt_elementwise_rows[DT_NELEMENTWISE];
+extern const dt_elementwise_row dt_elementwise_rows[]; /* by dt_elementwise_op */
 
 #ifdef __cplusplus
 }

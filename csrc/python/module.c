@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cpu/runtime/cpu.h"
+#include "ops/elementwise_ops.h"
 #include "python/functions.h"
 #include "python/places.h"
 

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "ops/class.h"
+#include "ops/elementwise_ops.h"
 #include "ops/ops.h"
 #include "ops/special.h"
 

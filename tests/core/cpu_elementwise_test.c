@@ -2,6 +2,7 @@
  * library's functions, element by element. */
 #include "cpu_support.h"
 #include "ops/elementwise.h"
+#include "ops/elementwise_ops.h"
 
 /* cpu_elementwise_reference.cpp */
 bool reference(dt_dtype dtype, dt_elementwise_op op, const void *a, const void *b,

@@ -2,6 +2,7 @@
  * range, and their special values. With an argument, the step between the floats
  * tested: 1 tests all. */
 #include "cpu_support.h"
+#include "ops/elementwise_ops.h"
 
 static const dt_backend *cpu;
 

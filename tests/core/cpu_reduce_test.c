@@ -1,6 +1,7 @@
 /* Reductions over every kind of layout against plain loops, with the same result for
  * any number of threads. */
 #include "cpu_support.h"
+#include "ops/reduce_ops.h"
 
 static const char *const names[DT_NREDUCE] = {
 #define REDUCE(name, class, identity, map, combine, finish, ...)                       \

@@ -20,7 +20,9 @@
 #include "device/backend.h"
 #include "device/random.h"
 #include "ops/elementwise.h"
+#include "ops/elementwise_ops.h"
 #include "ops/philox.h"
+#include "ops/reduce_ops.h"
 
 extern "C" const dt_backend *dt_backend_open(const dt_host *host);
 

@@ -7,6 +7,8 @@
 
 #include "cpu/runtime/cpu.h"
 #include "device/transfer.h"
+#include "ops/elementwise_ops.h"
+#include "ops/reduce_ops.h"
 #include "tensor/call.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/ops.h"
@@ -47,6 +49,11 @@ static void expect_failure(int status, dt_error_code code, const char *words)
     }
     dt_error_clear();
 }
+
+/* Of rows of ops/functions. */
+int dt_norm_forward(dt_call *), dt_max_along_forward(dt_call *),
+    dt_mm_forward(dt_call *), dt_dot_forward(dt_call *), dt_addmm_forward(dt_call *),
+    dt_eye_forward(dt_call *);
 
 /* Runs a forward function; second: its second result, or NULL. */
 static int forward(int (*function)(dt_call *), const char *name, dt_tensor *out,

@@ -4,6 +4,7 @@
 #include "autograd/dispatch.h"
 #include "autograd/formula.h"
 #include "autograd/recorded.h"
+#include "ops/reduce_ops.h"
 #include "tensor/ops/nn.h"
 #include "tensor/ops/ops.h"
 

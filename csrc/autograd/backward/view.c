@@ -1,6 +1,7 @@
 /* Views and reshapes. */
 #include "autograd/dispatch.h"
 #include "autograd/recorded.h"
+#include "ops/elementwise_ops.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/ops.h"
 

@@ -164,7 +164,7 @@ typedef struct dt_nn_kernel {
 } dt_nn_kernel;
 
 typedef struct dt_nn_kernels {
-    dt_nn_kernel float32[DT_NNN], float64[DT_NNN];
+    const dt_nn_kernel *float32, *float64; /* [op] */
 } dt_nn_kernels;
 
 /* What is added to the scores of a row, or which of them count. */
@@ -204,7 +204,7 @@ int dt_cpu_tile_product(const dt_gemm *gemm);
 typedef void dt_rnn_kernel(void *const *row, int64_t n);
 
 typedef struct dt_rnn_kernels {
-    dt_rnn_kernel *float32[DT_NRNN], *float64[DT_NRNN];
+    dt_rnn_kernel *const *float32, *const *float64; /* [op] */
 } dt_rnn_kernels;
 typedef struct dt_pooling_kernels {
     /* Rows of windows, or in a backward pass planes, begin to end-1. */

@@ -1,5 +1,6 @@
 #include "base/gil.h"
 #include "cpu/runtime/backend.h"
+#include "device/nn_ops.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

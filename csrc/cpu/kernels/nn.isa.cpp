@@ -321,17 +321,16 @@ __attribute__((flatten)) void columns_kernel(const dt_nn_columns *c)
     {nullptr, nullptr, KERNEL(columns_kernel, op, T, ColumnSums<T>),                   \
      KERNEL(columns_kernel, op, T, RunSums<T>)},
 
-const dt_nn_kernels DT_ISA_NAME(dt_nn) = {
-    {
+static const dt_nn_kernel nn_float32[] = {
 #define NN_OP(op, ...)    ROWS(op, float)
 #define CHANNELS(op, ...) CHANNEL_ROWS(op, float)
 #define COLUMNS(op, ...)  SUMS(op, float)
 #include "ops/nn.def"
-    },
-    {
+};
+static const dt_nn_kernel nn_float64[] = {
 #define NN_OP(op, ...)    ROWS(op, double)
 #define CHANNELS(op, ...) CHANNEL_ROWS(op, double)
 #define COLUMNS(op, ...)  SUMS(op, double)
 #include "ops/nn.def"
-    },
 };
+const dt_nn_kernels DT_ISA_NAME(dt_nn) = {nn_float32, nn_float64};

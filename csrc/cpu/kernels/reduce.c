@@ -6,6 +6,7 @@
 
 #include "cpu/kernels/kernels.h"
 #include "cpu/runtime/pool.h"
+#include "ops/reduce_ops.h"
 
 /* The tree in which elements are reduced depends on shape and strides alone, so that the
  * result does not depend on threads.

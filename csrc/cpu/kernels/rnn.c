@@ -1,5 +1,6 @@
 #include "base/gil.h"
 #include "cpu/runtime/backend.h"
+#include "device/rnn_ops.h"
 
 #include "cpu/kernels/kernels.h"
 #include "cpu/runtime/pool.h"

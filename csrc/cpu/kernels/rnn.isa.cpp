@@ -21,13 +21,12 @@ __attribute__((flatten)) void row_kernel(void *const *row, int64_t n)
 
 } // namespace
 
-const dt_rnn_kernels DT_ISA_NAME(dt_rnn) = {
-    {
+static dt_rnn_kernel *const rnn_float32[] = {
 #define RNN_OP(op, ...) row_kernel<rnn::op, float>,
 #include "ops/rnn.def"
-    },
-    {
+};
+static dt_rnn_kernel *const rnn_float64[] = {
 #define RNN_OP(op, ...) row_kernel<rnn::op, double>,
 #include "ops/rnn.def"
-    },
 };
+const dt_rnn_kernels DT_ISA_NAME(dt_rnn) = {rnn_float32, rnn_float64};

@@ -9,6 +9,7 @@
 #include "cuda/kernels/math.h"
 #include "cuda/kernels/packs.h"
 #include "ops/elementwise.h"
+#include "ops/elementwise_ops.h"
 
 /* --- rows --- */
 

@@ -1,4 +1,9 @@
 #include "cuda/runtime/backend.h"
+#include "device/nn_ops.h"
+
+/* In nn_*.cu. */
+#define NN_OP(name, ...) int nn_##name(dt_stream stream, const dt_nn_call *call);
+#include "ops/nn.def"
 
 int dt_cuda_nn(dt_stream stream, const dt_nn_call *call)
 {

@@ -2,6 +2,7 @@
 #include "cuda/kernels/pack.h"
 #include "cuda/kernels/tensor_table.h"
 #include "ops/optim.h"
+#include "ops/optim_ops.h"
 
 namespace {
 

@@ -11,6 +11,7 @@
 #include "cuda/kernels/reduce_plan.h"
 #include "cuda/kernels/math.h"
 #include "ops/reduce.h"
+#include "ops/reduce_ops.h"
 
 /* A launch. Partial results lie [result][part]. */
 typedef struct Reduction {

@@ -1,6 +1,7 @@
 #include "cuda/kernels/math.h"
 #include "cuda/kernels/layout.h"
 #include "cuda/runtime/backend.h"
+#include "device/rnn_ops.h"
 
 #undef DT_FN
 #define DT_FN static __device__ __forceinline__

@@ -107,9 +107,6 @@ struct Scratch {
 
 /* --- kernels --- */
 
-#define NN_OP(name, ...) int nn_##name(dt_stream stream, const dt_nn_call *call);
-#include "ops/nn.def"
-
 int matmul_integers(dt_stream stream, const dt_gemm *gemm);
 
 /* Makes info DT_LAPACK_NOT_FINITE for each of `batch` matrices with an element that is

@@ -1,6 +1,8 @@
 /* Updates of many tensors at once: what pydevtensor.optim and nn.utils call. */
 #include <string.h>
 
+#include "ops/elementwise_ops.h"
+#include "ops/optim_ops.h"
 #include "python/functions.h"
 #include "tensor/ops/ops.h"
 #include "tensor/ops/optim.h"

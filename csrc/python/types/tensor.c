@@ -8,6 +8,7 @@
 #define Py_READONLY   READONLY
 #endif
 
+#include "ops/elementwise_ops.h"
 #include "python/arguments.h"
 #include "python/threads.h"
 #include "autograd/autocast.h"

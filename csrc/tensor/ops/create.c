@@ -5,6 +5,7 @@
 
 #include "base/gil.h"
 #include "device/stream.h"
+#include "ops/elementwise_ops.h"
 #include "tensor/call.h"
 #include "tensor/format.h"
 #include "tensor/ops/copy.h"

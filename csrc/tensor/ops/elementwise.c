@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "device/stream.h"
+#include "ops/elementwise_ops.h"
 #include "tensor/ops/copy.h"
 #include "tensor/iterate.h"
 

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "ops/reduce_ops.h"
 #include "tensor/call.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/ops.h"

@@ -6,6 +6,7 @@
 #include "base/gil.h"
 #include "device/stream.h"
 #include "device/transfer.h"
+#include "ops/elementwise_ops.h"
 #include "tensor/call.h"
 #include "tensor/iterate.h"
 #include "tensor/ops/copy.h"

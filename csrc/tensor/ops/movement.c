@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "base/gil.h"
+#include "ops/reduce_ops.h"
 #include "tensor/call.h"
 #include "tensor/ops/copy.h"
 #include "tensor/iterate.h"

@@ -3,6 +3,7 @@
 #define DT_TENSOR_OPS_NN_H
 
 #include "device/nn.h"
+#include "device/nn_ops.h"
 #include "tensor/call.h"
 
 /* --- calls and softmax --- */

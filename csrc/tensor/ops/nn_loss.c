@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "ops/elementwise_ops.h"
+#include "ops/reduce_ops.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/ops.h"
 #include "tensor/ops/elementwise.h"

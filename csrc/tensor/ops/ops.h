@@ -51,7 +51,7 @@ int dt_generator_restore(dt_generator *generator, bool twister,
 
 /* --- reductions --- */
 
-extern const char *const dt_reduce_names[DT_NREDUCE];
+extern const char *const dt_reduce_names[]; /* by dt_reduce_op */
 
 /* Reduces `count` dimensions of x (count 0: all). dtype -1: the row's own result type;
  * else the type to compute in. `parameter` is P of the table. */

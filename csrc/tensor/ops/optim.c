@@ -7,6 +7,9 @@
 
 #include "device/plan.h"
 #include "device/stream.h"
+#include "ops/elementwise_ops.h"
+#include "ops/optim_ops.h"
+#include "ops/reduce_ops.h"
 #include "tensor/call.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/ops.h"

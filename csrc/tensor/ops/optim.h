@@ -12,7 +12,7 @@ typedef struct dt_optim_rule {
     const char *states, *numbers, *own, *kept; /* their names, as "(a, b)" */
 } dt_optim_rule;
 
-extern const dt_optim_rule dt_optim_rules[DT_NOPTIM];
+extern const dt_optim_rule dt_optim_rules[]; /* by dt_optim_op */
 
 /* A number that is kept for a parameter from step to step. */
 typedef struct dt_optim_kept {

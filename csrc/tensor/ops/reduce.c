@@ -3,6 +3,8 @@
 #include <math.h>
 
 #include "device/stream.h"
+#include "ops/elementwise_ops.h"
+#include "ops/reduce_ops.h"
 #include "tensor/call.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/elementwise.h"

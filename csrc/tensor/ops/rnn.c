@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "device/rnn_ops.h"
 #include "device/stream.h"
 #include "tensor/call.h"
 #include "tensor/ops/ops.h"

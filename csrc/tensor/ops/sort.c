@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "device/stream.h"
+#include "ops/elementwise_ops.h"
+#include "ops/reduce_ops.h"
 #include "tensor/call.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/elementwise.h"
