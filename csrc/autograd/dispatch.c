@@ -14,7 +14,9 @@
 #define NOT_DIFFERENTIABLE
 #define COMPOSITE
 #define GRADIENT(backward, saves, node) int dt_##backward##_backward(dt_grad *);
-#define OP(id, flags, schema, forward, derivative, doc, example, prints) derivative
+#define OP(id, flags, schema, forward, derivative, doc, example, prints)               \
+    int dt_##forward##_forward(dt_call *);                                             \
+    derivative
 #include "ops/functions/all.def"
 #undef OP
 #undef NOT_DIFFERENTIABLE
@@ -562,8 +564,8 @@ int dt_grad_scatter(dt_grad *g, int i, dt_index_op op, int64_t dim, dt_arg index
     const dt_value args[] = {TENSOR(out), dt_value_int(dim), TENSOR(index),
                              TENSOR(grad)};
     if (g->scope->failed ||
-        dt_call_into(op == DT_INDEX_ADD ? &dt_op_scatter_add : &dt_op_scatter, NULL,
-                     (dt_tensor *)out.tensor, 4, args) < 0)
+        dt_call_into(op == DT_INDEX_ADD ? DT_RECORD(scatter_add) : DT_RECORD(scatter),
+                     NULL, (dt_tensor *)out.tensor, 4, args) < 0)
         return -1;
     return dt_grad_set(g, i, out);
 }

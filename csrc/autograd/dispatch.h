@@ -6,10 +6,13 @@
 #include "autograd/variable.h"
 #include "tensor/call.h"
 
-/* The records: dt_op_flip, ... */
-#define OP(id, ...) extern dt_op dt_op_##id;
-#include "ops/functions/all.def"
-#undef OP
+/* The record of a row: DT_RECORD(flip). It is declared where it is named, so that a new
+ * row compiles the table alone; the linker knows whether there is one. */
+#define DT_RECORD(id)                                                                  \
+    ({                                                                                 \
+        extern dt_op dt_op_##id;                                                       \
+        &dt_op_##id;                                                                   \
+    })
 
 /* What follows from a record's schema; made at the first use and kept. NULL after
  * dt_fail. */
@@ -50,7 +53,7 @@ int dt_dispatch_as_is(dt_call *call);
  * end take the schema's defaults. */
 int dt_call_values(dt_op *op, dt_tensor *out, int count, const dt_value *values);
 #define DT_CALL(id, out, ...)                                                          \
-    dt_call_values(&dt_op_##id, out,                                                   \
+    dt_call_values(DT_RECORD(id), out,                                                 \
                    (int)(sizeof((const dt_value[]){__VA_ARGS__}) / sizeof(dt_value)),  \
                    (const dt_value[]){__VA_ARGS__})
 
@@ -58,7 +61,7 @@ int dt_call_values(dt_op *op, dt_tensor *out, int count, const dt_value *values)
 int dt_call_as(const char *node, dt_op *op, dt_tensor *out, int count,
                const dt_value *values);
 #define DT_CALL_AS(node, id, out, ...)                                                 \
-    dt_call_as(node, &dt_op_##id, out,                                                 \
+    dt_call_as(node, DT_RECORD(id), out,                                               \
                (int)(sizeof((const dt_value[]){__VA_ARGS__}) / sizeof(dt_value)),      \
                (const dt_value[]){__VA_ARGS__})
 
@@ -68,7 +71,7 @@ int dt_call_into(dt_op *op, const char *name, dt_tensor *target, int count,
                  const dt_value *values);
 #define DT_CALL_INTO(id, target, ...)                                                  \
     dt_call_into(                                                                      \
-        &dt_op_##id, NULL, target,                                                     \
+        DT_RECORD(id), NULL, target,                                                   \
         (int)(sizeof((const dt_value[]){dt_value_tensor(target), __VA_ARGS__}) /       \
               sizeof(dt_value)),                                                       \
         (const dt_value[]){dt_value_tensor(target), __VA_ARGS__})
@@ -78,7 +81,7 @@ int dt_call_into(dt_op *op, const char *name, dt_tensor *target, int count,
 int dt_call_overload(dt_op *op, dt_call *c, int count, const dt_value *values);
 #define DT_CALL_OVERLOAD(id, c, ...)                                                   \
     dt_call_overload(                                                                  \
-        &dt_op_##id, c,                                                                \
+        DT_RECORD(id), c,                                                              \
         (int)(sizeof((const dt_value[]){__VA_ARGS__}) / sizeof(dt_value)),             \
         (const dt_value[]){__VA_ARGS__})
 
@@ -146,7 +149,7 @@ dt_arg dt_grad_along(dt_grad *g, const dt_tensor *t, const dt_tensor *x, int dim
 /* The result of an operation called in a formula; the tensor is the scope's. */
 dt_arg dt_scope_call(dt_scope *scope, dt_op *op, int count, const dt_value *values);
 #define SCOPE_CALL(scope, id, ...)                                                     \
-    dt_scope_call(scope, &dt_op_##id,                                                  \
+    dt_scope_call(scope, DT_RECORD(id),                                                \
                   (int)(sizeof((const dt_value[]){__VA_ARGS__}) / sizeof(dt_value)),   \
                   (const dt_value[]){__VA_ARGS__})
 

@@ -391,6 +391,10 @@ static dt_signature *function_signatures[NROWS], *method_signatures[NROWS],
 #include "ops/functions/all.def"
 #undef OP
 
+#define OP(id, ...) extern dt_op dt_op_##id;
+#include "ops/functions/all.def"
+#undef OP
+
 static const struct {
     dt_op *op;
     dt_function_call function, method, in_place_function, in_place_method;

@@ -184,10 +184,4 @@ static inline dt_arg dt_value_operand(const dt_value *v)
     return v->tensor ? dt_arg_tensor(v->tensor) : dt_arg_scalar(v->scalar);
 }
 
-/* The forward functions of all rows. */
-#define OP(id, flags, schema, forward, derivative, doc, example, prints)               \
-    int dt_##forward##_forward(dt_call *call);
-#include "ops/functions/all.def"
-#undef OP
-
 #endif

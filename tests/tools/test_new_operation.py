@@ -1,15 +1,24 @@
 """A new operation costs what ARCHITECTURE.md says: a row, or a row and a function.
 
 Both are added to a copy of the sources, which is built; the functions are then called,
-differentiated and run on simulated GPUs. Nothing else in the copy knows of them.
+differentiated and run on simulated GPUs. Nothing else in the copy knows of them. And a row
+compiles few files: those that expand its table, and those that name one of its rows.
 """
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from source_copy import copy_sources, package_of
+
+ROOT = Path(__file__).resolve().parents[2]
+CSRC = ROOT / "csrc"
+sys.path.insert(0, str(ROOT / "tools" / "build"))
+
+import products  # noqa: E402
 
 # An elementwise function is one row.
 ROW = """
@@ -103,3 +112,43 @@ def test_a_row_is_an_operation(tmp_path):
         text=True,
     )
     assert done.stdout == "worked\n", done.stdout + done.stderr
+
+
+# The most objects of the three libraries that a new row of a table compiles, of about 300.
+LIMITS = {
+    "ops/elementwise.def": 60,
+    "ops/reduce.def": 30,
+    "ops/nn.def": 30,
+    "ops/rnn.def": 15,
+    "ops/optim.def": 15,
+    "ops/functions/view.def": 6,
+}
+INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.M)
+
+
+def readers_of(name):
+    """The files of csrc that include csrc/name, directly or through others."""
+    included = {}
+    for path in (p for p in CSRC.rglob("*") if p.is_file()):
+        for target in INCLUDE.findall(path.read_text()):
+            for folder in (path.parent, CSRC, CSRC / "sim"):
+                if (folder / target).is_file():
+                    included.setdefault((folder / target).resolve(), set()).add(path)
+                    break
+    found, waiting = set(), [CSRC / name]
+    while waiting:
+        new = included.get(waiting.pop(), set()) - found
+        found |= new
+        waiting += new
+    return {path.relative_to(ROOT).as_posix() for path in found}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_a_row_compiles_few_files(name):
+    plan = products.Plan.from_environment()
+    units = {*plan.extension().objects, *plan.cuda_sim().objects}
+    # Where there is nvcc, each CUDA source is compiled once more.
+    sources = [unit.source for unit in units] + plan.cuda_sources()
+    readers = readers_of(name)
+    compiled = [source for source in sources if source in readers]
+    assert 0 < len(compiled) <= LIMITS[name], compiled

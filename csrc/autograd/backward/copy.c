@@ -24,7 +24,7 @@ int dt_recorded_copy_into(const char *op_name, dt_tensor *target,
     const dt_value values[] = {dt_value_tensor(target), dt_value_tensor(source)};
     return !target->history && !dt_recording(source)
                ? dt_copy_into(op_name, target, source)
-               : dt_call_into(&dt_op_copy, op_name, target, 2, values);
+               : dt_call_into(DT_RECORD(copy), op_name, target, 2, values);
 }
 
 /* The gradient as it is: the engine gives it the type and device of its input, and sums it

@@ -37,12 +37,12 @@ static int factors_backward(dt_grad *g, dt_op *op, int first, double alpha)
 
 int dt_mm_backward(dt_grad *g)
 {
-    return factors_backward(g, &dt_op_mm, 0, 1);
+    return factors_backward(g, DT_RECORD(mm), 0, 1);
 }
 
 int dt_bmm_backward(dt_grad *g)
 {
-    return factors_backward(g, &dt_op_bmm, 0, 1);
+    return factors_backward(g, DT_RECORD(bmm), 0, 1);
 }
 
 int dt_addmm_backward(dt_grad *g)
@@ -50,7 +50,8 @@ int dt_addmm_backward(dt_grad *g)
     dt_scope *scope = g->scope;
     double beta = dt_scalar_as_double(g->args[3].scalar);
     SET_WANTED(0, MUL(GRAD, NUMBER(beta)));
-    return factors_backward(g, &dt_op_mm, 1, dt_scalar_as_double(g->args[4].scalar));
+    return factors_backward(g, DT_RECORD(mm), 1,
+                            dt_scalar_as_double(g->args[4].scalar));
 }
 
 int dt_mv_backward(dt_grad *g)
@@ -58,8 +59,8 @@ int dt_mv_backward(dt_grad *g)
     dt_scope *scope = g->scope;
     SET_WANTED(
         0, MUL(CALL_OP(unsqueeze, TENSOR(GRAD), dt_value_int(1)), dt_grad_input(g, 1)));
-    SET_WANTED(1,
-               product(scope, &dt_op_mv, transposed(scope, dt_grad_input(g, 0)), GRAD));
+    SET_WANTED(
+        1, product(scope, DT_RECORD(mv), transposed(scope, dt_grad_input(g, 0)), GRAD));
     return 0;
 }
 
@@ -100,7 +101,7 @@ static int rows_product(dt_scope *scope, dt_tensor *out, const dt_tensor *a,
     int64_t flat[] = {rows, a->shape[ndim]};
     if (b->ndim == 2)
         shape[ndim++] = b->shape[1];
-    dt_arg c = product(scope, b->ndim == 2 ? &dt_op_mm : &dt_op_mv,
+    dt_arg c = product(scope, b->ndim == 2 ? DT_RECORD(mm) : DT_RECORD(mv),
                        reshaped(scope, dt_arg_tensor(a), 2, flat), dt_arg_tensor(b));
     return finish(scope, "UnsafeViewBackward0", out, c, ndim, shape);
 }
@@ -130,7 +131,7 @@ static int batch_product(dt_scope *scope, dt_tensor *out, const dt_tensor *a,
         return -1;
     for (int d = 0; d < ndim; d++)
         count *= batch[d];
-    dt_arg c = product(scope, &dt_op_bmm, as_batch(scope, a, ndim, batch, count),
+    dt_arg c = product(scope, DT_RECORD(bmm), as_batch(scope, a, ndim, batch, count),
                        as_batch(scope, b, ndim, batch, count));
     batch[ndim] = a->shape[a->ndim - 2];
     batch[ndim + 1] = b->shape[b->ndim - 1];
@@ -144,7 +145,7 @@ static int vector_product(dt_scope *scope, dt_tensor *out, const dt_tensor *a,
     bool left = a->ndim == 1;
     dt_arg vector = SCOPE_CALL(scope, unsqueeze, dt_value_tensor(left ? a : b),
                                dt_value_int(left ? 0 : 1));
-    dt_arg c = product(scope, &dt_op_matmul, left ? vector : dt_arg_tensor(a),
+    dt_arg c = product(scope, DT_RECORD(matmul), left ? vector : dt_arg_tensor(a),
                        left ? dt_arg_tensor(b) : vector);
     if (scope->failed)
         return -1;
@@ -169,7 +170,8 @@ int dt_matmul_forward(dt_call *c)
     if (a->ndim == 1 && b->ndim == 1)
         return DT_CALL(dot, out, c->args[0], c->args[1]);
     if (a->ndim == 2 && b->ndim <= 2)
-        return dt_call_values(b->ndim == 2 ? &dt_op_mm : &dt_op_mv, out, 2, c->args);
+        return dt_call_values(b->ndim == 2 ? DT_RECORD(mm) : DT_RECORD(mv), out, 2,
+                              c->args);
     dt_scope scope;
     dt_scope_begin(&scope);
     int status = b->ndim <= 2 && a->ndim > 2  ? rows_product(&scope, out, a, b)

@@ -15,7 +15,7 @@ int dt_softmax_backward(dt_grad *g)
 {
     dt_scope *scope = g->scope;
     dt_arg G = GRAD, Y = dt_grad_output(g, 0);
-    bool log = g->op == &dt_op_log_softmax;
+    bool log = g->op == DT_RECORD(log_softmax);
     if (scope->failed)
         return -1;
     if (!dt_recording(G.tensor) && !dt_recording(Y.tensor)) {

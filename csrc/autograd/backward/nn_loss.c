@@ -100,7 +100,7 @@ int dt_class_loss_backward(dt_grad *g)
                     *log_sum = dt_grad_output(g, 2).tensor,
                     *total = dt_grad_output(g, 3).tensor;
     if (g->scope->failed ||
-        dt_loss_options_of(&l.options, g->op == &dt_op_cross_entropy, g->args, l.x,
+        dt_loss_options_of(&l.options, g->op == DT_RECORD(cross_entropy), g->args, l.x,
                            l.target) < 0)
         return -1;
     if (max)

@@ -53,8 +53,8 @@ static int set_recorded(const layer *l)
     const int64_t *summed = l->count ? across : within;
     int nsummed = l->count ? nacross : nwithin;
     dt_arg G = GRAD, X = dt_arg_tensor(l->x), centred, scale;
-#define AVERAGE(a) reduce(g, &dt_op_mean, a, nwithin, within, true)
-#define TOTAL(a)   reduce(g, &dt_op_sum, a, nsummed, summed, false)
+#define AVERAGE(a) reduce(g, DT_RECORD(mean), a, nwithin, within, true)
+#define TOTAL(a)   reduce(g, DT_RECORD(sum), a, nsummed, summed, false)
     if (l->training) {
         centred = SUB(X, AVERAGE(X));
         scale = DIV(ONE, SQRT(ADD(AVERAGE(MUL(centred, centred)), NUMBER(l->eps))));

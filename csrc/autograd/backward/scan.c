@@ -41,8 +41,8 @@ int dt_logcumsumexp_backward(dt_grad *g)
     dt_arg G = GRAD, X = dt_grad_input(g, 0), Y = dt_grad_output(g, 0);
     dt_arg lowest = NUMBER(-DBL_MAX), positive = GT(G, ZERO), negative = LT(G, ZERO);
     dt_arg up = LOG(WHERE(positive, G, ONE)), down = LOG(WHERE(negative, NEG(G), ONE));
-    dt_op *op = g->op == &dt_op_logcumsumexp ? &dt_op_reverse_logcumsumexp
-                                             : &dt_op_logcumsumexp;
+    dt_op *op = g->op == DT_RECORD(logcumsumexp) ? DT_RECORD(reverse_logcumsumexp)
+                                                 : DT_RECORD(logcumsumexp);
 #define SCAN(x) dt_scope_call(scope, op, 2, (const dt_value[]){TENSOR(x), g->args[1]})
     up = SCAN(SUB(WHERE(positive, up, lowest), Y));
     down = SCAN(SUB(WHERE(negative, down, lowest), Y));

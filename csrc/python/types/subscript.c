@@ -431,7 +431,7 @@ static int assign(bool accumulate, PyObject *self, PyObject *key, PyObject *valu
                &given);
     } else if (is_number) {
         DT_RUN(status, place.numel > DT_LONG_NUMEL,
-               dt_call_into(&dt_op_fill, "x[...] = value", &place, 2,
+               dt_call_into(DT_RECORD(fill), "x[...] = value", &place, 2,
                             (const dt_value[]){dt_value_tensor(&place),
                                                dt_value_scalar(number)}),
                NULL);
