@@ -1,5 +1,7 @@
 /* Every elementwise op, type and layout against the op's formula with the C
  * library's functions, element by element. */
+#include <float.h>
+
 #include "cpu_support.h"
 #include "ops/elementwise.h"
 #include "ops/elementwise_ops.h"
@@ -97,7 +99,8 @@ static void merge(dt_plan *p)
             p->contiguous = false;
 }
 
-/* size: magnitude of the operands of a subtraction, to which its error is relative. */
+/* size: magnitude of the operands of a subtraction, to which its error is relative. Below
+ * the smallest normal number the steps get no smaller. */
 static bool close_enough(dt_dtype dtype, const void *got, const void *wanted,
                          double size)
 {
@@ -108,8 +111,10 @@ static bool close_enough(dt_dtype dtype, const void *got, const void *wanted,
     double g = get(dtype, got), w = get(dtype, wanted);
     if (isnan(g) || isnan(w))
         return isnan(g) && isnan(w);
-    double ulp = dtype == DT_FLOAT32 ? 0x1p-23 : 0x1p-52;
-    return fabs(g - w) <= 4 * ulp * fmax(fabs(w), size) || fabs(g - w) < 1e-45;
+    bool single = dtype == DT_FLOAT32;
+    double ulp = single ? FLT_EPSILON : DBL_EPSILON;
+    double least = single ? FLT_MIN : DBL_MIN;
+    return fabs(g - w) <= 4 * ulp * fmax(fabs(w), fmax(size, least));
 }
 
 /* How large the parts are that a row subtracts, of inputs a and b; 0: it subtracts
@@ -272,11 +277,13 @@ static void test_in_place(const dt_backend *cpu)
 int main(void)
 {
     const dt_backend *cpu = dt_cpu_backend();
-    for (int op = 0; op < DT_NELEMENTWISE; op++)
+    for (int op = 0; op < DT_NELEMENTWISE; op++) {
+        noise_of(dt_elementwise_rows[op].name);
         for (int dtype = 0; dtype < DT_NDTYPES; dtype++)
             for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
                 if (!dt_dtype_is_half((dt_dtype)dtype))
                     run_case(cpu, (dt_elementwise_op)op, (dt_dtype)dtype, &layouts[i]);
+    }
     test_zero_divisors(cpu);
     test_in_place(cpu);
     return failures != 0;

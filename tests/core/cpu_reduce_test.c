@@ -330,10 +330,12 @@ static void test_accuracy(const dt_backend *cpu)
 int main(void)
 {
     const dt_backend *cpu = dt_cpu_backend();
-    for (int op = 0; op < DT_NREDUCE; op++)
+    for (int op = 0; op < DT_NREDUCE; op++) {
+        noise_of(names[op]);
         for (int dtype = 0; dtype < DT_NDTYPES; dtype++)
             for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
                 run_case(cpu, (dt_reduce_op)op, (dt_dtype)dtype, &layouts[i]);
+    }
     test_nothing_reduced(cpu);
     test_nan(cpu);
     test_accuracy(cpu);

@@ -35,6 +35,14 @@ static inline uint64_t noise(void)
     noise_state ^= noise_state >> 7;
     return noise_state ^= noise_state << 17;
 }
+/* From here on the noise is that of a name, whatever was tested before: a new row of a
+ * table changes the numbers of no other. */
+static inline void noise_of(const char *name)
+{
+    noise_state = 14695981039346656037u;
+    for (; *name; name++)
+        noise_state = (noise_state ^ (unsigned char)*name) * 1099511628211u;
+}
 /* In [low, high). */
 static inline double noise_between(double low, double high)
 {
