@@ -154,7 +154,6 @@ VALID = {
     "masked_fill": {"value": lambda: 1},
     "masked_scatter": {"source": M},
     "lerp": {"end": M},
-    "bitwise_not": {"input": lambda: index(1, 2)},
     "view": {"size": lambda: (3, 2)},
     "reshape": {"shape": lambda: (3, 2)},
     "expand": {"size": lambda: (2, 3)},
@@ -338,9 +337,12 @@ VALID = {
     "is_nonzero": {"input": lambda: floats(1)},
     "batch_norm": {"weight": V, "bias": V, "running_mean": V, "running_var": V},
 }
-BITS = ("gcd", "lcm", "bitwise_and", "bitwise_or", "bitwise_xor")
-for each in (*BITS, "bitwise_left_shift", "bitwise_right_shift"):
-    VALID[each] = {"input": lambda: index(1, 2), "other": lambda: index(1, 2)}
+# Rows of ops/elementwise.def that take no floats.
+OF_INTEGERS = {
+    name
+    for name, _, kind, _, _, (_, _, floats_too), _ in torch._C._operations()
+    if kind != "CHOICE" and not floats_too
+}
 
 BY_WORD = {
     "Tensor": lambda: floats(2, 3),
@@ -373,6 +375,9 @@ def valid(name, parameter, device):
     """A valid value for a parameter; each call makes a new one."""
     known = VALID.get(name) or VALID.get(name.removesuffix("_"), {})
     make = known.get(parameter.name)
+    of_integers = name.removesuffix("_") in OF_INTEGERS
+    if make is None and of_integers and parameter.word in ("Tensor", "Value"):
+        make = lambda: index(1, 2)
     if make is None and parameter.word != "Tensor":
         make = BY_NAME.get(parameter.name)
     if make is None and parameter.name in ("mask", "condition", "index", "indices"):
