@@ -5,10 +5,12 @@ import random
 from types import SimpleNamespace
 
 import pytest
-from conftest import DEVICES
-from fuzz import campaign, coverage, play
+from conftest import DEVICES, SIMULATED
+from fuzz import campaign, coverage, generate, known, play
 from fuzz.machines import Ours
 from fuzz.shrink import shrink
+
+import pydevtensor as torch
 
 
 def options(calls, **chosen):
@@ -101,6 +103,40 @@ def test_a_program_is_its_seed_alone():
     programs = [written(seed) for seed in range(20)]
     assert programs == [written(seed) for seed in range(20)]
     assert sum(map(len, programs)) > 100 and len({tuple(p) for p in programs}) == 20
+
+
+def test_a_new_function_changes_few_programs():
+    calls = list(generate.callables())
+    new = SimpleNamespace(name="a_new_one", method=False, parameters=[])
+    for at in (0, len(calls) // 2, len(calls)):
+        old, more = generate.Ring(calls), generate.Ring([*calls[:at], new, *calls[at:]])
+        pairs = [
+            (old.choose(random.Random(seed)), more.choose(random.Random(seed)))
+            for seed in range(5000)
+        ]
+        changed = [b for a, b in pairs if a is not b]
+        assert all(b is new for b in changed) and len(changed) < 30
+
+
+def test_a_program_names_the_device_on_which_it_fails(two_gpus, capfd, monkeypatch):
+    """Which of several values is written to one element is open, so it stands for a fault."""
+    statements = [
+        "t1 = torch.tensor(0)",
+        "t2 = torch.tensor([0] * 25)",
+        "t3 = torch.arange(25)",
+        "t4 = t1.put(t2, t3)",
+    ]
+    chosen = options(1, against="none")
+    assert play.replay(statements, campaign.session_of(chosen, 0)) is None
+    monkeypatch.setattr(known, "is_open", lambda *_: False)
+    failure = play.replay(statements, campaign.session_of(chosen, 0))
+    campaign.report(chosen, 0, statements, failure)
+    program = capfd.readouterr().out
+    assert str(failure.device) in DEVICES[1:]
+    assert f"torch.set_default_device('{failure.device}')\n" in program
+    assert ("torch.cuda.sim_schedule('lazy')\n" in program) == SIMULATED
+    exec(program, {})
+    torch.set_default_device(None)
 
 
 # --- bytes and texts, as far as that goes without coverage

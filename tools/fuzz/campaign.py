@@ -25,13 +25,17 @@ TOOLS = Path(__file__).resolve().parents[1]
 HANGS = 300  # seconds that no program needs
 
 
+def schedule_of(seed):
+    """The schedule of simulated GPUs for the program of a seed."""
+    return ("lazy", f"random:{seed}", "eager")[seed // 2 % 3]
+
+
 def session_of(chosen, seed, trace=None):
     """The machines for the program of a seed."""
     gpus = [d for d in chosen.devices.split(",") if d != "cpu"]
     devices = gpus[seed % len(gpus) :][:1] if gpus else []
     if devices and torch.cuda.is_simulated():
-        schedule = ("lazy", f"random:{seed}", "eager")[seed // 2 % 3]
-        torch.cuda.sim_schedule(schedule)
+        torch.cuda.sim_schedule(schedule_of(seed))
     if chosen.hostile:
         leader = ("cpu", *devices)[seed % (1 + len(devices))]
         return Session(known=known.is_known, leader=leader, trace=trace)
@@ -45,13 +49,17 @@ def session_of(chosen, seed, trace=None):
     return Session(followers, devices, known.is_known, trace=trace)
 
 
-def text_of(statements, device="cpu"):
-    """A program as a file that runs."""
+def text_of(statements, device="cpu", schedule=None):
+    """A program as a file that runs; schedule: of simulated GPUs."""
     head = ["import pydevtensor as torch"]
     if any("hostile." in s for s in statements):
         head = ["import sys", f"sys.path.insert(0, {str(TOOLS)!r})", *head]
         head.append("from fuzz import hostile")
     if device != "cpu":
+        if schedule and torch.cuda.is_simulated():
+            made = 'os.environ.setdefault("PYDEVTENSOR_SIM_GPUS", "2")'
+            head = ["import os", made, *head]
+            head.append(f"torch.cuda.sim_schedule({schedule!r})")
         head.append(f"torch.set_default_device({device!r})")
     return "\n".join([*head, "", *statements])
 
@@ -72,7 +80,9 @@ def report(chosen, seed, statements, failure):
     small = shrink(statements, fails)
     again = replay(small, session) or failure
     print(f"# shrunk: {again.kind}: {again.detail}")
-    print(text_of(small, str(session.leader.device)), flush=True)
+    # What differs between devices shows on the other one.
+    device = again.device or session.leader.device
+    print(text_of(small, str(device), schedule_of(seed)), flush=True)
 
 
 def alive():

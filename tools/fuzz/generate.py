@@ -7,8 +7,11 @@ each one as it writes it, so that it knows the tensors that the next one may use
 
 from __future__ import annotations
 
+import bisect
+import collections
 import math
 import random
+import zlib
 from types import SimpleNamespace
 
 import signatures
@@ -80,8 +83,36 @@ def callables(every=False):
                 )
 
 
-CALLS = list(callables())
-EVERY = list(callables(every=True))
+class Ring:
+    """Chooses among calls. Each has points of its own on a ring, made from its name; a
+    random point belongs to the next one. So a new function changes the programs that it
+    appears in and no others, and a seed goes on meaning the same program."""
+
+    POINTS = 16
+
+    def __init__(self, calls):
+        self.points = sorted(
+            (zlib.crc32(f"{number} {text}".encode()), text, call)
+            for text, call in self.named(calls)
+            for number in range(self.POINTS)
+        )
+        self.numbers = [number for number, *_ in self.points]
+
+    @staticmethod
+    def named(calls):
+        seen = collections.Counter()
+        for call in calls:
+            text = f"{'Tensor' if call.method else 'torch'}.{call.name}"
+            seen[text] += 1
+            yield f"{text} {seen[text]}", call
+
+    def choose(self, rng):
+        at = bisect.bisect(self.numbers, rng.randrange(1 << 32))
+        return self.points[at % len(self.points)][-1]
+
+
+CALLS = Ring(callables())
+EVERY = Ring(callables(every=True))
 
 
 def nested(values, shape):
@@ -411,7 +442,7 @@ class Generator:
         ]
 
     def call(self):
-        call = self.rng.choice(EVERY if self.hostile else CALLS)
+        call = (EVERY if self.hostile else CALLS).choose(self.rng)
         self.spares = call.method
         made = self.template(call) if self.flip(0.3) else self.free(call)
         if made is None:

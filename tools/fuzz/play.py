@@ -13,10 +13,12 @@ WRITES = re.compile(r"_\(|\bout=|^\w+\[.*\] = |^\w+ [-+*/%@&|^]+= |backward")
 
 
 class Mismatch(Exception):
-    """kind and call identify a failure while it is shrunk; detail is for people."""
+    """kind and call identify a failure while it is shrunk; detail is for people.
+    device: where it shows, if that is not where the leader runs."""
 
-    def __init__(self, kind, statement, detail):
+    def __init__(self, kind, statement, detail, machine=None):
         super().__init__(f"{kind}: {statement}: {detail}")
+        self.device = machine.device if isinstance(machine, Ours) else None
         found = re.search(r"(?:^| )t\w+\.(\w+)\(", statement)
         self.key = kind, found[1] if found else "[]"
         self.kind, self.statement, self.detail = kind, statement, detail
@@ -65,7 +67,9 @@ class Session:
     def inputs(self, statement):
         names = dict.fromkeys(NAME.findall(statement))
         read = [n for n in names if n in self.leader.namespace]
-        return [self.leader.read(n) for n in read]
+        found = [self.leader.read(n) for n in read]
+        # Those in a tuple count one by one.
+        return [v for each in found for v in (each if type(each) is tuple else (each,))]
 
     def follow(self, machine, statement, code, error):
         theirs = machine.run(code)
@@ -94,7 +98,7 @@ class Session:
                 if machine.records:
                     raise Stop
                 return
-            raise Mismatch(told[0], statement, told[1])
+            raise Mismatch(told[0], statement, told[1], machine)
         self.adopt(machine, name, ours, other)
 
     def adopt(self, machine, name, ours, other):
@@ -159,7 +163,8 @@ def disagreement(statement, ours, theirs, machine):
         f"{type(e).__name__}: {e}"[:300] if e else "no error" for e in (ours, theirs)
     ]
     kind = "raises" if ours else "accepts"
-    return Mismatch(kind, statement, f"{told[0]} / {told[1]} on {machine.device}")
+    detail = f"{told[0]} / {told[1]} on {machine.device}"
+    return Mismatch(kind, statement, detail, machine)
 
 
 def difference_of_ends(session, machine):
@@ -174,7 +179,8 @@ def difference_of_ends(session, machine):
             return disagreement(statement, None, late, machine)
         told = difference(ours, other, lambda s=statement: session.inputs(s))
         if told is not None:
-            return Mismatch(told[0], statement, f"{told[1]} on {machine.device}")
+            detail = f"{told[1]} on {machine.device}"
+            return Mismatch(told[0], statement, detail, machine)
     return None
 
 
