@@ -156,12 +156,12 @@ def links(text):
 
 
 def anchors(text):
-    """The names of a page's headings in links."""
-    found = set()
+    """The names of a page's headings in links, in their order."""
+    found = []
     for block in blocks(text):
         if block.kind == "heading":
             title = block.lines[0].lstrip("#").strip().lower()
-            found.add(re.sub(r"[^\w -]", "", title).replace(" ", "-"))
+            found.append(re.sub(r"[^\w -]", "", title).replace(" ", "-"))
     return found
 
 

@@ -44,6 +44,9 @@ def linked(path, text=None):
 def in_chinese(target):
     """Where a Chinese page has to link to, for a link of the English one."""
     path, heading = target
+    if heading and path in PAGES:
+        at = anchors(read(path)).index(heading)
+        heading = anchors(read(PAGES[path]))[at]
     return (PAGES.get(path, path), heading)
 
 
