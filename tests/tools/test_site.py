@@ -1,29 +1,44 @@
 """The documentation site builds without a warning, and its links lead somewhere."""
 
+import html
+import importlib
 import importlib.util
+import json
+import re
+import shutil
 import subprocess
 import sys
+import types
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
 
+import public_api
 import pytest
 
+import pydevtensor as torch
+
 ROOT = Path(__file__).resolve().parents[2]
-NEEDED = ("sphinx", "myst_parser", "furo")
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+NEEDED = ("sphinx", "myst_parser", "furo", "nbformat")
 SOURCES = "https://example.org/sources"
 
 
 class Page(HTMLParser):
-    """The anchors of a page, and what it links to."""
+    """The anchors of a page, what it links to, and its language."""
 
     def __init__(self, text):
         super().__init__()
         self.anchors, self.links = set(), []
+        self.language = self.other_language = None
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
         given = dict(attributes)
+        if tag == "html":
+            self.language = given.get("lang")
+        if given.get("class") == "sidebar-language":
+            self.other_language = given["href"]
         self.anchors |= {given[key] for key in ("id", "name") if given.get(key)}
         for key in ("href", "src"):
             if given.get(key):
@@ -88,14 +103,147 @@ def test_links(site):
 
 
 @pytest.mark.slow
-def test_navigation(site):
-    """The first page leads to each page of docs/, and to those at the top."""
-    links = Page((site / "index.html").read_text()).links
-    pages = [path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md")]
-    pages = [path for path in pages if "notebooks" not in path.parts]
-    wanted = {path.with_suffix(".html").as_posix() for path in pages}
-    wanted = wanted - {"start.html"} | {"ARCHITECTURE.html", "CHANGELOG.html"}
-    assert wanted | {"reference/index.html"} <= set(links)
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_navigation(site, language):
+    """The first page leads to each page of docs/ in its language and each notebook."""
+    folder, docs = {"en": (site, ROOT / "docs"), "zh": (site / "zh", ROOT / "docs/zh")}[
+        language
+    ]
+    links = set(Page((folder / "index.html").read_text()).links)
+    wanted = {f"{path.stem}.html" for path in docs.glob("*.md")} - {"start.html"}
+    wanted |= {f"notebooks/{path.stem}.html" for path in NOTEBOOKS}
+    if language == "en":
+        wanted |= {"ARCHITECTURE.html", "CHANGELOG.html", "reference/index.html"}
+    else:
+        wanted.add("english.html")
+    assert wanted <= links
+
+
+@pytest.mark.slow
+def test_languages(site):
+    """Each page says its language, and leads to itself in the other one."""
+    english = {path.name for path in site.glob("*.html")}
+    for path in site.rglob("*.html"):
+        page = Page(path.read_text())
+        is_chinese = path.is_relative_to(site / "zh")
+        assert page.language == ("zh-CN" if is_chinese else "en"), path
+        other = (path.parent / page.other_language).resolve()
+        assert other.is_file() and other.is_relative_to(site / "zh") != is_chinese
+        if (path.parent.name, path.name) == ("zh", "races.html"):
+            assert other == site / "races.html"
+    for path in (ROOT / "docs" / "zh").glob("*.md"):
+        if path.stem not in ("start", "glossary"):
+            assert f"{path.stem}.html" in english
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
+def test_notebooks_are_shown_with_their_outputs(site, path, language):
+    folder = site if language == "en" else site / "zh"
+    text = (folder / "notebooks" / f"{path.stem}.html").read_text()
+    plain = " ".join(html.unescape(re.sub("<[^>]*>", "", text)).split())
+    pictures = drawings = 0
+    for cell in json.loads(path.read_text())["cells"]:
+        for output in cell.get("outputs", ()):
+            data = output.get("data", {})
+            if "text/html" in data:
+                drawings += "<svg" in "".join(data["text/html"])
+            elif "image/svg+xml" in data:
+                pictures += 1
+            else:
+                said = "".join(output.get("text") or data["text/plain"])
+                said = re.sub(r"\x1b\[[0-9;]*m", "", said)
+                assert " ".join(said.split()) in plain
+    images = [link for link in Page(text).links if link.endswith(".svg")]
+    assert len(set(images)) == pictures
+    assert text.count('class="pydevtensor-timeline"') == drawings
+    assert pictures + drawings > 0 or path.stem in ("parameters", "several-gpus")
+
+
+@pytest.mark.slow
+def test_the_search_divides_chinese(site):
+    index = (site / "zh" / "searchindex.js").read_text()
+    index = json.loads(index[index.index("{") : index.rindex("}") + 1])
+
+    def pages(term):
+        found = index["terms"].get(term, [])
+        found = found if isinstance(found, list) else [found]
+        return {index["docnames"][i] for i in found}
+
+    data = (site / "zh" / "_static" / "language_data.js").read_text()
+    # The index is divided as a query is: a page that has its words is found.
+    assert "races" in pages("调度") & pages("度方") & pages("方式")
+    assert "races" in pages("锁") and "races" in pages("pytorch")
+    assert "errors" not in pages("时钟")
+    assert "ChineseStemmer" not in data  # which does not exist
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("not installed: node, which runs what browsers run")
+    program = f"{data}\nconsole.log(JSON.stringify(splitQuery('调度方式 CUDA:0，锁')))"
+    program = program.replace("window.", "globalThis.")
+    done = subprocess.run([node, "-e", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == ["调度", "度方", "方式", "CUDA", "0", "锁"]
+
+
+@pytest.fixture
+def families(monkeypatch):
+    for folder in ("build", "website"):
+        monkeypatch.syspath_prepend(str(ROOT / "tools" / folder))
+    return importlib.import_module("families")
+
+
+def test_each_name_of_torch_has_a_group(families):
+    """That of the table of C, or of the file of Python, in which it is written."""
+    groups = {
+        name: families.group(name, getattr(torch, name))
+        for name in public_api.public_names(torch)
+    }
+    assert set(groups.values()) == {file for file, _, _ in families.GROUPS}
+    for name, file in {
+        "zeros": "creation",
+        "rand": "random",
+        "manual_seed": "random",
+        "exp": "elementwise",
+        "arccos_": "elementwise",
+        "quantile": "reductions",
+        "sum": "reductions",
+        "cumsum": "scans",
+        "topk": "sorting",
+        "cat": "shapes",
+        "gather": "indexing",
+        "einsum": "linear-algebra",
+        "float32": "types",
+        "no_grad": "gradients",
+        "load": "other-libraries",
+        "try_gpu": "settings",
+    }.items():
+        assert groups[name] == file, name
+    with pytest.raises(families.UnknownFamily, match="'nowhere', which no group"):
+        families.group(
+            "unwritten", type("X", (), {"__module__": "pydevtensor.nowhere"})
+        )
+
+
+@pytest.mark.slow
+def test_torch_is_grouped_with_a_sentence_on_each_name(site, families):
+    text = (site / "reference" / "torch.html").read_text()
+    for file, heading, _ in families.GROUPS:
+        assert f">{heading}<" in text and f'href="torch-{file}.html"' in text
+    assert 'href="torch-reductions.html#torch.sum"' in text
+    rows = re.findall(r"<tr.*?</tr>", text, re.DOTALL)
+    named = set()
+    for row in rows:
+        names, said = re.findall(r"<td>(.*?)</td>", row, re.DOTALL)
+        named |= set(re.findall(r'href="[^"]*#torch\.(\w+)"', names))
+        assert re.sub("<[^>]*>", "", said).strip(), row
+    functions = {
+        name
+        for name in public_api.public_names(torch)
+        if not isinstance(getattr(torch, name), types.ModuleType)
+    }
+    assert named == functions - {"Tensor"}
 
 
 @pytest.mark.slow

@@ -1,5 +1,7 @@
 """Builds the documentation site into build/site; warnings are errors.
 
+The Chinese pages are a site of their own in its folder zh.
+
 python -P tools/website/build.py [--sources URL] [--output FOLDER]
 
 URL is where a browser finds the repository's files, as https://HOST/OWNER/NAME/blob/main;
@@ -37,21 +39,28 @@ def main() -> int:
     if given.output.exists() and not (given.output / ".buildinfo").exists():
         sys.exit(f"{given.output} is no site of an earlier build; remove it yourself")
     with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder) / "source"
-        source.mkdir()
-        try:
-            pages.write(source, given.sources)
-        except pages.BrokenLink as error:
-            sys.exit(f"{error}; correct the page")
-        writer = reference.Reference(source / "reference", given.sources)
-        count = writer.write()
-        shutil.rmtree(given.output, ignore_errors=True)
-        options = ["-q", "-W", "--keep-going", "-b", "html", "-c", str(HERE)]
-        trees = str(Path(folder) / "trees")
-        code = build_main([*options, "-d", trees, str(source), str(given.output)])
-    if code == 0:
-        print(f"{given.output}: {len(pages.found())} pages, {count} entries")
-    return code
+        count = 0
+        # The Chinese site is the English one's folder zh, and is removed with it.
+        for language, output in (("en", given.output), ("zh", given.output / "zh")):
+            source = Path(folder) / language
+            source.mkdir()
+            try:
+                pages.Site(language, given.sources).write(source)
+            except pages.BrokenLink as error:
+                sys.exit(f"{error}; correct the page")
+            if language == "en":
+                writer = reference.Reference(source / "reference", given.sources)
+                count = writer.write()
+                shutil.rmtree(output, ignore_errors=True)
+            options = ["-q", "-W", "--keep-going", "-b", "html", "-c", str(HERE)]
+            options += ["-t", language, "-d", f"{folder}/trees-{language}"]
+            if code := build_main([*options, str(source), str(output)]):
+                return code
+    print(
+        f"{given.output}: {len(pages.english())} pages and {len(pages.chinese())} in "
+        f"Chinese, {count} entries"
+    )
+    return 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""What Sphinx has to know to make the site of the folder that build.py fills."""
+"""What Sphinx has to know to make a site of a folder that build.py fills.
+
+With the tag zh it is the Chinese one.
+"""
 
 import re
 import sys
@@ -6,7 +9,12 @@ from pathlib import Path
 
 from sphinx import addnodes
 
-ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+import chinese_search  # noqa: E402
+import pages  # noqa: E402
 
 project = "pydevtensor"
 author = "the pydevtensor developers"
@@ -21,7 +29,23 @@ extensions = ["myst_parser"]
 myst_heading_anchors = 4
 highlight_language = "text"
 
+SITE = pages.Site("zh" if tags.has("zh") else "en", "")  # noqa: F821
+if SITE.language == "zh":
+    language = "zh_CN"
+
 html_theme = "furo"
+templates_path = ["templates"]
+# furo's own, and a link to the page in the other language.
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "language.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+    ]
+}
 html_title = f"pydevtensor {release}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
@@ -63,5 +87,16 @@ def ancestors(node):
         yield node
 
 
+def name_languages(app, pagename, templatename, context, doctree):
+    """Say which language a page is in, and where it is in the other one."""
+    # furo writes Sphinx's name, which is no language of HTML.
+    context["language"] = "zh-CN" if SITE.language == "zh" else "en"
+    up, other = ("../", "") if SITE.language == "zh" else ("", "zh/")
+    there = pagename if pagename in SITE.of_the_other_language() else "index"
+    context["other_language"] = context["pathto"](f"{up}{other}{there}.html", 1)
+
+
 def setup(app):
     app.connect("doctree-read", link_types)
+    app.connect("html-page-context", name_languages)
+    app.add_search_language(chinese_search.Search)

@@ -147,6 +147,19 @@ def lines(kind: str, name: str, shown: str, value: Any, sources: str) -> list[st
     return [*found, *(f"   {line}".rstrip() for line in body)]
 
 
+def summary(value: Any) -> str:
+    """The first sentence of a docstring, or a constant itself."""
+    if isinstance(value, staticmethod | classmethod):
+        value = value.__func__
+    # A constant's docstring is that of its type.
+    described = callable(value) or inspect.isdatadescriptor(value)
+    if not described:
+        return f"``{value!r}``"
+    first = (inspect.getdoc(value) or "").partition("\n\n")[0]
+    text = docstring.escaped(" ".join(first.split()))
+    return re.split(r"(?<!e\.g)(?<=\.) ", text, maxsplit=1)[0]
+
+
 def kind_of(value: Any, member: bool) -> str:
     if isinstance(value, type):
         return "exception" if issubclass(value, BaseException) else "class"

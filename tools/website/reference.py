@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import inspect
 import types
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import entries
+import families
 import public_api
 
 # PyTorch's names of files: of these only what no other module has is shown.
 OF_NN = ("nn.modules.module", "nn.parameter")
 SECOND_NAMES = {*OF_NN, "autograd.function", "autograd.grad_mode", "autograd.variable"}
 SECOND_NAMES |= {"cuda.streams", "functional"}
-# A page: its file, its title, its modules. The root comes after the others, so that a
-# class stands with its members on the page of its subject.
+# A page: its file, its title, its modules. The root, a page for each group, comes after
+# these, so that a class stands with its members on the page of its subject.
 PAGES = (
     ("nn", "Layers: nn", ("nn", "nn.init", "nn.parallel", *OF_NN)),
     (
@@ -50,19 +52,17 @@ PAGES = (
         ("serialization",) + ("safetensors", "jit"),
     ),
     ("tools", "Tests, printing, random states", ("testing", "printing", "random")),
-    ("torch", "Functions of torch", ("",)),
 )
 FIRST = ("tensor", "torch")  # in the list of pages
 
 
 def all_pages() -> tuple[tuple[str, str, tuple[str, ...]], ...]:
     """The pages, with one for public modules that none of them names."""
-    named = SECOND_NAMES.union(*(modules for _, _, modules in PAGES))
+    named = {"", *SECOND_NAMES}.union(*(modules for _, _, modules in PAGES))
     others = tuple(name for name in public_api.MODULES if name not in named)
-    *before, root = PAGES
     # A module that only holds others, such as vision, has no entries.
     others = tuple(name for name in others if has_entries(name))
-    return (*before, ("more", "Other modules", others), root) if others else PAGES
+    return (*PAGES, ("more", "Other modules", others)) if others else PAGES
 
 
 def has_entries(name: str) -> bool:
@@ -75,15 +75,37 @@ def title(text: str) -> list[str]:
     return [text, "=" * len(text), ""]
 
 
-def links(names: list[str]) -> list[str]:
-    """All names of a page in one paragraph, to find one without scrolling."""
-    if len(names) < 8:
+def summaries(named: dict[str, Any]) -> list[str]:
+    """A table of names with a sentence on each; x_ stands beside x."""
+    if not named:
         return []
-    last = [name.rpartition(".")[2] for name in names]
-    shown = (
-        f":py:obj:`{short} <{name}>`" for short, name in zip(last, names, strict=True)
-    )
-    return [".. container:: names", "", "   " + " ".join(shown), ""]
+    lines = [".. list-table::", "   :class: names", "   :widths: 30 70", ""]
+    for name, value in named.items():
+        both = [name]
+        if name.endswith("_") and name.removesuffix("_") in named:
+            continue
+        if f"{name}_" in named:
+            both.append(f"{name}_")
+        shown = ", ".join(f":py:obj:`{n.rpartition('.')[2]} <{n}>`" for n in both)
+        lines += [f"   * - {shown}", f"     - {entries.summary(value)}".rstrip()]
+    return [*lines, ""]
+
+
+def section(heading: str) -> list[str]:
+    return [heading, "-" * len(heading), ""]
+
+
+def toctree(files: Iterable[str], *options: str) -> list[str]:
+    shown = [f"   :{option}" for option in options]
+    return [".. toctree::", *shown, "", *(f"   {file}" for file in files), ""]
+
+
+def by_group(named: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Names of torch, or of Tensor's members, by the file of their group."""
+    found: dict[str, dict[str, Any]] = {file: {} for file, _, _ in families.GROUPS}
+    for name, value in named.items():
+        found[families.group(name.rpartition(".")[2], value)][name] = value
+    return found
 
 
 class Reference:
@@ -116,10 +138,10 @@ class Reference:
                 lines += [f"   {line}".rstrip() for line in found]
         return lines
 
-    def module(self, name: str) -> tuple[list[str], list[str]]:
-        """The entries of a module, and their names."""
+    def names(self, name: str) -> dict[str, Any]:
+        """The names of a module that have entries on its page."""
         where = public_api.module(name)
-        lines, names = [], []
+        found = {}
         for each in sorted(public_api.public_names(where)):
             value = getattr(where, each)
             full = f"{name}.{each}".strip(".")
@@ -128,38 +150,61 @@ class Reference:
             if name in SECOND_NAMES and id(value) in self.seen:
                 continue
             self.seen.add(id(value))
+            found[f"torch.{full}"] = value
+        return found
+
+    def entries(self, named: dict[str, Any]) -> list[str]:
+        lines = []
+        for name, value in named.items():
+            full = name.removeprefix("torch.")
             if isinstance(value, type):
                 lines += self.class_entry(full, value)
             else:
                 lines += self.entry(full, value, False)
-            names.append(f"torch.{full}")
-        return lines, names
+        return lines
 
     def page(self, modules: tuple[str, ...]) -> list[str]:
         text = []
         for name in modules:
-            lines, names = self.module(name)
+            named = self.names(name)
             if len(modules) > 1:
-                heading = f"torch.{name}"
-                text += [heading, "-" * len(heading), ""]
-            text += [*links(names), *lines]
+                text += section(f"torch.{name}")
+            text += [*summaries(named), *self.entries(named)]
+        return text
+
+    def torch(self) -> list[str]:
+        """All functions of torch in short; the pages of their groups have the rest."""
+        grouped = by_group(self.names(""))
+        text = toctree((f"torch-{file}" for file in grouped), "hidden:")
+        for file, heading, _ in families.GROUPS:
+            text += [*section(heading), *summaries(grouped[file])]
+            self.save(f"torch-{file}", heading, self.entries(grouped[file]))
         return text
 
     def tensor(self) -> list[str]:
         value = public_api.module("").Tensor
-        names = [f"torch.Tensor.{n}" for n in entries.member_names(value, self.classes)]
-        return [*links(names), *self.class_entry("Tensor", value)]
+        members = {
+            f"torch.Tensor.{name}": inspect.getattr_static(value, name)
+            for name in entries.member_names(value, self.classes)
+        }
+        text = []
+        grouped = by_group(members)
+        for file, heading, _ in families.GROUPS:
+            if grouped[file]:
+                text += [*section(heading), *summaries(grouped[file])]
+        return [*text, *section("The class"), *self.class_entry("Tensor", value)]
 
     def write(self) -> int:
         """The number of entries that were written."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        pages = all_pages()
-        titles = {"tensor": "Methods of Tensor", **{f: t for f, t, _ in pages}}
-        for file, _, modules in pages:
-            self.save(file, titles[file], self.page(modules))
+        titles = {"tensor": "Methods of Tensor"}
+        for file, heading, modules in all_pages():
+            titles[file] = heading
+            self.save(file, heading, self.page(modules))
+        titles["torch"] = "Functions of torch"
+        self.save("torch", titles["torch"], self.torch())
         self.save("tensor", titles["tensor"], self.tensor())
         order = dict.fromkeys((*FIRST, *titles))
-        toc = [".. toctree::", "   :maxdepth: 1", "", *(f"   {each}" for each in order)]
         self.save(
             "index",
             "Reference",
@@ -167,7 +212,7 @@ class Reference:
                 "Made from the docstrings of the installed package, whose examples the "
                 "tests run. Names are those after ``import pydevtensor as torch``.",
                 "",
-                *toc,
+                *toctree(order, "maxdepth: 1"),
             ],
         )
         return self.count
