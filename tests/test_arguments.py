@@ -220,12 +220,12 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("space, name, forms", [*signatures.bound()])
-def test_an_argument_of_another_type_is_named(space, name, forms):
+@pytest.mark.parametrize("name, forms", [*signatures.bound()])
+def test_an_argument_of_another_type_is_named(name, forms):
     """In whatever language the function is written."""
     known, *others = map(signatures.parameters, forms)
     given = {p.name: signatures.valid(name, p, "cpu") for p in known if p.required}
-    function = signatures.function_of(space, name)
+    function = signatures.function_of(name)
     for p in known:
         shared = all((p.name, p.word) in {(q.name, q.word) for q in o} for o in others)
         for wrong in WRONG.get(p.word, ()) if shared and not p.rest else ():

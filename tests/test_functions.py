@@ -2,6 +2,7 @@
 
 import pickle
 from pathlib import Path
+from types import FunctionType
 
 import numpy as np
 import pytest
@@ -24,10 +25,18 @@ def test_the_table_is_that_of_the_sources(monkeypatch):
     for each in found:
         row = (each.name, each.signature, each.function, each.method)
         assert row in known[each.namespace]
-        made = [function_of(each.namespace, each.name)] if each.function else []
+        made = [function_of(each.full)] if each.function else []
         made += [getattr(torch.Tensor, each.name)] if each.method else []
         for value in made:
             assert value.__doc__.split() == each.doc.split()
+
+
+@pytest.mark.parametrize("space", NAMESPACES[1:])
+def test_the_binding_checks_every_function_of_a_namespace(space):
+    home = function_of(space)
+    values = {name: getattr(home, name) for name in dir(home)}
+    assert len(values) > 20
+    assert [n for n, value in values.items() if isinstance(value, FunctionType)] == []
 
 
 def test_a_module_is_imported_at_the_first_call():

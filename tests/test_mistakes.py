@@ -40,12 +40,12 @@ def schedule(factor):
 MISTAKES = {
     "a loss of a str": (
         lambda: F.mse_loss(torch.ones(2), "a"),
-        AttributeError,
+        TypeError,
         ["mse_loss", "target is 'a' (str)", "give a Tensor"],
     ),
     "a loss of a number": (
         lambda: F.l1_loss(1.0, torch.ones(2)),
-        AttributeError,
+        TypeError,
         ["l1_loss", "input is 1.0 (float)", "give a Tensor"],
     ),
     "a layer of a str": (
@@ -76,7 +76,7 @@ MISTAKES = {
     "a function as a layer": (
         lambda: nn.Sequential(F.relu),
         TypeError,
-        ["function is not a Module subclass", "nn.ReLU()"],
+        ["function_or_method is not a Module subclass", "nn.ReLU()"],
     ),
     "a class as a layer": (
         lambda: nn.Sequential(nn.ReLU),
@@ -86,7 +86,7 @@ MISTAKES = {
     "a str for p": (
         lambda: F.dropout(torch.ones(2), p="half"),
         TypeError,
-        ["'half' (str)", "a number from 0 to 1"],
+        ["p is 'half' (str)", "give a float"],
     ),
     "apply() of a number": (
         lambda: net().apply(3),

@@ -142,8 +142,9 @@ def signature(value):
 
 
 def plain(text):
-    """Without addresses, and without the module in which a class happens to stand."""
-    text = re.sub(r" at 0x[0-9a-f]+", "", text)
+    """Without addresses, the module in which a class happens to stand, and the language
+    of a function."""
+    text = re.sub(r" at 0x[0-9a-f]+|(?<=<)built-in (?=function )", "", text)
     return re.sub(rf"\b{PACKAGE}\.(\w+\.)*", "", text)
 
 

@@ -4,6 +4,7 @@ The signatures are those by which the extension binds calls, so a new function i
 covered as soon as it exists. VALID has the arguments that a type alone does not tell.
 """
 
+import functools
 import re
 
 import numpy as np
@@ -48,19 +49,16 @@ def parameters(form):
 
 
 def bound():
-    """Each public function: its namespace, its name and the forms of a call."""
+    """Each public function: its name, such as linalg.det, and the forms of a call."""
     for space in NAMESPACES:
         for name, text, is_function, _ in torch._C._signatures(space):
             if is_function and not name.startswith("_"):
-                yield space, name, text.split(" | ")
+                yield f"{space}.{name}".lstrip("."), text.split(" | ")
 
 
-def function_of(space, name):
-    """A function of a namespace."""
-    home = torch
-    for part in filter(None, space.split(".")):
-        home = getattr(home, part)
-    return getattr(home, name)
+def function_of(name):
+    """The function that a name such as linalg.det means."""
+    return functools.reduce(getattr, name.split("."), torch)
 
 
 def floats(*shape):
@@ -337,6 +335,108 @@ VALID = {
     "is_nonzero": {"input": lambda: floats(1)},
     "batch_norm": {"weight": V, "bias": V, "running_mean": V, "running_var": V},
 }
+VALID |= {
+    f"linalg.{name}": {"A": D}
+    for name in (
+        *("cholesky", "cholesky_ex", "det", "eig", "eigh", "eigvals", "eigvalsh"),
+        *("inv", "inv_ex", "matrix_exp", "matrix_power", "slogdet"),
+    )
+}
+VALID |= {f"linalg.{name}": {"A": D, "B": D} for name in ("solve", "solve_ex", "lstsq")}
+VALID |= {
+    "linalg.solve_triangular": {"A": D, "B": D, "upper": lambda: True},
+    "linalg.lu_solve": {
+        "LU": D,
+        "B": D,
+        "pivots": lambda: torch.tensor([1, 2, 3], dtype=torch.int32),
+    },
+    "linalg.householder_product": {"input": D, "tau": V},
+    "linalg.multi_dot": {"tensors": lambda: [floats(2, 3), floats(3, 4)]},
+    "linalg.tensorinv": {"A": D, "ind": lambda: 1},
+    "linalg.tensorsolve": {"A": D, "B": V},
+    "affine_grid": {
+        "theta": lambda: floats(1, 2, 3),
+        "size": lambda: (1, 1, 2, 2),
+        "align_corners": lambda: True,
+    },
+    "bilinear": {
+        "input1": M,
+        "input2": M,
+        "weight": lambda: floats(2, 3, 3),
+        "bias": lambda: floats(2),
+    },
+    "binary_cross_entropy": {
+        "input": lambda: floats(2, 3) / 2,
+        "target": lambda: floats(2, 3) / 2,
+    },
+    "cosine_embedding_loss": {
+        "input1": M,
+        "input2": M,
+        "target": lambda: torch.tensor([1.0, -1.0]),
+    },
+    "ctc_loss": {
+        "log_probs": lambda: floats(4, 1, 3).log(),
+        "targets": lambda: index(1, 2).reshape(1, 2),
+        "input_lengths": lambda: (4,),
+        "target_lengths": lambda: (2,),
+    },
+    "embedding": {"input": lambda: index(0, 1), "weight": M},
+    "embedding_bag": {
+        "input": lambda: index(0, 1),
+        "weight": M,
+        "offsets": lambda: index(0, 1),
+    },
+    "fold": {
+        "input": lambda: floats(4, 2),
+        "output_size": lambda: (2, 3),
+        "kernel_size": lambda: 2,
+    },
+    "nn.functional.unfold": {
+        "input": lambda: floats(1, 3, 3),
+        "kernel_size": lambda: 2,
+    },
+    "glu": {"input": lambda: floats(2, 4)},
+    "grid_sample": {
+        "input": lambda: floats(1, 1, 3, 3),
+        "grid": lambda: floats(1, 2, 2, 2),
+    },
+    "local_response_norm": {"input": lambda: floats(1, 3, 2), "size": lambda: 2},
+    "multi_head_attention_forward": {
+        "query": lambda: floats(2, 1, 4),
+        "key": lambda: floats(2, 1, 4),
+        "value": lambda: floats(2, 1, 4),
+        "embed_dim_to_check": lambda: 4,
+        "num_heads": lambda: 2,
+        "in_proj_weight": lambda: floats(12, 4),
+        "in_proj_bias": lambda: floats(12),
+        "bias_k": lambda: None,
+        "bias_v": lambda: None,
+        "out_proj_weight": lambda: floats(4, 4),
+        "out_proj_bias": lambda: floats(4),
+    },
+    "multi_margin_loss": {"target": lambda: index(0, 1)},
+    "multilabel_margin_loss": {"target": lambda: index(0, 1, -1, 1, -1, 0).view(2, 3)},
+    "nll_loss": {"target": lambda: index(0, 1)},
+    "one_hot": {"tensor": lambda: index(0, 1), "num_classes": lambda: 3},
+    "native_channel_shuffle": VALID["channel_shuffle"],
+}
+for n in (1, 2, 3):
+    image = {"input": lambda n=n: floats(1, 2, *[5] * n)}
+    window = image | {"kernel_size": lambda: 2}
+    windows = (f"avg_pool{n}d", f"max_pool{n}d", f"max_pool{n}d_with_indices")
+    VALID |= {f"nn.functional.{name}": window for name in windows}
+    VALID[f"lp_pool{n}d"] = window | {"norm_type": lambda: 2}
+    for name in ("avg_pool", "max_pool"):
+        for end in ("", "_with_indices"):
+            VALID[f"adaptive_{name}{n}d{end}"] = image | {"output_size": lambda: 2}
+    for end in ("", "_with_indices"):
+        VALID[f"fractional_max_pool{n}d{end}"] = window | {"output_size": lambda: 2}
+    VALID[f"max_unpool{n}d"] = window | {
+        "input": lambda n=n: floats(1, 1, *[1] * n),
+        "indices": lambda n=n: torch.zeros((1, 1, *[1] * n), dtype=torch.int64),
+    }
+for each in ("interpolate", "upsample", "upsample_nearest", "upsample_bilinear"):
+    VALID[each] = {"input": lambda: floats(1, 1, 2, 2), "size": lambda: (3, 3)}
 # Rows of ops/elementwise.def that take no floats.
 OF_INTEGERS = {
     name
@@ -351,6 +451,7 @@ BY_WORD = {
     "float": lambda: 0.5,
     "int": lambda: 0,
     "bool": lambda: False,
+    "Truth": lambda: False,
     "str": lambda: "ij",
     "Order": lambda: 2,
     "Dims": lambda: 0,
@@ -371,10 +472,16 @@ def on(value, device):
     return value.to(device) if isinstance(value, torch.Tensor) else value
 
 
+def known(name):
+    """The entry of VALID, which functions of several namespaces and in place share."""
+    last = name.rpartition(".")[2]
+    keys = (name, last, last.removesuffix("_"))
+    return next((VALID[key] for key in keys if key in VALID), {})
+
+
 def valid(name, parameter, device):
     """A valid value for a parameter; each call makes a new one."""
-    known = VALID.get(name) or VALID.get(name.removesuffix("_"), {})
-    make = known.get(parameter.name)
+    make = known(name).get(parameter.name)
     of_integers = name.removesuffix("_") in OF_INTEGERS
     if make is None and of_integers and parameter.word in ("Tensor", "Value"):
         make = lambda: index(1, 2)

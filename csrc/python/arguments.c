@@ -105,6 +105,7 @@ static bool accepts(const dt_parameter *p, PyObject *value)
         return dt_format_object_check(value);
     case DT_PARAM_GENERATOR:
         return dt_py.generator_type && PyObject_TypeCheck(value, dt_py.generator_type);
+    case DT_PARAM_TRUTH:
     case DT_PARAM_ANY:
     case DT_NPARAM_TYPES:
         break;

@@ -550,6 +550,10 @@ int dt_convert_any(dt_values *s, const dt_args *args, int i)
         break;
     case DT_PARAM_BOOL:
         return take_bool(args, i, &v->b);
+    case DT_PARAM_TRUTH:
+        status = PyObject_IsTrue(value);
+        v->b = status > 0;
+        return status < 0 ? -1 : 0;
     case DT_PARAM_STR:
         if (!PyUnicode_Check(value))
             return dt_argument_error(args, i);

@@ -169,7 +169,7 @@ static inline dt_value dt_value_default(const dt_parameter *p)
         v.dtype = -1;
     else if (p->type == DT_PARAM_INT)
         v.i = p->fallback.i;
-    else if (p->type == DT_PARAM_BOOL)
+    else if (p->type == DT_PARAM_BOOL || p->type == DT_PARAM_TRUTH)
         v.b = p->fallback.i != 0;
     else if (p->type == DT_PARAM_FLOAT)
         v.f = dt_scalar_as_double(p->fallback);

@@ -18,7 +18,7 @@
 #define DT_MAX_PARAMETERS 12 /* of an operation */
 #define DT_MAX_ARGUMENTS  25 /* of a public function */
 #define DT_MAX_NAME       36
-#define DT_MAX_INTS       4 /* parameters of type Dims or Sizes */
+#define DT_MAX_INTS       5 /* parameters of type Dims or Sizes */
 
 /* TYPE(ID, word, expected): the word in schemas, and what messages say is expected. */
 #define DT_PARAM_TYPES(TYPE)                                                           \
@@ -29,6 +29,7 @@
     TYPE(FLOAT, "float", "a float")                                                    \
     TYPE(INT, "int", "an int")                                                         \
     TYPE(BOOL, "bool", "a bool")                                                       \
+    TYPE(TRUTH, "Truth", "a bool, or what is true or false")                           \
     TYPE(STR, "str", "a str")                                                          \
     TYPE(ORDER, "Order", "a number, float('inf') or 'fro'")                            \
     TYPE(DIMS, "Dims", "an int or a tuple of ints")                                    \

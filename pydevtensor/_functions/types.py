@@ -12,10 +12,15 @@ from pydevtensor._C import Generator, Size, Tensor
 Tensors: TypeAlias = tuple[Tensor, ...]
 Number: TypeAlias = float
 Value: TypeAlias = Tensor | float
+Truth: TypeAlias = bool
+Text: TypeAlias = str  # of which the function says what is wrong with it, ValueError
+Order: TypeAlias = float | str
 Dims: TypeAlias = tuple[int, ...]
+PerDim: TypeAlias = int | tuple[int, ...]  # Dims with an int as default
+Ints: TypeAlias = tuple[int, ...] | list[int]
 Sizes: TypeAlias = Size
 Dtype: TypeAlias = _C.dtype
 Device: TypeAlias = _C.device
 
-__all__ = ["Device", "Dims", "Dtype", "Generator", "Number", "Size", "Sizes"]
-__all__ += ["Tensor", "Tensors", "Value"]
+__all__ = ["Device", "Dims", "Dtype", "Generator", "Ints", "Number", "Order"]
+__all__ += ["PerDim", "Size", "Sizes", "Tensor", "Tensors", "Text", "Truth", "Value"]

@@ -1,17 +1,18 @@
-"""The functions behind the modules of pydevtensor.nn."""
+"""The functions behind the modules of pydevtensor.nn.
 
+Those that are written in Python are in _functional.
+"""
+
+from pydevtensor import _C
+from pydevtensor._C import (
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+)
 from pydevtensor._names import publish as _publish
-from pydevtensor.nn._functional.activation import *
-from pydevtensor.nn._functional.attention import *
-from pydevtensor.nn._functional.conv import *
-from pydevtensor.nn._functional.distance import *
-from pydevtensor.nn._functional.dropout import *
-from pydevtensor.nn._functional.linear import *
-from pydevtensor.nn._functional.loss import *
-from pydevtensor.nn._functional.normalization import *
-from pydevtensor.nn._functional.padding import *
-from pydevtensor.nn._functional.pooling import *
-from pydevtensor.nn._functional.sparse import *
-from pydevtensor.nn._functional.vision import *
 
+globals().update(_C._namespace("nn.functional"))
 _publish(__name__)

@@ -103,6 +103,7 @@ def word(annotation: ast.expr, default: ast.expr | None = None) -> str:
         annotation = annotation.left
         none = "" if default and ast.unparse(default) == "None" else "?"
     name = ast.unparse(annotation)
+    name = known.ALIASES.get(name, name)
     if name == "Any" or name not in known.WORDS:
         return "Any"
     return name + none
@@ -112,7 +113,14 @@ class Accepted(ast.NodeTransformer):
     """What callers may give for an annotation, as the stubs write it."""
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        return ast.parse(known.WORDS.get(node.id, node.id), mode="eval").body
+        words = known.WORDS | known.UNCHECKED
+        return ast.parse(words.get(node.id, node.id), mode="eval").body
+
+
+def shown(default: ast.expr) -> str:
+    """A default as signatures show it: 0.125 for 1 / 8."""
+    text = ast.unparse(default)
+    return repr(eval(text, {})) if isinstance(default, ast.BinOp) else text
 
 
 def given_back(annotation: ast.expr) -> str:
@@ -128,7 +136,7 @@ def parameters(node: ast.FunctionDef, out: str, factory: bool) -> str:
 
     def text(argument: ast.arg, default: ast.expr | None) -> str:
         assert argument.annotation, f"{node.name}: annotate {argument.arg}"
-        value = f" = {ast.unparse(default)}" if default else ""
+        value = f" = {shown(default)}" if default else ""
         return f"{argument.arg}: {word(argument.annotation, default)}{value}"
 
     found += map(text, plain, [*missing, *given.defaults])

@@ -17,6 +17,7 @@ WORDS = {
     "float": "SupportsFloat",
     "int": "SupportsIndex",
     "bool": "builtins.bool",
+    "Truth": "builtins.bool",
     "str": "builtins.str",
     "Order": "SupportsFloat | builtins.str",
     "Dims": "SupportsIndex | Sequence[SupportsIndex]",
@@ -29,6 +30,12 @@ WORDS = {
     "Format": "memory_format",
     "Any": "Any",
 }
+
+# A kind by the name that it has in Python where its default is of another type.
+ALIASES = {"PerDim": "Dims"}
+
+# What a function in Python checks itself.
+UNCHECKED = {"Text": "builtins.str"}
 
 # Results after "->" in a schema, other than named tuples.
 RESULT_WORDS = {

@@ -394,9 +394,7 @@ class Generator:
         swap = {n: self.size() for n in (2, 3, 4)} if self.flip(0.8) else {}
         self.dtype = self.rng.choice(DTYPES) if self.flip(0.3) else "float32"
         positional, keywords = [], []
-        known = signatures.VALID.get(call.name) or signatures.VALID.get(
-            call.name.removesuffix("_"), {}
-        )
+        known = signatures.known(call.name)
         for p in call.parameters:
             if not (p.required or p.name in known) or p.name == "out":
                 continue

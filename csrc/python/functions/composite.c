@@ -28,6 +28,7 @@ typedef struct composite {
 /* Whether the body receives the argument itself. For the commonest ones. */
 static inline bool is_passed_on(const dt_parameter *parameter, PyObject *given)
 {
+    int64_t whole;
     switch (parameter->type) {
     case DT_PARAM_ANY:
     case DT_PARAM_GENERATOR: /* checked by what the body calls, for its tensor's device */
@@ -37,6 +38,7 @@ static inline bool is_passed_on(const dt_parameter *parameter, PyObject *given)
             return true;
         break;
     case DT_PARAM_BOOL:
+    case DT_PARAM_TRUTH:
         if (PyBool_Check(given))
             return true;
         break;
@@ -46,6 +48,10 @@ static inline bool is_passed_on(const dt_parameter *parameter, PyObject *given)
         break;
     case DT_PARAM_FLOAT:
         if (PyFloat_CheckExact(given))
+            return true;
+        break;
+    case DT_PARAM_INT:
+        if (dt_small_int(given, &whole))
             return true;
         break;
     default:
@@ -81,6 +87,7 @@ static PyObject *converted(const dt_args *args, int i)
         made = PyLong_FromLongLong(v->i);
         break;
     case DT_PARAM_BOOL:
+    case DT_PARAM_TRUTH:
         made = PyBool_FromLong(v->b);
         break;
     case DT_PARAM_DTYPE:
@@ -135,9 +142,10 @@ static const char *without_name(const char *message)
  * that the core raises, and of classes in a namespace, such as linalg's. */
 static bool is_named(PyTypeObject *type)
 {
-    PyObject *const types[] = {PyExc_RuntimeError,  PyExc_ValueError,
-                               PyExc_TypeError,     PyExc_IndexError,
-                               PyExc_OverflowError, PyExc_NotImplementedError};
+    PyObject *const types[] = {PyExc_RuntimeError,   PyExc_ValueError,
+                               PyExc_TypeError,      PyExc_IndexError,
+                               PyExc_OverflowError,  PyExc_NotImplementedError,
+                               PyExc_AssertionError, PyExc_ZeroDivisionError};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (types[i] == (PyObject *)type)
             return true;
@@ -295,10 +303,41 @@ static PyObject *named(const composite *c, const dt_args *args, PyObject *tuple)
                 : NULL;
 }
 
+/* Runs the commonest calls of a function, whose body takes every argument as it is given.
+ * Returns false, having done nothing, for others. */
+static inline bool call_quickly(const composite *c, DT_CALL_PARAMETERS,
+                                PyObject **result)
+{
+    const dt_signature *s = &c->signature;
+    if (!c->body || c->results || self || !s->simple || count < s->required ||
+        count > s->positional)
+        return false;
+    Py_ssize_t i = 0, nkeywords = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
+    while (i < count && i != s->out && is_passed_on(&s->parameters[i], values[i]))
+        i++;
+    if (i < count)
+        return false;
+    for (Py_ssize_t k = 0; k < nkeywords; k++) {
+        PyObject *name = PyTuple_GET_ITEM(kwnames, k);
+        for (i = count; i < s->count && s->names[i] != name;)
+            i++;
+        if (i == s->count || i == s->out ||
+            !is_passed_on(&s->parameters[i], values[count + k]))
+            return false;
+    }
+    *result = PyObject_Vectorcall(c->body, values, (size_t)count, kwnames);
+    if (!*result)
+        name_pending(c->name);
+    return true;
+}
+
 static PyObject *call(composite *c, DT_CALL_PARAMETERS)
 {
     dt_args args;
     dt_tensor *out;
+    PyObject *quick;
+    if (call_quickly(c, self, values, count, kwnames, &quick))
+        return quick;
     if (dt_bind(&c->signature, &args, self, values, count, kwnames) < 0 ||
         (!c->body && load_body(c) < 0))
         return NULL;

@@ -3,52 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
-from pydevtensor._C import Tensor
+from pydevtensor._functions import function
 
-__all__ = [
-    "celu",
-    "celu_",
-    "elu",
-    "elu_",
-    "gelu",
-    "glu",
-    "gumbel_softmax",
-    "hardshrink",
-    "hardsigmoid",
-    "hardswish",
-    "hardtanh",
-    "hardtanh_",
-    "leaky_relu",
-    "leaky_relu_",
-    "log_softmax",
-    "logsigmoid",
-    "mish",
-    "prelu",
-    "relu",
-    "relu6",
-    "relu_",
-    "rrelu",
-    "rrelu_",
-    "selu",
-    "selu_",
-    "sigmoid",
-    "silu",
-    "softmax",
-    "softmin",
-    "softplus",
-    "softshrink",
-    "softsign",
-    "tanh",
-    "tanhshrink",
-    "threshold",
-    "threshold_",
-]
+if TYPE_CHECKING:
+    from pydevtensor._functions.types import Dtype, Number, Tensor, Truth
 
 
-def relu(input: Tensor, inplace: bool = False) -> Tensor:
+@function()
+def relu(input: Tensor, inplace: Truth = False) -> Tensor:
     """max(x, 0) of each element.
 
     inplace  write the result into the input
@@ -59,6 +24,7 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
     return _C.relu_(input) if inplace else _C.relu(input)
 
 
+@function()
 def relu_(input: Tensor) -> Tensor:
     """relu, in place.
 
@@ -68,8 +34,9 @@ def relu_(input: Tensor) -> Tensor:
     return _C.relu_(input)
 
 
+@function()
 def leaky_relu(
-    input: Tensor, negative_slope: float = 0.01, inplace: bool = False
+    input: Tensor, negative_slope: float = 0.01, inplace: Truth = False
 ) -> Tensor:
     """x, or negative_slope * x where x is negative.
 
@@ -84,6 +51,7 @@ def leaky_relu(
     return _C._leaky_relu(input, negative_slope)
 
 
+@function()
 def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """leaky_relu, in place.
 
@@ -95,6 +63,7 @@ def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     return _C._leaky_relu_(input, negative_slope)
 
 
+@function()
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x, or weight * x where x is negative.
 
@@ -108,20 +77,20 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     input, weight = _C._autocast_lower(input, weight)
     if weight.ndim > 1:
         raise RuntimeError(
-            f"prelu: weight has shape {[*weight.shape]}; give a vector, or a tensor "
+            f"weight has shape {[*weight.shape]}; give a vector, or a tensor "
             "without dimensions"
         )
     if input.ndim and weight.ndim:
         channels = input.shape[1] if input.ndim > 1 else 1
         if weight.numel() not in (1, channels):
             raise RuntimeError(
-                f"prelu: weight has {weight.numel()} elements; give 1, or {channels} "
+                f"weight has {weight.numel()} elements; give 1, or {channels} "
                 f"for the channels of an input of shape {[*input.shape]}"
             )
         weight = weight.reshape([-1] + [1] * (input.ndim - 2))
     elif weight.numel() > 1:
         raise RuntimeError(
-            f"prelu: weight has {weight.numel()} elements; give 1 for an input without "
+            f"weight has {weight.numel()} elements; give 1 for an input without "
             "dimensions"
         )
     elif weight.ndim:
@@ -129,12 +98,13 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     return _C._prelu(input, weight)
 
 
+@function()
 def rrelu(
     input: Tensor,
     lower: float = 1.0 / 8,
     upper: float = 1.0 / 3,
     training: bool = False,
-    inplace: bool = False,
+    inplace: Truth = False,
 ) -> Tensor:
     """leaky_relu with a slope of each element, random in training.
 
@@ -149,14 +119,14 @@ def rrelu(
     """
     if not lower <= upper:
         raise RuntimeError(
-            f"rrelu: lower is {lower} and upper {upper}; give a lower that is not "
+            f"lower is {lower} and upper {upper}; give a lower that is not "
             "greater than upper"
         )
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
     if not input.is_floating_point():
         raise NotImplementedError(
-            f"rrelu: the input is of {input.dtype}; convert it with .float()"
+            f"the input is of {input.dtype}; convert it with .float()"
         )
     slopes = _C.ones_like(input)
     low = input.detach() <= 0
@@ -170,6 +140,7 @@ def rrelu(
     return _C._named(input * slopes, "RreluWithNoiseBackward0")
 
 
+@function()
 def rrelu_(
     input: Tensor,
     lower: float = 1.0 / 8,
@@ -187,7 +158,8 @@ def rrelu_(
     return rrelu(input, lower, upper, training, True)
 
 
-def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+@function()
+def elu(input: Tensor, alpha: float = 1.0, inplace: Truth = False) -> Tensor:
     """x, or alpha * (e^x - 1) where x is negative.
 
     alpha    the limit is -alpha for large negative elements
@@ -199,6 +171,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     return _C._elu_(input, alpha) if inplace else _C._elu(input, alpha)
 
 
+@function()
 def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """elu, in place.
 
@@ -210,7 +183,8 @@ def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     return _C._elu_(input, alpha)
 
 
-def selu(input: Tensor, inplace: bool = False) -> Tensor:
+@function()
+def selu(input: Tensor, inplace: Truth = False) -> Tensor:
     """1.0507 * x, or 1.7581 * (e^x - 1) where x is negative.
 
     inplace  write the result into the input
@@ -221,6 +195,7 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
     return _C.selu_(input) if inplace else _C.selu(input)
 
 
+@function()
 def selu_(input: Tensor) -> Tensor:
     """selu, in place.
 
@@ -230,7 +205,8 @@ def selu_(input: Tensor) -> Tensor:
     return _C.selu_(input)
 
 
-def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+@function()
+def celu(input: Tensor, alpha: float = 1.0, inplace: Truth = False) -> Tensor:
     """x, or alpha * (e^(x / alpha) - 1) where x is negative.
 
     alpha    the limit is -alpha for large negative elements; RuntimeError for 0
@@ -240,10 +216,11 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     tensor([-0.4323,  2.0000])
     """
     if alpha == 0:
-        raise RuntimeError("celu: alpha is 0, which divides; give another number")
+        raise RuntimeError("alpha is 0, which divides; give another number")
     return _C.celu_(input, alpha) if inplace else _C.celu(input, alpha)
 
 
+@function()
 def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """celu, in place.
 
@@ -255,6 +232,7 @@ def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     return celu(input, alpha, True)
 
 
+@function()
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """x * Phi(x), Phi the normal's CDF.
 
@@ -267,10 +245,11 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
         return _C._gelu(input)
     if approximate == "tanh":
         return _C._gelu_tanh(input)
-    raise RuntimeError(f"gelu: approximate is {approximate!r}; give 'none' or 'tanh'")
+    raise RuntimeError(f"approximate is {approximate!r}; give 'none' or 'tanh'")
 
 
-def silu(input: Tensor, inplace: bool = False) -> Tensor:
+@function()
+def silu(input: Tensor, inplace: Truth = False) -> Tensor:
     """x * sigmoid(x).
 
     inplace  write the result into the input
@@ -281,7 +260,8 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
     return _C._silu_(input) if inplace else _C._silu(input)
 
 
-def mish(input: Tensor, inplace: bool = False) -> Tensor:
+@function()
+def mish(input: Tensor, inplace: Truth = False) -> Tensor:
     """x * tanh(log(1 + e^x)).
 
     inplace  write the result into the input
@@ -292,8 +272,9 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     return _C._mish_(input) if inplace else _C._mish(input)
 
 
+@function()
 def hardtanh(
-    input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
+    input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0, inplace: Truth = False
 ) -> Tensor:
     """Each element, or the bound that it exceeds; at a bound the gradient is 0.
 
@@ -307,16 +288,17 @@ def hardtanh(
     """
     if min_val > max_val:
         raise ValueError(
-            f"hardtanh: min_val is {min_val} and max_val {max_val}; give a min_val "
+            f"min_val is {min_val} and max_val {max_val}; give a min_val "
             "that is not greater than max_val"
         )
     if input.dtype == _C.bool:
-        raise RuntimeError("hardtanh: the input holds bools; convert it with .int()")
+        raise RuntimeError("the input holds bools; convert it with .int()")
     call = _C._hardtanh_ if inplace else _C._hardtanh
     return call(input, min_val, max_val)
 
 
-def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+@function()
+def hardtanh_(input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0) -> Tensor:
     """hardtanh, in place.
 
     min_val, max_val  the bounds that elements are clamped to
@@ -327,7 +309,8 @@ def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Ten
     return hardtanh(input, min_val, max_val, True)
 
 
-def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+@function()
+def relu6(input: Tensor, inplace: Truth = False) -> Tensor:
     """min(max(x, 0), 6) of each element.
 
     inplace  write the result into the input
@@ -338,7 +321,8 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     return hardtanh(input, 0.0, 6.0, inplace)
 
 
-def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+@function()
+def hardswish(input: Tensor, inplace: Truth = False) -> Tensor:
     """x * min(max(x + 3, 0), 6) / 6.
 
     inplace  write the result into the input
@@ -349,7 +333,8 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     return _C._hardswish_(input) if inplace else _C._hardswish(input)
 
 
-def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
+@function()
+def hardsigmoid(input: Tensor, inplace: Truth = False) -> Tensor:
     """min(max(x + 3, 0), 6) / 6.
 
     inplace  write the result into the input
@@ -360,8 +345,9 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     return _C._hardsigmoid_(input) if inplace else _C._hardsigmoid(input)
 
 
+@function()
 def threshold(
-    input: Tensor, threshold: float, value: float, inplace: bool = False
+    input: Tensor, threshold: Number, value: Number, inplace: Truth = False
 ) -> Tensor:
     """Each element that is greater than threshold, and value for the others.
 
@@ -374,7 +360,8 @@ def threshold(
     return call(input, threshold, value)
 
 
-def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
+@function()
+def threshold_(input: Tensor, threshold: Number, value: Number) -> Tensor:
     """threshold, in place.
 
     threshold  elements up to this one are replaced
@@ -386,6 +373,7 @@ def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
     return _C.threshold_(input, threshold, value)
 
 
+@function()
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x moved towards 0 by lambd, and 0 where it is nearer than that.
 
@@ -395,10 +383,11 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     tensor([-0.5000,  0.0000,  1.5000])
     """
     if not lambd >= 0:
-        raise RuntimeError(f"softshrink: lambd is {lambd}; give 0 or more")
+        raise RuntimeError(f"lambd is {lambd}; give 0 or more")
     return _C._softshrink(input, lambd)
 
 
+@function()
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x, and 0 where it is not beyond lambd on either side.
 
@@ -410,6 +399,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     return _C._hardshrink(input, lambd)
 
 
+@function()
 def tanhshrink(input: Tensor) -> Tensor:
     """x - tanh(x).
 
@@ -419,6 +409,7 @@ def tanhshrink(input: Tensor) -> Tensor:
     return input - input.tanh()
 
 
+@function()
 def softsign(input: Tensor) -> Tensor:
     """x / (1 + |x|).
 
@@ -428,6 +419,7 @@ def softsign(input: Tensor) -> Tensor:
     return input / (input.abs() + 1)
 
 
+@function()
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """log(1 + e^(beta x)) / beta, or x where beta x is above threshold.
 
@@ -438,6 +430,7 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     return _C._softplus(input, beta, threshold)
 
 
+@function()
 def logsigmoid(input: Tensor) -> Tensor:
     """log(sigmoid(x)), computed stably.
 
@@ -447,6 +440,7 @@ def logsigmoid(input: Tensor) -> Tensor:
     return _C._log_sigmoid(input)
 
 
+@function()
 def sigmoid(input: Tensor) -> Tensor:
     """1 / (1 + e^-x).
 
@@ -456,6 +450,7 @@ def sigmoid(input: Tensor) -> Tensor:
     return input.sigmoid()
 
 
+@function()
 def tanh(input: Tensor) -> Tensor:
     """The hyperbolic tangent.
 
@@ -465,6 +460,7 @@ def tanh(input: Tensor) -> Tensor:
     return input.tanh()
 
 
+@function()
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half of input along dim, times the sigmoid of the second half.
 
@@ -476,11 +472,11 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     tensor([0.5000, 2.0000])
     """
     if not input.ndim:
-        raise RuntimeError("glu: the input has no dimensions; give at least 1")
+        raise RuntimeError("the input has no dimensions; give at least 1")
     size = input.size(dim)
     if size % 2:
         raise RuntimeError(
-            f"glu: dimension {dim} of the input has size {size}, an odd number; give "
+            f"dimension {dim} of the input has size {size}, an odd number; give "
             "an even one, which can be halved"
         )
     return _C._glu(*input.split(size // 2, dim)) if size else input
@@ -496,11 +492,12 @@ def softmax_dim(name: str, dim: Any, ndim: int) -> int:
     return 0 if ndim in (0, 1, 3) else 1
 
 
+@function()
 def softmax(
     input: Tensor,
     dim: int | None = None,
     _stacklevel: int = 3,
-    dtype: _C.dtype | None = None,
+    dtype: Dtype | None = None,
 ) -> Tensor:
     """e^x divided by its sum along dim, converted to dtype first if it is given.
 
@@ -511,11 +508,12 @@ def softmax(
     return _C.softmax(input, dim, dtype)
 
 
+@function()
 def softmin(
     input: Tensor,
     dim: int | None = None,
     _stacklevel: int = 3,
-    dtype: _C.dtype | None = None,
+    dtype: Dtype | None = None,
 ) -> Tensor:
     """softmax of -input.
 
@@ -528,11 +526,12 @@ def softmin(
     return softmax(-input, softmax_dim("softmin", dim, input.ndim), dtype=dtype)
 
 
+@function()
 def log_softmax(
     input: Tensor,
     dim: int | None = None,
     _stacklevel: int = 3,
-    dtype: _C.dtype | None = None,
+    dtype: Dtype | None = None,
 ) -> Tensor:
     """log(softmax(input)), computed stably.
 
@@ -546,10 +545,11 @@ def log_softmax(
     return _C.log_softmax(input, dim, dtype)
 
 
+@function()
 def gumbel_softmax(
     logits: Tensor,
     tau: float = 1,
-    hard: bool = False,
+    hard: Truth = False,
     eps: float = 1e-10,
     dim: int = -1,
 ) -> Tensor:

@@ -3,75 +3,66 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
 from pydevtensor._autocast import casts
-from pydevtensor._C import Tensor
+from pydevtensor._functions import function
 from pydevtensor.nn._functional.dropout import dropout
 from pydevtensor.nn._functional.linear import linear
 
-__all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
-
-NAME = "scaled_dot_product_attention"
+if TYPE_CHECKING:
+    from pydevtensor._functions.types import Tensor
 
 
 def _check(
     query: Any, key: Any, value: Any, mask: Any, dropout_p: float, causal: bool
 ) -> None:
     tensors = {"query": query, "key": key, "value": value}
-    for name, tensor in (*tensors.items(), ("attn_mask", mask)):
-        if not isinstance(tensor, _C.Tensor) and not (
-            name == "attn_mask" and tensor is None
-        ):
-            raise TypeError(
-                f"{NAME}: {name} has to be a Tensor, not {type(tensor).__name__}"
-            )
     shapes = ", ".join(f"{name} {[*t.shape]}" for name, t in tensors.items())
     if causal and mask is not None:
         raise RuntimeError(
-            f"{NAME}: is_causal=True and an attn_mask were given; give one of them"
+            "is_causal=True and an attn_mask were given; give one of them"
         )
     if min(t.ndim for t in tensors.values()) < 2:
         raise RuntimeError(
-            f"{NAME}: takes tensors of 2 dimensions or more, (..., length, size), but "
-            f"got {shapes}"
+            f"got {shapes}; give tensors of 2 dimensions or more, (..., length, size)"
         )
     if key.dtype != query.dtype or value.dtype != query.dtype:
         raise RuntimeError(
-            f"{NAME}: query, key and value have types {query.dtype}, {key.dtype} and "
+            f"query, key and value have types {query.dtype}, {key.dtype} and "
             f"{value.dtype}; convert them to one, e.g. with .to({query.dtype})"
         )
     if not query.is_floating_point():
         raise RuntimeError(
-            f"{NAME}: not defined for tensors of type {query.dtype}; convert them "
+            f"not defined for tensors of type {query.dtype}; convert them "
             "first, e.g. with .float()"
         )
     if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
         raise RuntimeError(
-            f"{NAME}: got {shapes}; query and key need the same last size, key and "
+            f"got {shapes}; query and key need the same last size, key and "
             "value the same length, their last size but one"
         )
     if mask is not None and mask.dtype not in (_C.bool, _C.float32, query.dtype):
         raise RuntimeError(
-            f"{NAME}: attn_mask has type {mask.dtype}; give bool, float32 or the "
+            f"attn_mask has type {mask.dtype}; give bool, float32 or the "
             f"query's type, {query.dtype}"
         )
     if dropout_p > 1:
-        raise RuntimeError(f"{NAME}: dropout_p is {dropout_p}; give 0 to 1")
+        raise RuntimeError(f"dropout_p is {dropout_p}; give 0 to 1")
 
 
 def _groups(query: Any, key: Any, value: Any) -> tuple[Any, Any, int]:
     """Key and value, and how many heads of query share one of theirs."""
     if min(query.ndim, key.ndim, value.ndim) < 3:
         raise IndexError(
-            f"{NAME}: enable_gqa=True takes heads in dimension -3, but a tensor has 2 "
-            "dimensions"
+            "enable_gqa=True takes heads in dimension -3, but a tensor has 2 dimensions"
         )
     heads, key_heads, value_heads = (t.shape[-3] for t in (query, key, value))
     if not key_heads or not value_heads or heads % key_heads or heads % value_heads:
         raise RuntimeError(
-            f"{NAME}: {heads} heads of query cannot share {key_heads} of key and "
+            f"{heads} heads of query cannot share {key_heads} of key and "
             f"{value_heads} of value; give numbers that divide that of query"
         )
     if key_heads == value_heads:
@@ -113,6 +104,7 @@ def _composed(
     return (shares @ value).to(dtype)
 
 
+@function()
 @casts(cpu="lower", cuda="lower")
 def scaled_dot_product_attention(
     query: Tensor,
@@ -168,7 +160,7 @@ def scaled_dot_product_attention(
             )
         except RuntimeError:
             raise RuntimeError(
-                f"{NAME}: attn_mask has shape {[*attn_mask.shape]}, which does not "
+                f"attn_mask has shape {[*attn_mask.shape]}, which does not "
                 f"broadcast to that of the scores, {[*scores]}"
             ) from None
     if not composed:
@@ -232,30 +224,53 @@ def _static(name: str, given: Any, made: Any) -> Any:
     return given
 
 
+def _projected(inputs: Any, weights: Any, bias: Any) -> Iterable[Any]:
+    """query, key and value times a weight each, or times the three parts of one."""
+    query, key, value = inputs
+    if len(weights) == 3:
+        return map(
+            linear, inputs, weights, [None] * 3 if bias is None else bias.chunk(3)
+        )
+    if query is key and key is value:
+        return linear(query, weights[0], bias).chunk(3, -1)
+    sizes = [query.shape[-1], 2 * query.shape[-1]]
+    first, others = weights[0].split(sizes)
+    first_bias: Any = None
+    others_bias: Any = None
+    if bias is not None:
+        first_bias, others_bias = bias.split(sizes)
+    q = linear(query, first, first_bias)
+    if key is value:
+        return q, *linear(key, others, others_bias).chunk(2, -1)
+    biases = [None] * 2 if bias is None else others_bias.chunk(2)
+    return q, *map(linear, (key, value), others.chunk(2), biases)
+
+
+@function()
 def multi_head_attention_forward(
     query: Tensor,
     key: Tensor,
     value: Tensor,
     embed_dim_to_check: int,
     num_heads: int,
-    in_proj_weight: Any,
-    in_proj_bias: Any,
-    bias_k: Any,
-    bias_v: Any,
+    in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None,
+    bias_k: Tensor | None,
+    bias_v: Tensor | None,
     add_zero_attn: bool,
     dropout_p: float,
-    out_proj_weight: Any,
-    out_proj_bias: Any,
+    out_proj_weight: Tensor,
+    out_proj_bias: Tensor | None,
     training: bool = True,
-    key_padding_mask: Any = None,
+    key_padding_mask: Tensor | None = None,
     need_weights: bool = True,
     attn_mask: Tensor | None = None,
     use_separate_proj_weight: bool = False,
-    q_proj_weight: Any = None,
-    k_proj_weight: Any = None,
-    v_proj_weight: Any = None,
-    static_k: Any = None,
-    static_v: Any = None,
+    q_proj_weight: Tensor | None = None,
+    k_proj_weight: Tensor | None = None,
+    v_proj_weight: Tensor | None = None,
+    static_k: Tensor | None = None,
+    static_v: Tensor | None = None,
     average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> tuple[Any, Any]:
@@ -311,12 +326,9 @@ def multi_head_attention_forward(
     mask = None if causal else _as_added(attn_mask, "attn_mask", query.dtype)
 
     batched = query.ndim == 3
-    same = query is key and key is value
-    same_keys = key is value
     if not batched:
-        query = query.unsqueeze(1)
-        key = query if same else key.unsqueeze(1)
-        value = key if same_keys else value.unsqueeze(1)
+        given = {id(x): x.unsqueeze(1) for x in (query, key, value)}
+        query, key, value = (given[id(x)] for x in (query, key, value))
         padding = None if padding is None else padding.unsqueeze(0)
     length, batch, size = query.shape
     keys = key.shape[0]
@@ -325,6 +337,8 @@ def multi_head_attention_forward(
             f"the query's last size is {size}; the layer's embed_dim is "
             f"{embed_dim_to_check}"
         )
+    if not num_heads:
+        raise ZeroDivisionError("num_heads is 0; give a divisor of embed_dim")
     if size % num_heads:
         raise AssertionError(f"embed_dim {size} is not divisible by {num_heads} heads")
     head_size = size // num_heads
@@ -341,26 +355,15 @@ def multi_head_attention_forward(
             "sequences of each (batch_first tells which dimension they are in)"
         )
 
+    weights: Any = (in_proj_weight,)
     if use_separate_proj_weight:
-        biases: Any = (None,) * 3
-        if in_proj_bias is not None:
-            biases = in_proj_bias.chunk(3)
         weights = q_proj_weight, k_proj_weight, v_proj_weight
-        q, k, v = map(linear, (query, key, value), weights, biases)
-    elif same:
-        q, k, v = linear(query, in_proj_weight, in_proj_bias).chunk(3, -1)
-    else:
-        weights = in_proj_weight.split([size, 2 * size])
-        biases = (None,) * 2
-        if in_proj_bias is not None:
-            biases = in_proj_bias.split([size, 2 * size])
-        q = linear(query, weights[0], biases[0])
-        if same_keys:
-            k, v = linear(key, weights[1], biases[1]).chunk(2, -1)
-        else:
-            weights = weights[1].chunk(2)
-            biases = (None,) * 2 if in_proj_bias is None else biases[1].chunk(2)
-            k, v = map(linear, (key, value), weights, biases)
+    if any(weight is None for weight in weights):
+        raise AssertionError(
+            "a weight is None; give in_proj_weight or, for use_separate_proj_weight, "
+            "q_proj_weight, k_proj_weight and v_proj_weight"
+        )
+    q, k, v = _projected((query, key, value), weights, in_proj_bias)
 
     if mask is not None:
         wanted = (length, keys) if mask.ndim == 2 else (batch * num_heads, length, keys)

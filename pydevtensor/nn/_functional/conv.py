@@ -3,29 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
-from pydevtensor._C import (
-    Tensor,
-    conv1d,
-    conv2d,
-    conv3d,
-    conv_transpose1d,
-    conv_transpose2d,
-    conv_transpose3d,
-)
+from pydevtensor._functions import function
 
-__all__ = [
-    "conv1d",
-    "conv2d",
-    "conv3d",
-    "conv_transpose1d",
-    "conv_transpose2d",
-    "conv_transpose3d",
-    "fold",
-    "unfold",
-]
+if TYPE_CHECKING:
+    from pydevtensor._functions.types import Dims, PerDim, Tensor
 
 
 def padded(input: Any, padding: Any, mode: str) -> Any:
@@ -54,29 +38,28 @@ def padded(input: Any, padding: Any, mode: str) -> Any:
     return input
 
 
-def _pair(name: str, value: Any, function: str, least: int) -> tuple[int, int]:
+def _pair(name: str, value: Any, least: int) -> tuple[int, int]:
     pair = (value, value) if isinstance(value, int) else tuple(value)
     if len(pair) == 1:
         pair *= 2
     if len(pair) != 2 or min(pair) < least:
         raise RuntimeError(
-            f"{function}: {name} is {value}; it has to be one int or two, of {least} "
-            "or more"
+            f"{name} is {value}; it has to be one int or two, of {least} or more"
         )
     return pair
 
 
-def _blocks(function: str, sizes: Any, options: dict[str, Any]) -> Any:
+def _blocks(sizes: Any, options: dict[str, Any]) -> Any:
     """The numbers of windows in a plane, and of elements with the padding around it."""
-    kernel = _pair("kernel_size", options["kernel_size"], function, 1)
-    dilation = _pair("dilation", options["dilation"], function, 1)
-    padding = _pair("padding", options["padding"], function, 0)
-    stride = _pair("stride", options["stride"], function, 1)
+    kernel = _pair("kernel_size", options["kernel_size"], 1)
+    dilation = _pair("dilation", options["dilation"], 1)
+    padding = _pair("padding", options["padding"], 0)
+    stride = _pair("stride", options["stride"], 1)
     covered = [d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True)]
     planes = [size + 2 * p for size, p in zip(sizes, padding, strict=True)]
     if any(p < c for p, c in zip(planes, covered, strict=True)):
         raise RuntimeError(
-            f"{function}: windows of {covered} elements do not fit into a plane of "
+            f"windows of {covered} elements do not fit into a plane of "
             f"{planes} with its padding; give a smaller kernel_size or dilation"
         )
     counts = [(p - c) // s + 1 for p, c, s in zip(planes, covered, stride, strict=True)]
@@ -96,12 +79,13 @@ def _inner(padding: tuple[int, int], sizes: Any) -> Any:
     return ..., *(slice(p, p + size) for p, size in zip(padding, sizes, strict=True))
 
 
+@function()
 def unfold(
     input: Tensor,
-    kernel_size: Any,
-    dilation: Any = 1,
-    padding: Any = 0,
-    stride: Any = 1,
+    kernel_size: Dims,
+    dilation: PerDim = 1,
+    padding: PerDim = 0,
+    stride: PerDim = 1,
 ) -> Tensor:
     """The elements of each window as a column: (N, C * kH * kW, windows).
 
@@ -121,7 +105,7 @@ def unfold(
     """
     if input.ndim not in (3, 4):
         raise RuntimeError(
-            f"unfold: the input has shape {[*input.shape]}; it has to have 3 "
+            f"the input has shape {[*input.shape]}; it has to have 3 "
             "dimensions, or 4 with a batch"
         )
     *outer, height, width = input.shape
@@ -131,7 +115,7 @@ def unfold(
         "padding": padding,
         "stride": stride,
     }
-    kernel, pads, planes, counts, windows = _blocks("unfold", (height, width), options)
+    kernel, pads, planes, counts, windows = _blocks((height, width), options)
     if any(pads):
         inner, input = input, input.new_zeros(*outer, *planes)
         input[_inner(pads, (height, width))] = inner
@@ -140,13 +124,14 @@ def unfold(
     return _C._named(result, "Im2ColBackward0")
 
 
+@function()
 def fold(
     input: Tensor,
-    output_size: Any,
-    kernel_size: Any,
-    dilation: Any = 1,
-    padding: Any = 0,
-    stride: Any = 1,
+    output_size: Dims,
+    kernel_size: Dims,
+    dilation: PerDim = 1,
+    padding: PerDim = 0,
+    stride: PerDim = 1,
 ) -> Tensor:
     """The reverse of unfold: a plane of sums over the windows that have an element.
 
@@ -163,10 +148,10 @@ def fold(
     tensor([[[1., 2., 1.],
              [1., 2., 1.]]])
     """
-    sizes = _pair("output_size", output_size, "fold", 1)
+    sizes = _pair("output_size", output_size, 1)
     if input.ndim not in (2, 3):
         raise RuntimeError(
-            f"fold: the input has shape {[*input.shape]}; it has to have 2 dimensions, "
+            f"the input has shape {[*input.shape]}; it has to have 2 dimensions, "
             "or 3 with a batch"
         )
     options = {
@@ -175,11 +160,11 @@ def fold(
         "padding": padding,
         "stride": stride,
     }
-    kernel, pads, planes, counts, windows = _blocks("fold", sizes, options)
+    kernel, pads, planes, counts, windows = _blocks(sizes, options)
     *outer, rows, columns = input.shape
     if rows % math.prod(kernel) or columns != math.prod(counts):
         raise RuntimeError(
-            f"fold: the input has shape {[*input.shape]}; for output_size {sizes} and "
+            f"the input has shape {[*input.shape]}; for output_size {sizes} and "
             f"kernel_size {kernel} its last sizes have to be a multiple of "
             f"{math.prod(kernel)}, and {math.prod(counts)}, the windows"
         )

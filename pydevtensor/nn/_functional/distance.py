@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pydevtensor import _C
 from pydevtensor._autocast import casts
-from pydevtensor._C import Tensor
+from pydevtensor._functions import function
 
-__all__ = ["cosine_similarity", "pairwise_distance", "pdist"]
+if TYPE_CHECKING:
+    from pydevtensor._functions.types import Tensor
 
 
+@function()
 @casts(cuda="float32")
 def cosine_similarity(
     x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8
@@ -28,7 +32,7 @@ def cosine_similarity(
     dtype = _C.promote_types(x1.dtype, x2.dtype)
     if not dtype.is_floating_point:
         raise RuntimeError(
-            f"cosine_similarity: the inputs are of {x1.dtype} and {x2.dtype}; convert "
+            f"the inputs are of {x1.dtype} and {x2.dtype}; convert "
             "one of them with .float()"
         )
     x1, x2 = _C.broadcast_tensors(x1.to(dtype), x2.to(dtype))
@@ -36,6 +40,7 @@ def cosine_similarity(
     return (first * second).sum(dim)
 
 
+@function()
 def pairwise_distance(
     x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Tensor:
@@ -55,6 +60,7 @@ def pairwise_distance(
     return _C._named((x1 - x2 + eps).norm(p, -1, keepdim), "NormBackward1")
 
 
+@function()
 @casts(cuda="float32")
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """The p-norm distances between each two rows of a matrix, a vector.
@@ -66,11 +72,9 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     tensor([1., 3., 2.])
     """
     if input.ndim != 2:
-        raise RuntimeError(
-            f"pdist: the input has shape {[*input.shape]}; give a matrix"
-        )
+        raise RuntimeError(f"the input has shape {[*input.shape]}; give a matrix")
     if not p >= 0:
-        raise RuntimeError(f"pdist: p is {p}; give 0 or more")
+        raise RuntimeError(f"p is {p}; give 0 or more")
     rows = input.shape[0]
     first, second = _C.triu_indices(rows, rows, 1, device=input.device)
     gaps = input[first] - input[second]

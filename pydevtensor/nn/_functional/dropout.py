@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
-from pydevtensor._C import Tensor
+from pydevtensor._functions import function
 
-__all__ = [
-    "alpha_dropout",
-    "dropout",
-    "dropout1d",
-    "dropout2d",
-    "dropout3d",
-    "feature_alpha_dropout",
-]
+if TYPE_CHECKING:
+    from pydevtensor._functions.types import Tensor, Truth
 
 
 def check_probability(p: float) -> None:
@@ -29,8 +23,9 @@ def check_probability(p: float) -> None:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
+@function()
 def dropout(
-    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: Truth = False
 ) -> Tensor:
     """Zero elements with probability p and divide the others by 1 - p, in training.
 
@@ -61,7 +56,9 @@ def _channels(input: Any) -> Any:
     return input.new_empty([*input.shape[:2]] + [1] * (input.ndim - 2))
 
 
-def feature_dropout(input: Any, p: float, training: bool, inplace: bool = False) -> Any:
+def feature_dropout(
+    input: Any, p: float, training: bool, inplace: Truth = False
+) -> Any:
     """dropout of whole channels of (N, C, ...)."""
     check_probability(p)
     if not training or p == 0 or not input.numel():
@@ -80,8 +77,9 @@ def _batched(input: Any, p: float, training: bool, inplace: bool, ndim: int) -> 
     return input if inplace else result.squeeze(0)
 
 
+@function()
 def dropout1d(
-    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: Truth = False
 ) -> Tensor:
     """dropout of whole channels of (N, C, L) or (C, L).
 
@@ -97,14 +95,14 @@ def dropout1d(
     check_probability(p)
     if input.ndim not in (2, 3):
         raise RuntimeError(
-            f"dropout1d: the input has {input.ndim} dimensions; give (N, C, L) or (C, "
-            "L)"
+            f"the input has {input.ndim} dimensions; give (N, C, L) or (C, L)"
         )
     return _batched(input, p, training, inplace, 3)
 
 
+@function()
 def dropout2d(
-    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: Truth = False
 ) -> Tensor:
     """dropout of whole channels of (N, C, H, W); (N, C, L) is taken too.
 
@@ -120,20 +118,21 @@ def dropout2d(
     check_probability(p)
     if input.ndim not in (3, 4):
         warnings.warn(
-            f"dropout2d: the input has {input.ndim} dimensions; give (N, C, H, W)",
+            f"the input has {input.ndim} dimensions; give (N, C, H, W)",
             stacklevel=2,
         )
     elif input.ndim == 3:
         warnings.warn(
-            "dropout2d: an input of 3 dimensions counts as (N, C, L); use dropout1d "
+            "an input of 3 dimensions counts as (N, C, L); use dropout1d "
             "for that, and unsqueeze(0) for (C, H, W)",
             stacklevel=2,
         )
     return feature_dropout(input, p, training, inplace)
 
 
+@function()
 def dropout3d(
-    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: Truth = False
 ) -> Tensor:
     """dropout of whole channels of (N, C, D, H, W) or (C, D, H, W).
 
@@ -147,7 +146,7 @@ def dropout3d(
     check_probability(p)
     if input.ndim not in (4, 5):
         warnings.warn(
-            f"dropout3d: the input has {input.ndim} dimensions; give (N, C, D, H, W) "
+            f"the input has {input.ndim} dimensions; give (N, C, D, H, W) "
             "or (C, D, H, W)",
             stacklevel=2,
         )
@@ -174,8 +173,9 @@ def _alpha(input: Any, p: float, training: bool, inplace: bool, whole: bool) -> 
     return input * noise + shift
 
 
+@function()
 def alpha_dropout(
-    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: Truth = False
 ) -> Tensor:
     """Set elements to selu's negative limit with probability p, in training.
 
@@ -191,8 +191,9 @@ def alpha_dropout(
     return _alpha(input, p, training, inplace, False)
 
 
+@function()
 def feature_alpha_dropout(
-    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: Truth = False
 ) -> Tensor:
     """alpha_dropout of whole channels of (N, C, ...).
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pydevtensor import _C
 from pydevtensor._autocast import casts
-from pydevtensor._C import Tensor
-from pydevtensor._output import write
+from pydevtensor._functions import function
 
-__all__ = ["bilinear", "linear"]
+if TYPE_CHECKING:
+    from pydevtensor._functions.types import Tensor
 
 
-def linear(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Any = None
-) -> Tensor:
+@function(out=True)
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input @ weight.T + bias; input (..., in), weight (out, in), bias (out).
 
     out: a Tensor to write the result to.
@@ -22,8 +21,6 @@ def linear(
     >>> nn.functional.linear(torch.ones(2, 3), torch.ones(4, 3)).shape
     torch.Size([2, 4])
     """
-    if out is not None:
-        return write(linear(input, weight, bias), out)
     try:
         if bias is None:
             return input @ weight.t()
@@ -35,12 +32,13 @@ def linear(
     except RuntimeError:
         if not input.ndim or input.shape[-1] != weight.shape[-1]:
             raise RuntimeError(
-                f"linear: the input has shape {[*input.shape]}; for a weight of shape "
+                f"the input has shape {[*input.shape]}; for a weight of shape "
                 f"{[*weight.shape]} its last size has to be {weight.shape[-1]}"
             ) from None
         raise
 
 
+@function()
 @casts(cpu="given", cuda="widest")
 def bilinear(
     input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None
@@ -59,14 +57,14 @@ def bilinear(
     """
     if input1.shape[:-1] != input2.shape[:-1]:
         raise RuntimeError(
-            "bilinear: the inputs have shapes "
+            "the inputs have shapes "
             f"{[*input1.shape]} and {[*input2.shape]}, which may differ in the last "
             "size only"
         )
     for name, given, place in (("input1", input1, 1), ("input2", input2, 2)):
-        if given.shape[-1] != weight.shape[place]:
+        if given.size(-1) != weight.size(place):
             raise RuntimeError(
-                f"bilinear: {name} has shape {[*given.shape]}; for a weight of shape "
+                f"{name} has shape {[*given.shape]}; for a weight of shape "
                 f"{[*weight.shape]} its last size has to be {weight.shape[place]}"
             )
     out, left, right = weight.shape

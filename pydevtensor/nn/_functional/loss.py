@@ -4,38 +4,16 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
-from pydevtensor._C import Tensor
-from pydevtensor._C import _name_error as name_error
+from pydevtensor._functions import function
 from pydevtensor.autograd import no_grad
 from pydevtensor.nn._functional.activation import logsigmoid
 from pydevtensor.nn._functional.distance import pairwise_distance
 
-__all__ = [
-    "binary_cross_entropy",
-    "binary_cross_entropy_with_logits",
-    "cosine_embedding_loss",
-    "cross_entropy",
-    "ctc_loss",
-    "gaussian_nll_loss",
-    "hinge_embedding_loss",
-    "huber_loss",
-    "kl_div",
-    "l1_loss",
-    "margin_ranking_loss",
-    "mse_loss",
-    "multi_margin_loss",
-    "multilabel_margin_loss",
-    "multilabel_soft_margin_loss",
-    "nll_loss",
-    "poisson_nll_loss",
-    "smooth_l1_loss",
-    "soft_margin_loss",
-    "triplet_margin_loss",
-    "triplet_margin_with_distance_loss",
-]
+if TYPE_CHECKING:
+    from pydevtensor._functions.types import Tensor, Text, Truth, Value
 
 
 def resolve_reduction(size_average: Any, reduce: Any, reduction: str) -> str:
@@ -65,7 +43,6 @@ def _reduce(
 
 def _gap(name: str, input: Any, target: Any) -> Any:
     """input - target, with a warning if they broadcast."""
-    _need_tensors(name, input, target)
     if input.shape != target.shape:
         warnings.warn(
             f"{name}: the target's size {[*target.shape]} differs from the input's "
@@ -73,18 +50,14 @@ def _gap(name: str, input: Any, target: Any) -> Any:
             stacklevel=4,
         )
     input, target = _C._autocast_float(input, target)
-    try:
-        return input - target
-    except RuntimeError as error:
-        name_error(error, name)
-        raise
+    return input - target
 
 
-def _weighted(name: str, loss: Any, input: Any, weight: Any, reduction: str) -> Any:
+def _weighted(loss: Any, input: Any, weight: Any, reduction: str) -> Any:
     """The losses times weights, whose mean is divided by the weights' sum."""
     if weight.shape != input.shape:
         raise ValueError(
-            f"{name}: the weight has shape {[*weight.shape]} and the input "
+            f"the weight has shape {[*weight.shape]} and the input "
             f"{[*input.shape]}; give a weight for each element"
         )
     loss = loss * weight
@@ -93,37 +66,27 @@ def _weighted(name: str, loss: Any, input: Any, weight: Any, reduction: str) -> 
     return _reduce("", loss, "mean" if reduction == "plain mean" else reduction)
 
 
-def _need_tensors(name: str, input: Any, target: Any) -> None:
-    for what, value in (("input", input), ("target", target)):
-        if not isinstance(value, Tensor):
-            # The type of PyTorch's error, which reads an attribute of it.
-            raise AttributeError(
-                f"{name}(): {what} is {value!r:.60} ({type(value).__name__}); give a "
-                "Tensor"
-            )
-
-
-def _need_same_size(name: str, input: Any, target: Any) -> None:
-    _need_tensors(name, input, target)
+def _need_same_size(input: Any, target: Any) -> None:
     if input.device != target.device:
         raise RuntimeError(
-            f"{name}: the input, of shape {[*input.shape]}, is on {input.device} and "
+            f"the input, of shape {[*input.shape]}, is on {input.device} and "
             f"the target, of shape {[*target.shape]}, on {target.device}; bring them "
             f"together, e.g. with target.to('{input.device}')"
         )
     if input.shape != target.shape:
         raise ValueError(
-            f"{name}: the target's size {[*target.shape]} must be the same as the "
+            f"the target's size {[*target.shape]} must be the same as the "
             f"input's, {[*input.shape]}; reshape one of them"
         )
 
 
+@function()
 def mse_loss(
     input: Tensor,
     target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
+    size_average: Truth | None = None,
+    reduce: Truth | None = None,
+    reduction: Text = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
     """The squared differences.
@@ -143,16 +106,17 @@ def mse_loss(
     squares = _gap("mse_loss", input, target).square()
     if weight is not None:
         reduction = resolve_reduction(size_average, reduce, reduction)
-        return _weighted("mse_loss", squares, input, weight, reduction)
+        return _weighted(squares, input, weight, reduction)
     return _reduce("MseLoss", squares, reduction, size_average, reduce)
 
 
+@function()
 def l1_loss(
     input: Tensor,
     target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
+    size_average: Truth | None = None,
+    reduce: Truth | None = None,
+    reduction: Text = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
     """The absolute differences.
@@ -171,14 +135,15 @@ def l1_loss(
     gap = _gap("l1_loss", input, target)
     if weight is not None:
         reduction = resolve_reduction(size_average, reduce, reduction)
-        return _weighted("l1_loss", gap.abs(), input, weight, reduction)
+        return _weighted(gap.abs(), input, weight, reduction)
     return _reduce("", gap.abs(), reduction, size_average, reduce)
 
 
+@function()
 def huber_loss(
     input: Tensor,
     target: Tensor,
-    reduction: str = "mean",
+    reduction: Text = "mean",
     delta: float = 1.0,
     weight: Tensor | None = None,
 ) -> Tensor:
@@ -196,11 +161,11 @@ def huber_loss(
     tensor(0.7500)
     """
     if delta <= 0:
-        raise RuntimeError(f"huber_loss: delta is {delta}; give more than 0")
+        raise RuntimeError(f"delta is {delta}; give more than 0")
     loss = _huber(_gap("huber_loss", input, target).abs(), delta)
     if weight is not None:
         kind = "plain mean" if reduction == "mean" else reduction
-        return _weighted("huber_loss", loss, input, weight, kind)
+        return _weighted(loss, input, weight, kind)
     return _reduce("HuberLoss", loss, reduction)
 
 
@@ -209,12 +174,13 @@ def _huber(gap: Any, delta: float) -> Any:
     return _C.where(gap <= delta, near, far)
 
 
+@function()
 def smooth_l1_loss(
     input: Tensor,
     target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
+    size_average: Truth | None = None,
+    reduce: Truth | None = None,
+    reduction: Text = "mean",
     beta: float = 1.0,
 ) -> Tensor:
     """huber_loss with a delta of beta, divided by beta; l1_loss if beta is 0.
@@ -228,7 +194,7 @@ def smooth_l1_loss(
     tensor(0.7500)
     """
     if beta < 0:
-        raise RuntimeError(f"smooth_l1_loss: beta is {beta}; give 0 or more")
+        raise RuntimeError(f"beta is {beta}; give 0 or more")
     if beta == 0:
         return l1_loss(input, target, size_average, reduce, reduction)
     loss = _huber(_gap("smooth_l1_loss", input, target).abs(), beta)
@@ -236,13 +202,14 @@ def smooth_l1_loss(
     return _C._named(loss / beta, "SmoothL1LossBackward0")
 
 
+@function()
 def binary_cross_entropy(
     input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
+    size_average: Truth | None = None,
+    reduce: Truth | None = None,
+    reduction: Text = "mean",
 ) -> Tensor:
     """-(t log x + (1 - t) log(1 - x)); logarithms are at least -100.
 
@@ -255,12 +222,12 @@ def binary_cross_entropy(
     >>> nn.functional.binary_cross_entropy(p, torch.tensor([1.0, 0.0]))
     tensor(0.1643)
     """
-    _need_same_size("binary_cross_entropy", input, target)
+    _need_same_size(input, target)
     input, target = _C._autocast_float(input, target)
     # Not on a GPU, which would have to be synchronized.
     if input.device.type == "cpu" and ((input < 0) | (input > 1)).any():
         raise RuntimeError(
-            "binary_cross_entropy: all elements of input should be between 0 and 1; "
+            "all elements of input should be between 0 and 1; "
             "give probabilities, such as input.sigmoid()"
         )
     least = _C.full_like(input, -100.0)
@@ -272,13 +239,14 @@ def binary_cross_entropy(
     return _reduce("BinaryCrossEntropy", loss, reduction, size_average, reduce)
 
 
+@function()
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
+    size_average: Truth | None = None,
+    reduce: Truth | None = None,
+    reduction: Text = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
     """binary_cross_entropy of sigmoid(input), computed stably.
@@ -296,7 +264,7 @@ def binary_cross_entropy_with_logits(
     >>> nn.functional.binary_cross_entropy_with_logits(x, torch.tensor([1.0, 0.0]))
     tensor(0.2201)
     """
-    _need_same_size("binary_cross_entropy_with_logits", input, target)
+    _need_same_size(input, target)
     input, target = _C._autocast_float(input, target)
     loss = (1 - target) * input
     soft = -logsigmoid(input)
@@ -306,12 +274,13 @@ def binary_cross_entropy_with_logits(
     return _reduce(name, loss, reduction, size_average, reduce)
 
 
+@function()
 def kl_div(
     input: Tensor,
     target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
+    size_average: Truth | None = None,
+    reduce: Truth | None = None,
+    reduction: Text = "mean",
     log_target: bool = False,
 ) -> Tensor:
     """target * (log target - input); input holds log-probabilities.
@@ -338,14 +307,15 @@ def kl_div(
     return _reduce("", loss, reduction, size_average, reduce)
 
 
+@function()
 def nll_loss(
     input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
-    size_average: bool | None = None,
+    size_average: Truth | None = None,
     ignore_index: int = -100,
-    reduce: bool | None = None,
-    reduction: str = "mean",
+    reduce: Truth | None = None,
+    reduction: Text = "mean",
 ) -> Tensor:
     """-input at each target class.
 
@@ -368,14 +338,15 @@ def nll_loss(
     return _C._nll_loss(input, target, weight, ignore_index, reduction)
 
 
+@function()
 def cross_entropy(
     input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
-    size_average: bool | None = None,
+    size_average: Truth | None = None,
     ignore_index: int = -100,
-    reduce: bool | None = None,
-    reduction: str = "mean",
+    reduce: Truth | None = None,
+    reduction: Text = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
     """The cross entropy of softmax(input) and target.
@@ -398,24 +369,23 @@ def cross_entropy(
     tensor(0.0486)
     """
     if label_smoothing > 1:
-        raise RuntimeError(
-            f"cross_entropy: label_smoothing is {label_smoothing}; give 0 to 1"
-        )
+        raise RuntimeError(f"label_smoothing is {label_smoothing}; give 0 to 1")
     reduction = resolve_reduction(size_average, reduce, reduction)
     return _C._cross_entropy(
         input, target, weight, ignore_index, reduction, label_smoothing
     )
 
 
+@function()
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,
     log_input: bool = True,
     full: bool = False,
-    size_average: bool | None = None,
+    size_average: Truth | None = None,
     eps: float = 1e-8,
-    reduce: bool | None = None,
-    reduction: str = "mean",
+    reduce: Truth | None = None,
+    reduction: Text = "mean",
 ) -> Tensor:
     """The negative log-likelihood of counts t: e^x - t x, x being a rate's logarithm.
 
@@ -441,13 +411,14 @@ def poisson_nll_loss(
     return _reduce("", loss, reduction, size_average, reduce)
 
 
+@function()
 def gaussian_nll_loss(
     input: Tensor,
     target: Tensor,
-    var: Tensor,
+    var: Value,
     full: bool = False,
     eps: float = 1e-6,
-    reduction: str = "mean",
+    reduction: Text = "mean",
 ) -> Tensor:
     """The negative log-likelihood of target under normal distributions.
 
@@ -465,20 +436,17 @@ def gaussian_nll_loss(
     tensor(1.1931)
     """
     if not isinstance(var, _C.Tensor):
-        var = _C.full((), var, dtype=input.dtype, device=input.device).expand(
-            input.shape
-        )
+        var = input.new_full((), var).expand(input.shape)
     if (var < 0).any():
         raise ValueError(
-            "gaussian_nll_loss: var has negative elements; give variances, such as "
-            "x.exp() or x.square()"
+            "var has negative elements; give variances, such as x.exp() or x.square()"
         )
     if var.shape != input.shape:
         if input.shape[:-1] == var.shape:
             var = var.unsqueeze(-1)
         elif var.ndim != input.ndim or (*input.shape[:-1], 1) != (*var.shape,):
             raise ValueError(
-                f"gaussian_nll_loss: var has shape {[*var.shape]}; give input's shape, "
+                f"var has shape {[*var.shape]}; give input's shape, "
                 f"{[*input.shape]}, or that without its last size"
             )
     var = var.clone()
@@ -490,13 +458,14 @@ def gaussian_nll_loss(
     return _reduce("", loss, reduction)
 
 
+@function()
 def hinge_embedding_loss(
     input: Tensor,
     target: Tensor,
     margin: float = 1.0,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
+    size_average: Truth | None = None,
+    reduce: Truth | None = None,
+    reduction: Text = "mean",
 ) -> Tensor:
     """input, a distance, where target is 1; max(0, margin - input) where it is -1.
 
@@ -517,14 +486,15 @@ def hinge_embedding_loss(
     return _reduce("", far + near, reduction, size_average, reduce)
 
 
+@function()
 def cosine_embedding_loss(
     input1: Tensor,
     input2: Tensor,
     target: Tensor,
     margin: float = 0,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
+    size_average: Truth | None = None,
+    reduce: Truth | None = None,
+    reduction: Text = "mean",
 ) -> Tensor:
     """1 - cos where target is 1, max(0, cos - margin) where it is -1.
 
@@ -543,7 +513,7 @@ def cosine_embedding_loss(
     """
     if target.ndim > 1 or {input1.ndim, input2.ndim} != {target.ndim + 1}:
         raise RuntimeError(
-            f"cosine_embedding_loss: the target has shape {[*target.shape]} and the "
+            f"the target has shape {[*target.shape]} and the "
             f"inputs {[*input1.shape]} and {[*input2.shape]}; give (N) and (N, D), or "
             "() and (D)"
         )
@@ -561,14 +531,15 @@ def _sum_square(x: Any, epsilon: float) -> Any:
     return x.square().sum(-1) + epsilon
 
 
+@function()
 def margin_ranking_loss(
     input1: Tensor,
     input2: Tensor,
     target: Tensor,
     margin: float = 0,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
+    size_average: Truth | None = None,
+    reduce: Truth | None = None,
+    reduction: Text = "mean",
 ) -> Tensor:
     """max(0, margin - target * (input1 - input2)).
 
@@ -584,51 +555,49 @@ def margin_ranking_loss(
     >>> nn.functional.margin_ranking_loss(x, y, t)
     tensor(2.)
     """
-    _same_dims("margin_ranking_loss", input1=input1, input2=input2, target=target)
+    _same_dims(input1=input1, input2=input2, target=target)
     input1, input2, target = _C._autocast_float(input1, input2, target)
     loss = (-target * (input1 - input2) + margin).clamp_min(0)
     return _reduce("", loss, reduction, size_average, reduce)
 
 
-def _same_dims(name: str, **tensors: Any) -> None:
+def _same_dims(**tensors: Any) -> None:
     if len({t.ndim for t in tensors.values()}) > 1:
         shapes = ", ".join(f"{k} {[*t.shape]}" for k, t in tensors.items())
         raise RuntimeError(
-            f"{name}: the shapes are {shapes}; give tensors with the same number of "
-            "dimensions"
+            f"the shapes are {shapes}; give tensors with the same number of dimensions"
         )
 
 
-def _class_rows(name: str, input: Any) -> Any:
+def _class_rows(input: Any) -> Any:
     """The input as a batch of rows of classes."""
     if input.ndim > 2 or (not input.numel() and input.ndim < 2):
-        raise RuntimeError(
-            f"{name}: the input has shape {[*input.shape]}; give (N, C) or (C)"
-        )
+        raise RuntimeError(f"the input has shape {[*input.shape]}; give (N, C) or (C)")
     return input.reshape(1, -1) if input.ndim < 2 else input
 
 
-def _check_classes(name: str, target: Any, least: int, classes: int) -> None:
+def _check_classes(target: Any, least: int, classes: int) -> None:
     """On the CPU; a GPU would have to be synchronized, and reports it later."""
     if target.device.type != "cpu" or not target.numel():
         return
     low, high = int(target.min()), int(target.max())
     if low < least or high >= classes:
         raise RuntimeError(
-            f"{name}: the target has the class {low if low < least else high}; give "
+            f"the target has the class {low if low < least else high}; give "
             f"{least} to {classes - 1}"
         )
 
 
+@function()
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
-    p: int = 1,
+    p: float = 1,
     margin: float = 1.0,
     weight: Tensor | None = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
+    size_average: Truth | None = None,
+    reduce: Truth | None = None,
+    reduction: Text = "mean",
 ) -> Tensor:
     """The mean over classes i of max(0, margin - x[target] + x[i])^p, i != target.
 
@@ -646,23 +615,20 @@ def multi_margin_loss(
     >>> nn.functional.multi_margin_loss(x, torch.tensor([3]))
     tensor(0.3250)
     """
-    name = "multi_margin_loss"
     if p not in (1, 2):
-        raise ValueError(f"{name}: p is {p}; give 1 or 2")
+        raise ValueError(f"p is {p}; give 1 or 2")
     input, weight = _C._autocast_float(input, weight)
-    rows = _class_rows(name, input)
+    rows = _class_rows(input)
     count, classes = rows.shape
     if target.ndim > 1 or target.numel() != count:
         raise RuntimeError(
-            f"{name}: the target has shape {[*target.shape]}; give {count} classes for "
+            f"the target has shape {[*target.shape]}; give {count} classes for "
             f"an input of shape {[*input.shape]}"
         )
     if weight is not None and (weight.ndim != 1 or weight.numel() != classes):
-        raise RuntimeError(
-            f"{name}: weight has shape {[*weight.shape]}; give {[classes]}"
-        )
+        raise RuntimeError(f"weight has shape {[*weight.shape]}; give {[classes]}")
     index = target.reshape(-1, 1)
-    _check_classes(name, index, 0, classes)
+    _check_classes(index, 0, classes)
     gaps = (margin - rows.gather(1, index) + rows).clamp_min(0)
     if p == 2:
         gaps = gaps * gaps
@@ -674,12 +640,13 @@ def multi_margin_loss(
     return _reduce("MultiMarginLoss", loss, reduction, size_average, reduce)
 
 
+@function()
 def multilabel_margin_loss(
     input: Tensor,
     target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
+    size_average: Truth | None = None,
+    reduce: Truth | None = None,
+    reduction: Text = "mean",
 ) -> Tensor:
     """The sum of max(0, 1 - (x[t] - x[i])) / C over target classes t and others i.
 
@@ -695,17 +662,16 @@ def multilabel_margin_loss(
     >>> nn.functional.multilabel_margin_loss(x, torch.tensor([[3, 0, -1, 1]]))
     tensor(0.8500)
     """
-    name = "multilabel_margin_loss"
     (input,) = _C._autocast_float(input)
-    rows = _class_rows(name, input)
+    rows = _class_rows(input)
     if target.shape != input.shape:
         raise RuntimeError(
-            f"{name}: the target has shape {[*target.shape]}; give the input's, "
+            f"the target has shape {[*target.shape]}; give the input's, "
             f"{[*input.shape]}"
         )
     classes = rows.shape[1]
     index = target.reshape(rows.shape)
-    _check_classes(name, index, -1, classes)
+    _check_classes(index, -1, classes)
     counts = (index < 0).cumsum(1) == 0  # those before the first -1
     index = _C.where(counts, index, 0)
     is_target = _C.zeros_like(rows, dtype=_C.int64).scatter_add(1, index, counts.long())
@@ -717,13 +683,14 @@ def multilabel_margin_loss(
     return _reduce("MultilabelMarginLoss", loss, reduction, size_average, reduce)
 
 
+@function()
 def multilabel_soft_margin_loss(
     input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
+    size_average: Truth | None = None,
+    reduce: Truth | None = None,
+    reduction: Text = "mean",
 ) -> Tensor:
     """The mean over classes of the binary cross entropy of sigmoid(input) and target.
 
@@ -744,12 +711,13 @@ def multilabel_soft_margin_loss(
     return _reduce("", loss, reduction, size_average, reduce)
 
 
+@function()
 def soft_margin_loss(
     input: Tensor,
     target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
+    size_average: Truth | None = None,
+    reduce: Truth | None = None,
+    reduction: Text = "mean",
 ) -> Tensor:
     """log(1 + e^(-target * input)).
 
@@ -765,6 +733,7 @@ def soft_margin_loss(
     return _reduce("SoftMarginLoss", loss, reduction, size_average, reduce)
 
 
+@function()
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -773,9 +742,9 @@ def triplet_margin_loss(
     p: float = 2,
     eps: float = 1e-6,
     swap: bool = False,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
+    size_average: Truth | None = None,
+    reduce: Truth | None = None,
+    reduction: Text = "mean",
 ) -> Tensor:
     """max(0, d(anchor, positive) - d(anchor, negative) + margin), d pairwise_distance.
 
@@ -805,7 +774,6 @@ def triplet_margin_loss(
 
     reduction = resolve_reduction(size_average, reduce, reduction)
     return _triplet(
-        "triplet_margin_loss",
         _C._autocast_float(anchor, positive, negative),
         distance,
         margin,
@@ -814,6 +782,7 @@ def triplet_margin_loss(
     )
 
 
+@function()
 def triplet_margin_with_distance_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -822,7 +791,7 @@ def triplet_margin_with_distance_loss(
     distance_function: Any = None,
     margin: float = 1.0,
     swap: bool = False,
-    reduction: str = "mean",
+    reduction: Text = "mean",
 ) -> Tensor:
     """triplet_margin_loss with another distance, a function of two tensors.
 
@@ -846,7 +815,6 @@ def triplet_margin_with_distance_loss(
     tensor(5.)
     """
     return _triplet(
-        "triplet_margin_with_distance_loss",
         (anchor, positive, negative),
         distance_function or pairwise_distance,
         margin,
@@ -856,25 +824,26 @@ def triplet_margin_with_distance_loss(
 
 
 def _triplet(
-    name: str, three: Any, distance: Any, margin: float, swap: bool, reduction: str
+    three: Any, distance: Any, margin: float, swap: bool, reduction: str
 ) -> Any:
     anchor, positive, negative = three
     if margin <= 0:
-        raise ValueError(f"{name}: margin is {margin}; give more than 0")
-    _same_dims(name, anchor=anchor, positive=positive, negative=negative)
+        raise ValueError(f"margin is {margin}; give more than 0")
+    _same_dims(anchor=anchor, positive=positive, negative=negative)
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = _C.minimum(far, distance(positive, negative))
     return _reduce("", (near - far + margin).clamp_min(0), reduction)
 
 
+@function()
 def ctc_loss(
     log_probs: Tensor,
-    targets: Any,
+    targets: Tensor,
     input_lengths: Any,
     target_lengths: Any,
     blank: int = 0,
-    reduction: str = "mean",
+    reduction: Text = "mean",
     zero_infinity: bool = False,
 ) -> Tensor:
     """The negative log-likelihood of sequences over all alignments with the input.
@@ -900,24 +869,22 @@ def ctc_loss(
     >>> nn.functional.ctc_loss(x, torch.tensor([[1]]), (2,), (1,))
     tensor(0.2877)
     """
-    name = "ctc_loss"
     (log_probs,) = _C._autocast_float(log_probs)
     single = log_probs.ndim == 2
     if single:
         log_probs = log_probs.unsqueeze(1)
     if log_probs.ndim != 3:
         raise RuntimeError(
-            f"{name}: log_probs has shape {[*log_probs.shape]}; give (T, N, C) or (T, "
-            "C)"
+            f"log_probs has shape {[*log_probs.shape]}; give (T, N, C) or (T, C)"
         )
     steps, batch, classes = log_probs.shape
     if not 0 <= blank < classes:
-        raise RuntimeError(f"{name}: blank is {blank}; give 0 to {classes - 1}")
-    lengths = _lengths(name, "input_lengths", input_lengths, batch, steps)
-    sizes = _lengths(name, "target_lengths", target_lengths, batch, None)
+        raise RuntimeError(f"blank is {blank}; give 0 to {classes - 1}")
+    lengths = _lengths("input_lengths", input_lengths, batch, steps)
+    sizes = _lengths("target_lengths", target_lengths, batch, None)
     device = log_probs.device
-    labels = _padded(name, targets.long(), sizes, blank).to(device)
-    _check_classes(name, labels, 0, classes)
+    labels = _padded(targets.long(), sizes, blank).to(device)
+    _check_classes(labels, 0, classes)
     # The states of an alignment: the labels with blanks between, before and after.
     states = 2 * labels.shape[1] + 1
     sequence = _C.full((batch, states), blank, dtype=_C.int64, device=device)
@@ -963,38 +930,35 @@ def _log_sum(parts: Any) -> Any:
     return _C.where(some, total, -math.inf)
 
 
-def _lengths(
-    name: str, what: str, given: Any, batch: int, most: int | None
-) -> list[int]:
+def _lengths(what: str, given: Any, batch: int, most: int | None) -> list[int]:
     """Lengths as ints."""
     if isinstance(given, _C.Tensor):
         if given.is_floating_point():
-            raise RuntimeError(f"{name}: {what} is of {given.dtype}; give integers")
+            raise RuntimeError(f"{what} is of {given.dtype}; give integers")
         given = given.reshape(-1).tolist()
+    if not isinstance(given, (int, tuple, list)):
+        raise TypeError(f"{what} is {given!r}; give a Tensor or tuple of integers")
     given = [given] if isinstance(given, int) else [*given]
     for each in given:
         if not isinstance(each, int):
-            raise TypeError(
-                f"{name}: {what} has a {type(each).__name__}; give integers"
-            )
+            raise TypeError(f"{what} has a {type(each).__name__}; give integers")
         if each < 0 or (most is not None and each > most):
             bound = "or more" if most is None else f"to {most}, the input's steps"
-            raise RuntimeError(f"{name}: {what} has {each}; give 0 {bound}")
+            raise RuntimeError(f"{what} has {each}; give 0 {bound}")
     if len(given) != batch:
         raise RuntimeError(
-            f"{name}: {what} has {len(given)} elements; give {batch}, one for each "
-            "sequence"
+            f"{what} has {len(given)} elements; give {batch}, one for each sequence"
         )
     return given
 
 
-def _padded(name: str, targets: Any, sizes: list[int], blank: int) -> Any:
+def _padded(targets: Any, sizes: list[int], blank: int) -> Any:
     """The targets as (N, S), filled up with some class."""
     longest = max(sizes, default=0)
     if targets.ndim == 1:
         if targets.numel() != sum(sizes):
             raise RuntimeError(
-                f"{name}: targets has {targets.numel()} elements, and target_lengths "
+                f"targets has {targets.numel()} elements, and target_lengths "
                 f"sum to {sum(sizes)}; give as many"
             )
         rows = targets.split(sizes)
@@ -1008,7 +972,7 @@ def _padded(name: str, targets: Any, sizes: list[int], blank: int) -> Any:
         or targets.shape[1] < longest
     ):
         raise RuntimeError(
-            f"{name}: targets has shape {[*targets.shape]}; give ({len(sizes)}, S) "
+            f"targets has shape {[*targets.shape]}; give ({len(sizes)}, S) "
             f"with S at least {longest}, or all in one dimension"
         )
     inside = _C.arange(longest, device=targets.device) < _C.tensor(

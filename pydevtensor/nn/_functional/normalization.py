@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
-from pydevtensor._C import Tensor
+from pydevtensor._functions import function
 
-__all__ = [
-    "batch_norm",
-    "group_norm",
-    "instance_norm",
-    "layer_norm",
-    "local_response_norm",
-    "normalize",
-    "rms_norm",
-]
+if TYPE_CHECKING:
+    from pydevtensor._functions.types import Order, PerDim, Sizes, Tensor
 
 
+@function()
 def layer_norm(
     input: Tensor,
     normalized_shape: Any,
@@ -41,6 +35,7 @@ def layer_norm(
     return _C.layer_norm(input, normalized_shape, weight, bias, eps)
 
 
+@function()
 def batch_norm(
     input: Tensor,
     running_mean: Tensor | None,
@@ -68,8 +63,7 @@ def batch_norm(
     if training:
         if (running_mean is None) != (running_var is None):
             raise ValueError(
-                "batch_norm: one of running_mean and running_var is None; give both, "
-                "or neither"
+                "one of running_mean and running_var is None; give both, or neither"
             )
         if input.ndim > 1 and input.numel() == input.shape[1] != 0:
             raise ValueError(
@@ -81,8 +75,13 @@ def batch_norm(
     )
 
 
+@function()
 def normalize(
-    input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Any = None
+    input: Tensor,
+    p: Order | None = 2.0,
+    dim: PerDim = 1,
+    eps: float = 1e-12,
+    out: Tensor | None = None,
 ) -> Tensor:
     """input divided by its p-norm along dim.
 
@@ -93,10 +92,11 @@ def normalize(
     >>> nn.functional.normalize(torch.tensor([[3.0, 4.0]]))
     tensor([[0.6000, 0.8000]])
     """
-    norm = input.norm(p, dim, keepdim=True)
-    return _C.div(input, _C.maximum(norm, _C.full_like(norm, eps)), out=out)
+    norm = input.norm(2.0 if p is None else p, dim, keepdim=True)
+    return input / _C.maximum(norm, _C.full_like(norm, eps))
 
 
+@function()
 def group_norm(
     input: Tensor,
     num_groups: int,
@@ -116,19 +116,17 @@ def group_norm(
     tensor([[-1.0000,  1.0000,  0.0000,  0.0000]])
     """
     if input.ndim < 2:
-        raise RuntimeError(
-            f"group_norm: the input has shape {[*input.shape]}; give (N, C, ...)"
-        )
+        raise RuntimeError(f"the input has shape {[*input.shape]}; give (N, C, ...)")
     batch, channels = input.shape[:2]
     if num_groups <= 0 or channels % num_groups:
         raise RuntimeError(
-            f"group_norm: num_groups is {num_groups}, and the input of shape "
+            f"num_groups is {num_groups}, and the input of shape "
             f"{[*input.shape]} has {channels} channels; give a divisor of these"
         )
     for name, given in (("weight", weight), ("bias", bias)):
         if given is not None and (*given.shape,) != (channels,):
             raise RuntimeError(
-                f"group_norm: {name} has shape {[*given.shape]}; give {[channels]}, an "
+                f"{name} has shape {[*given.shape]}; give {[channels]}, an "
                 f"element for each channel of the input of shape {[*input.shape]}"
             )
     if input.numel() == batch * num_groups == num_groups:
@@ -152,6 +150,7 @@ def group_norm(
     return _C._named(result.to(input.dtype), "NativeGroupNormBackward0")
 
 
+@function()
 def instance_norm(
     input: Tensor,
     running_mean: Tensor | None = None,
@@ -184,7 +183,7 @@ def instance_norm(
     if not use_input_stats:
         if running_mean is None or running_var is None:
             raise RuntimeError(
-                "instance_norm: running_mean and running_var have to be given where "
+                "running_mean and running_var have to be given where "
                 "use_input_stats is False"
             )
         return _C.batch_norm(
@@ -194,7 +193,7 @@ def instance_norm(
     for name, given in (("weight", weight), ("bias", bias)):
         if given is not None and given.numel() != channels:
             raise RuntimeError(
-                f"instance_norm: {name} has {given.numel()} elements; give {channels}, "
+                f"{name} has {given.numel()} elements; give {channels}, "
                 "one for each channel"
             )
     # Each channel of each sample is a channel of one big sample.
@@ -210,6 +209,7 @@ def instance_norm(
     return result.view(input.shape)
 
 
+@function()
 def local_response_norm(
     input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> Tensor:
@@ -228,10 +228,7 @@ def local_response_norm(
     tensor([1.0000, 0.6667])
     """
     if input.ndim < 3:
-        raise ValueError(
-            f"local_response_norm: the input has {input.ndim} dimensions; give 3 or "
-            "more"
-        )
+        raise ValueError(f"the input has {input.ndim} dimensions; give 3 or more")
     if not input.numel():
         return input
     before, channels = size // 2, input.shape[1]
@@ -243,9 +240,10 @@ def local_response_norm(
     return input / (total * alpha + k) ** beta
 
 
+@function()
 def rms_norm(
     input: Tensor,
-    normalized_shape: Any,
+    normalized_shape: Sizes,
     weight: Tensor | None = None,
     eps: float | None = None,
 ) -> Tensor:
@@ -263,17 +261,17 @@ def rms_norm(
     shape = tuple(normalized_shape)
     if not shape or tuple(input.shape[-len(shape) :]) != shape:
         raise RuntimeError(
-            f"rms_norm: normalized_shape={[*shape]} does not end the shape of the "
+            f"normalized_shape={[*shape]} does not end the shape of the "
             f"input, {[*input.shape]}; give inputs whose last sizes those are"
         )
     if weight is not None and tuple(weight.shape) != shape:
         raise RuntimeError(
-            f"rms_norm: weight has shape {[*weight.shape]}; give one of "
+            f"weight has shape {[*weight.shape]}; give one of "
             f"normalized_shape, {[*shape]}"
         )
     if not input.is_floating_point():
         raise NotImplementedError(
-            f"rms_norm: the input is of {input.dtype}; convert it with .float()"
+            f"the input is of {input.dtype}; convert it with .float()"
         )
     input, weight = _C._autocast_float_on_gpu(input, weight)
     wide = input.float() if input.itemsize < 4 else input

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
-from pydevtensor._C import Tensor
+from pydevtensor._functions import function
 
-__all__ = ["pad"]
+if TYPE_CHECKING:
+    from pydevtensor._functions.types import Ints, Number, Tensor
 
 _NODES = {"reflect": "ReflectionPad", "replicate": "ReplicationPad"}
 
 
-def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> Tensor:
+@function()
+def pad(
+    input: Tensor, pad: Ints, mode: str = "constant", value: Number | None = None
+) -> Tensor:
     """input with elements before and after it along its last dimensions.
 
     All modes but 'constant' pad the last one of 2 or 3 dimensions, two of 3 or 4, or
@@ -43,29 +47,25 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> T
 
 
 def _checked(input: Any, pad: Any, mode: str, value: Any) -> list[int]:
-    if isinstance(pad, int) or not all(isinstance(n, int) for n in pad):
-        raise TypeError(f"pad(): pad is {pad!r}; give a tuple of ints")
     if len(pad) % 2:
-        raise RuntimeError(
-            f"pad(): pad has {len(pad)} numbers; give two for each dimension"
-        )
+        raise RuntimeError(f"pad has {len(pad)} numbers; give two for each dimension")
     if mode not in ("reflect", "replicate", "circular"):
         raise NotImplementedError(
-            f"pad(): there is no mode {mode!r}; give 'constant', 'reflect', "
+            f"there is no mode {mode!r}; give 'constant', 'reflect', "
             "'replicate' or 'circular'"
         )
     if value:
-        raise RuntimeError(f"pad(): mode {mode!r} takes no value; leave it out")
+        raise RuntimeError(f"mode {mode!r} takes no value; leave it out")
     count = len(pad) // 2
     if count not in (1, 2, 3) or input.dim() not in (count + 1, count + 2):
         raise NotImplementedError(
-            f"pad(): mode {mode!r} cannot pad {count} dimensions of a Tensor of "
+            f"mode {mode!r} cannot pad {count} dimensions of a Tensor of "
             f"{input.dim()}; give 2 numbers for 2 or 3 dimensions, 4 for 3 or 4, or 6 "
             "for 4 or 5"
         )
     if 0 in input.shape[input.dim() - count - 1 :]:
         raise RuntimeError(
-            f"pad(): the input has shape {[*input.shape]}; only the batch may be empty"
+            f"the input has shape {[*input.shape]}; only the batch may be empty"
         )
     return [*pad]
 
@@ -75,7 +75,7 @@ def _pad_one(x: Any, dim: int, before: int, after: int, mode: str) -> Any:
         begin, end = max(-before, 0), x.shape[dim] - max(-after, 0)
         if end <= begin:
             raise RuntimeError(
-                f"pad(): {before} and {after} leave no element of dimension {dim} of "
+                f"{before} and {after} leave no element of dimension {dim} of "
                 f"size {x.shape[dim]}; take away fewer"
             )
         x = x.narrow(dim, begin, end - begin)

@@ -3,41 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
-from pydevtensor._C import Tensor
+from pydevtensor._functions import function
 
-__all__ = [
-    "adaptive_avg_pool1d",
-    "adaptive_avg_pool2d",
-    "adaptive_avg_pool3d",
-    "adaptive_max_pool1d",
-    "adaptive_max_pool1d_with_indices",
-    "adaptive_max_pool2d",
-    "adaptive_max_pool2d_with_indices",
-    "adaptive_max_pool3d",
-    "adaptive_max_pool3d_with_indices",
-    "avg_pool1d",
-    "avg_pool2d",
-    "avg_pool3d",
-    "fractional_max_pool2d",
-    "fractional_max_pool2d_with_indices",
-    "fractional_max_pool3d",
-    "fractional_max_pool3d_with_indices",
-    "lp_pool1d",
-    "lp_pool2d",
-    "lp_pool3d",
-    "max_pool1d",
-    "max_pool1d_with_indices",
-    "max_pool2d",
-    "max_pool2d_with_indices",
-    "max_pool3d",
-    "max_pool3d_with_indices",
-    "max_unpool1d",
-    "max_unpool2d",
-    "max_unpool3d",
-]
+if TYPE_CHECKING:
+    from pydevtensor._functions.types import Dims, PerDim, Tensor, Truth
 
 
 def numbers(name: str, value: Any, ndim: int) -> list[int]:
@@ -80,6 +52,7 @@ def _maximum(
     return pair[0] if isinstance(pair, tuple) and not return_indices else pair
 
 
+@function()
 def max_pool1d(
     input: Tensor,
     kernel_size: Any,
@@ -87,7 +60,7 @@ def max_pool1d(
     padding: Any = 0,
     dilation: Any = 1,
     ceil_mode: bool = False,
-    return_indices: bool = False,
+    return_indices: Truth = False,
 ) -> Any:
     """The maximum of each window of (..., length).
 
@@ -108,6 +81,7 @@ def max_pool1d(
     )
 
 
+@function()
 def max_pool2d(
     input: Tensor,
     kernel_size: Any,
@@ -115,7 +89,7 @@ def max_pool2d(
     padding: Any = 0,
     dilation: Any = 1,
     ceil_mode: bool = False,
-    return_indices: bool = False,
+    return_indices: Truth = False,
 ) -> Any:
     """The maximum of each window of (..., height, width): see max_pool1d.
 
@@ -135,6 +109,7 @@ def max_pool2d(
     )
 
 
+@function()
 def max_pool3d(
     input: Tensor,
     kernel_size: Any,
@@ -142,7 +117,7 @@ def max_pool3d(
     padding: Any = 0,
     dilation: Any = 1,
     ceil_mode: bool = False,
-    return_indices: bool = False,
+    return_indices: Truth = False,
 ) -> Any:
     """The maximum of each window of (..., depth, height, width): see max_pool1d.
 
@@ -161,6 +136,7 @@ def max_pool3d(
     )
 
 
+@function()
 def max_pool1d_with_indices(
     input: Tensor,
     kernel_size: Any,
@@ -168,7 +144,7 @@ def max_pool1d_with_indices(
     padding: Any = 0,
     dilation: Any = 1,
     ceil_mode: bool = False,
-    return_indices: bool = False,
+    return_indices: Truth = False,
 ) -> Any:
     """max_pool1d with return_indices=True.
 
@@ -186,6 +162,7 @@ def max_pool1d_with_indices(
     return _maximum(1, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
+@function()
 def max_pool2d_with_indices(
     input: Tensor,
     kernel_size: Any,
@@ -193,7 +170,7 @@ def max_pool2d_with_indices(
     padding: Any = 0,
     dilation: Any = 1,
     ceil_mode: bool = False,
-    return_indices: bool = False,
+    return_indices: Truth = False,
 ) -> Any:
     """max_pool2d with return_indices=True.
 
@@ -210,6 +187,7 @@ def max_pool2d_with_indices(
     return _maximum(2, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
+@function()
 def max_pool3d_with_indices(
     input: Tensor,
     kernel_size: Any,
@@ -217,7 +195,7 @@ def max_pool3d_with_indices(
     padding: Any = 0,
     dilation: Any = 1,
     ceil_mode: bool = False,
-    return_indices: bool = False,
+    return_indices: Truth = False,
 ) -> Any:
     """max_pool3d with return_indices=True.
 
@@ -238,6 +216,7 @@ def max_pool3d_with_indices(
 # --- averages ---
 
 
+@function()
 def avg_pool1d(
     input: Tensor,
     kernel_size: Any,
@@ -270,6 +249,7 @@ def _divisor(divisor: int | None) -> int:
     return divisor or 0
 
 
+@function()
 def avg_pool2d(
     input: Tensor,
     kernel_size: Any,
@@ -299,6 +279,7 @@ def avg_pool2d(
     )
 
 
+@function()
 def avg_pool3d(
     input: Tensor,
     kernel_size: Any,
@@ -327,11 +308,12 @@ def avg_pool3d(
     )
 
 
+@function()
 def lp_pool1d(
     input: Tensor,
     norm_type: float,
-    kernel_size: Any,
-    stride: Any = None,
+    kernel_size: Dims,
+    stride: Dims | None = None,
     ceil_mode: bool = False,
 ) -> Tensor:
     """The p-th root of the sum of x^p over each window of (..., length).
@@ -347,11 +329,12 @@ def lp_pool1d(
     return _power_mean(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
+@function()
 def lp_pool2d(
     input: Tensor,
     norm_type: float,
-    kernel_size: Any,
-    stride: Any = None,
+    kernel_size: Dims,
+    stride: Dims | None = None,
     ceil_mode: bool = False,
 ) -> Tensor:
     """The p-th root of the sum of x^p over each window of (..., height, width).
@@ -367,11 +350,12 @@ def lp_pool2d(
     return _power_mean(2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
+@function()
 def lp_pool3d(
     input: Tensor,
     norm_type: float,
-    kernel_size: Any,
-    stride: Any = None,
+    kernel_size: Dims,
+    stride: Dims | None = None,
     ceil_mode: bool = False,
 ) -> Tensor:
     """The p-th root of the sum of x^p over each window of (..., depth, height, width).
@@ -390,6 +374,8 @@ def lp_pool3d(
 def _power_mean(
     ndim: int, input: Any, p: float, kernel_size: Any, stride: Any, ceil_mode: bool
 ) -> Any:
+    if not p:
+        raise ZeroDivisionError("norm_type is 0; give another number")
     if p in (math.inf, -math.inf):  # the limits: the largest and the least
         sign = math.copysign(1, p)
         taken = _maximum(
@@ -441,8 +427,9 @@ def _adaptive_average(ndim: int, input: Any, output_size: Any) -> Any:
     return _C._avg_pool(input, ndim, sizes, None, 0, False, True, 0, True)
 
 
+@function()
 def adaptive_max_pool1d(
-    input: Tensor, output_size: Any, return_indices: bool = False
+    input: Tensor, output_size: Any, return_indices: Truth = False
 ) -> Any:
     """The maximum of each of the windows that divide (..., length) evenly.
 
@@ -455,8 +442,9 @@ def adaptive_max_pool1d(
     return _adaptive_maximum(1, input, output_size, return_indices)
 
 
+@function()
 def adaptive_max_pool2d(
-    input: Tensor, output_size: Any, return_indices: bool = False
+    input: Tensor, output_size: Any, return_indices: Truth = False
 ) -> Any:
     """The maximum of each of the windows that divide (..., height, width) evenly.
 
@@ -470,8 +458,9 @@ def adaptive_max_pool2d(
     return _adaptive_maximum(2, input, output_size, return_indices)
 
 
+@function()
 def adaptive_max_pool3d(
-    input: Tensor, output_size: Any, return_indices: bool = False
+    input: Tensor, output_size: Any, return_indices: Truth = False
 ) -> Any:
     """The maximum of each of the windows that divide the last three dimensions evenly.
 
@@ -485,8 +474,9 @@ def adaptive_max_pool3d(
     return _adaptive_maximum(3, input, output_size, return_indices)
 
 
+@function()
 def adaptive_max_pool1d_with_indices(
-    input: Tensor, output_size: Any, return_indices: bool = False
+    input: Tensor, output_size: Any, return_indices: Truth = False
 ) -> Any:
     """adaptive_max_pool1d with return_indices=True.
 
@@ -500,8 +490,9 @@ def adaptive_max_pool1d_with_indices(
     return _adaptive_maximum(1, input, output_size, True)
 
 
+@function()
 def adaptive_max_pool2d_with_indices(
-    input: Tensor, output_size: Any, return_indices: bool = False
+    input: Tensor, output_size: Any, return_indices: Truth = False
 ) -> Any:
     """adaptive_max_pool2d with return_indices=True.
 
@@ -515,8 +506,9 @@ def adaptive_max_pool2d_with_indices(
     return _adaptive_maximum(2, input, output_size, True)
 
 
+@function()
 def adaptive_max_pool3d_with_indices(
-    input: Tensor, output_size: Any, return_indices: bool = False
+    input: Tensor, output_size: Any, return_indices: Truth = False
 ) -> Any:
     """adaptive_max_pool3d with return_indices=True.
 
@@ -530,6 +522,7 @@ def adaptive_max_pool3d_with_indices(
     return _adaptive_maximum(3, input, output_size, True)
 
 
+@function()
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """The average of each of the windows that divide (..., length) evenly.
 
@@ -541,6 +534,7 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     return _adaptive_average(1, input, output_size)
 
 
+@function()
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """The average of each of the windows that divide (..., height, width) evenly.
 
@@ -552,6 +546,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     return _adaptive_average(2, input, output_size)
 
 
+@function()
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """The average of each of the windows that divide the last three dimensions evenly.
 
@@ -587,19 +582,17 @@ def _fractional(
     return_indices: bool,
     samples: Any,
 ) -> Any:
-    name = f"fractional_max_pool{ndim}d"
     if output_size is None and output_ratio is None:
-        raise ValueError(f"{name} needs an output_size or an output_ratio; give one")
+        raise ValueError("output_size and output_ratio are None; give one of them")
     if input.dim() not in (ndim + 1, ndim + 2):
         raise RuntimeError(
-            f"{name}: the input has {input.dim()} dimensions; give {ndim + 1} or "
-            f"{ndim + 2}"
+            f"the input has {input.dim()} dimensions; give {ndim + 1} or {ndim + 2}"
         )
     given = input.shape[-ndim:]
     if output_size is None:
         if len(output_ratio) != ndim:
             raise ValueError(
-                f"{name}: output_ratio has {len(output_ratio)} numbers; give {ndim}"
+                f"output_ratio has {len(output_ratio)} numbers; give {ndim}"
             )
         pairs = zip(given, output_ratio, strict=True)
         output_size = [int(size * ratio) for size, ratio in pairs]
@@ -611,7 +604,7 @@ def _fractional(
         # PyTorch wants one element more than are needed in three dimensions.
         if taps < 1 or made < 1 or made + taps - 1 > had - (ndim == 3):
             raise RuntimeError(
-                f"{name}: {made} windows of {taps} elements do not fit into {had}; "
+                f"{made} windows of {taps} elements do not fit into {had}; "
                 "give fewer or smaller ones"
             )
     if samples is None:
@@ -636,13 +629,14 @@ def _fractional(
     return (values, indices) if return_indices else values
 
 
+@function()
 def fractional_max_pool2d(
     input: Tensor,
-    kernel_size: Any,
-    output_size: Any = None,
+    kernel_size: Dims,
+    output_size: Dims | None = None,
     output_ratio: Any = None,
-    return_indices: bool = False,
-    _random_samples: Any = None,
+    return_indices: Truth = False,
+    _random_samples: Tensor | None = None,
 ) -> Any:
     """The maximum of windows of (..., height, width) at random distances.
 
@@ -670,13 +664,14 @@ def fractional_max_pool2d(
     )
 
 
+@function()
 def fractional_max_pool3d(
     input: Tensor,
-    kernel_size: Any,
-    output_size: Any = None,
+    kernel_size: Dims,
+    output_size: Dims | None = None,
     output_ratio: Any = None,
-    return_indices: bool = False,
-    _random_samples: Any = None,
+    return_indices: Truth = False,
+    _random_samples: Tensor | None = None,
 ) -> Any:
     """The maximum of windows of the last three dimensions at random distances.
 
@@ -701,13 +696,14 @@ def fractional_max_pool3d(
     )
 
 
+@function()
 def fractional_max_pool2d_with_indices(
     input: Tensor,
-    kernel_size: Any,
-    output_size: Any = None,
+    kernel_size: Dims,
+    output_size: Dims | None = None,
     output_ratio: Any = None,
-    return_indices: bool = False,
-    _random_samples: Any = None,
+    return_indices: Truth = False,
+    _random_samples: Tensor | None = None,
 ) -> Any:
     """fractional_max_pool2d with return_indices=True.
 
@@ -725,13 +721,14 @@ def fractional_max_pool2d_with_indices(
     )
 
 
+@function()
 def fractional_max_pool3d_with_indices(
     input: Tensor,
-    kernel_size: Any,
-    output_size: Any = None,
+    kernel_size: Dims,
+    output_size: Dims | None = None,
     output_ratio: Any = None,
-    return_indices: bool = False,
-    _random_samples: Any = None,
+    return_indices: Truth = False,
+    _random_samples: Tensor | None = None,
 ) -> Any:
     """fractional_max_pool3d with return_indices=True.
 
@@ -761,26 +758,24 @@ def _unpool(
     padding: Any,
     output_size: Any,
 ) -> Any:
-    name = f"max_unpool{ndim}d"
     kernel = numbers("kernel_size", kernel_size, ndim)
     steps = numbers("stride", stride, ndim) if stride is not None else kernel
     border = numbers("padding", padding, ndim)
     if input.dim() not in (ndim + 1, ndim + 2):
         raise RuntimeError(
-            f"{name}: the input has {input.dim()} dimensions; give {ndim + 1} or "
-            f"{ndim + 2}"
+            f"the input has {input.dim()} dimensions; give {ndim + 1} or {ndim + 2}"
         )
     if indices.dtype != _C.int64:
         raise RuntimeError(
-            f"{name}: the indices are of {indices.dtype}; convert them with .long()"
+            f"the indices are of {indices.dtype}; convert them with .long()"
         )
     if indices.shape != input.shape:
         raise RuntimeError(
-            f"{name}: the input has shape {[*input.shape]} and the indices have "
+            f"the input has shape {[*input.shape]} and the indices have "
             f"{[*indices.shape]}; give the indices of max_pool{ndim}d"
         )
     if min(steps) < 1:
-        raise RuntimeError(f"{name}: the stride is {stride}; give 1 or more")
+        raise RuntimeError(f"the stride is {stride}; give 1 or more")
     sizes = [
         (size - 1) * steps[d] - 2 * border[d] + kernel[d]
         for d, size in enumerate(input.shape[-ndim:])
@@ -789,19 +784,18 @@ def _unpool(
         given = [*output_size][-ndim:]
         if len(output_size) not in (ndim, ndim + 1, ndim + 2):
             raise ValueError(
-                f"{name}: output_size has {len(output_size)} numbers; give {ndim} or "
-                f"{ndim + 2}"
+                f"output_size has {len(output_size)} numbers; give {ndim} or {ndim + 2}"
             )
         for d, size in enumerate(given):
             low, high = sizes[d] - steps[d], sizes[d] + steps[d]
             if not low < size < high:
                 raise ValueError(
-                    f"{name}: invalid output_size {[*output_size]}: dimension {d} must "
+                    f"invalid output_size {[*output_size]}: dimension {d} must "
                     f"be between {low} and {high}"
                 )
         sizes = given
     if min(sizes) < 1:
-        raise RuntimeError(f"{name}: the output would have sizes {sizes}; give more")
+        raise RuntimeError(f"the output would have sizes {sizes}; give more")
     (input,) = _C._autocast_float_on_cpu(input)
     planes = input.new_zeros(*input.shape[:-ndim], math.prod(sizes))
     flat = planes.scatter(-1, indices.flatten(-ndim), input.flatten(-ndim))
@@ -809,12 +803,13 @@ def _unpool(
     return _C._named(result, f"MaxUnpool{ndim}DBackward0")
 
 
+@function()
 def max_unpool1d(
     input: Tensor,
     indices: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
+    kernel_size: Dims,
+    stride: Dims | None = None,
+    padding: PerDim = 0,
     output_size: Any = None,
 ) -> Tensor:
     """Maxima put back to where max_pool1d found them, in zeros.
@@ -836,12 +831,13 @@ def max_unpool1d(
     return _unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
+@function()
 def max_unpool2d(
     input: Tensor,
     indices: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
+    kernel_size: Dims,
+    stride: Dims | None = None,
+    padding: PerDim = 0,
     output_size: Any = None,
 ) -> Tensor:
     """Maxima put back to where max_pool2d found them, in zeros: see max_unpool1d.
@@ -860,12 +856,13 @@ def max_unpool2d(
     return _unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
 
+@function()
 def max_unpool3d(
     input: Tensor,
     indices: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
+    kernel_size: Dims,
+    stride: Dims | None = None,
+    padding: PerDim = 0,
     output_size: Any = None,
 ) -> Tensor:
     """Maxima put back to where max_pool3d found them, in zeros: see max_unpool1d.

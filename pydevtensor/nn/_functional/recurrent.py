@@ -10,8 +10,6 @@ from pydevtensor.autograd import Function, enable_grad, grad
 from pydevtensor.nn._functional.dropout import dropout
 from pydevtensor.nn._functional.linear import linear
 
-__all__: list[str] = []
-
 # Rows of csrc/ops/rnn.def; the gradient of a row is 4 rows later.
 TANH, RELU, LSTM, GRU = range(4)
 _BACKWARD = 4

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
 from pydevtensor._autocast import casts
-from pydevtensor._C import Tensor
+from pydevtensor._functions import function
 from pydevtensor.autograd import no_grad
 
-__all__ = ["embedding", "embedding_bag", "one_hot"]
+if TYPE_CHECKING:
+    from pydevtensor._functions.types import Tensor, Text
 
 
+@function()
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """int64 of shape (*tensor.shape, num_classes): 1 at each element's index, else 0.
 
@@ -29,6 +31,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     return _C._one_hot(tensor, num_classes)
 
 
+@function()
 def embedding(
     input: Tensor,
     weight: Tensor,
@@ -81,15 +84,16 @@ def _shorten(weight: Any, input: Any, max_norm: float, norm_type: float) -> None
     weight.index_copy_(0, chosen, rows * factors.to(weight.dtype))
 
 
+@function()
 @casts(cuda="given")
 def embedding_bag(
     input: Tensor,
     weight: Tensor,
-    offsets: Any = None,
+    offsets: Tensor | None = None,
     max_norm: float | None = None,
     norm_type: float = 2,
     scale_grad_by_freq: bool = False,
-    mode: str = "mean",
+    mode: Text = "mean",
     sparse: bool = False,
     per_sample_weights: Tensor | None = None,
     include_last_offset: bool = False,
@@ -122,44 +126,41 @@ def embedding_bag(
     tensor([[1., 2.],
             [4., 5.]])
     """
-    name = "embedding_bag"
     if weight.dtype in (_C.int64, _C.int32) and input.is_floating_point():
         input, weight = weight, input  # the order of old programs
     if mode not in ("sum", "mean", "max"):
-        raise ValueError(f"{name}: mode is {mode!r}; give 'sum', 'mean' or 'max'")
+        raise ValueError(f"mode is {mode!r}; give 'sum', 'mean' or 'max'")
     if per_sample_weights is not None:
         if mode != "sum":
             raise NotImplementedError(
-                f"{name}: per_sample_weights goes with mode='sum' only, not {mode!r}"
+                f"per_sample_weights goes with mode='sum' only, not {mode!r}"
             )
         if per_sample_weights.shape != input.shape:
             raise ValueError(
-                f"{name}: per_sample_weights has shape {[*per_sample_weights.shape]}; "
+                f"per_sample_weights has shape {[*per_sample_weights.shape]}; "
                 f"give the input's, {[*input.shape]}"
             )
     if mode == "max" and scale_grad_by_freq:
-        raise ValueError(f"{name}: scale_grad_by_freq does not go with mode='max'")
+        raise ValueError("scale_grad_by_freq does not go with mode='max'")
     if input.ndim == 2:
         if offsets is not None:
             raise ValueError(
-                f"{name}: an input of 2 dimensions has a bag in each row; leave "
-                "offsets out"
+                "an input of 2 dimensions has a bag in each row; leave offsets out"
             )
         bags = None
         count = input.shape[0]
     elif input.ndim == 1:
-        bags, count = _bags(name, input, offsets, include_last_offset)
+        bags, count = _bags(input, offsets, include_last_offset)
     else:
         raise ValueError(
-            f"{name}: the input has {input.ndim} dimensions; give (B, L), or (N) with "
-            "offsets"
+            f"the input has {input.ndim} dimensions; give (B, L), or (N) with offsets"
         )
     row = None
     if padding_idx is not None:
         try:
             row = padding_row(padding_idx, weight.shape[0])
         except AssertionError as error:
-            raise RuntimeError(f"{name}: {error}") from None
+            raise RuntimeError(*error.args) from None
     options = max_norm, norm_type, scale_grad_by_freq, sparse
     if mode == "max" and bags is not None:
         input, counts = _aligned(input, bags, count)
@@ -178,21 +179,21 @@ def embedding_bag(
     return _C._named(_bagged(rows, mode, counts, bags, count), "EmbeddingBagBackward0")
 
 
-def _bags(name: str, input: Any, offsets: Any, ended: bool) -> tuple[Any, int]:
+def _bags(input: Any, offsets: Any, ended: bool) -> tuple[Any, int]:
     """The number of each index's bag, and how many there are."""
     if offsets is None or offsets.ndim != 1:
         given = "None" if offsets is None else f"of {offsets.ndim} dimensions"
-        raise ValueError(f"{name}: offsets is {given}; give a vector, one for each bag")
+        raise ValueError(f"offsets is {given}; give a vector, one for each bag")
     if offsets.dtype not in (_C.int64, _C.int32):
-        raise RuntimeError(f"{name}: offsets is of {offsets.dtype}; give integers")
+        raise RuntimeError(f"offsets is of {offsets.dtype}; give integers")
     count, indices = offsets.numel() - ended, input.numel()
     if count < 0:
-        raise RuntimeError(f"{name}: offsets is empty; give at least the end, 0")
+        raise RuntimeError("offsets is empty; give at least the end, 0")
     if offsets.device.type == "cpu" and offsets.numel():
         first, last = int(offsets[0]), int(offsets[-1])
         if first != 0 or last > indices or (offsets[1:] < offsets[:-1]).any():
             raise RuntimeError(
-                f"{name}: offsets go from {first} to {last}; give numbers from 0 to "
+                f"offsets go from {first} to {last}; give numbers from 0 to "
                 f"the {indices} of the input that do not decrease"
             )
     places = _C.arange(indices, dtype=offsets.dtype, device=input.device)

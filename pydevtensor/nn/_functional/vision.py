@@ -5,28 +5,18 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
-from pydevtensor._C import Tensor
+from pydevtensor._functions import function
 from pydevtensor.nn._functional.pooling import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
     adaptive_avg_pool3d,
 )
 
-__all__ = [
-    "affine_grid",
-    "channel_shuffle",
-    "grid_sample",
-    "interpolate",
-    "native_channel_shuffle",
-    "pixel_shuffle",
-    "pixel_unshuffle",
-    "upsample",
-    "upsample_bilinear",
-    "upsample_nearest",
-]
+if TYPE_CHECKING:
+    from pydevtensor._functions.types import Sizes, Tensor, Text, Truth
 
 # --- interpolation ---
 
@@ -51,20 +41,21 @@ def _each(name: str, value: Any, input: Any) -> list[Any]:
         return [value] * ndim
     if len(value) != ndim:
         raise ValueError(
-            f"interpolate: {name} is {value} for an input of shape {[*input.shape]}; "
+            f"{name} is {value} for an input of shape {[*input.shape]}; "
             f"give one number, or {ndim}: one for each dimension after the channels"
         )
     return [*value]
 
 
+@function()
 def interpolate(
     input: Tensor,
     size: Any = None,
     scale_factor: Any = None,
-    mode: str = "nearest",
+    mode: Text = "nearest",
     align_corners: bool | None = None,
-    recompute_scale_factor: bool | None = None,
-    antialias: bool = False,
+    recompute_scale_factor: Truth | None = None,
+    antialias: Truth = False,
 ) -> Tensor:
     """input (N, C, and 1 to 3 dimensions) with those dimensions in another size.
 
@@ -90,11 +81,11 @@ def interpolate(
     ndim = input.dim() - 2
     if mode in ("nearest", "area", "nearest-exact") and align_corners is not None:
         raise ValueError(
-            "interpolate: align_corners is for 'linear', 'bilinear', 'bicubic' and "
+            "align_corners is for 'linear', 'bilinear', 'bicubic' and "
             f"'trilinear', not for {mode!r}; leave it out"
         )
     if (size is None) == (scale_factor is None):
-        raise ValueError("interpolate: give either size or scale_factor, and one only")
+        raise ValueError("give either size or scale_factor, and one only")
     factors = (
         None if scale_factor is None else _each("scale_factor", scale_factor, input)
     )
@@ -102,35 +93,30 @@ def interpolate(
     if sizes is not None:
         if recompute_scale_factor:
             raise ValueError(
-                "interpolate: recompute_scale_factor has no meaning with size; leave "
-                "it out"
+                "recompute_scale_factor has no meaning with size; leave it out"
             )
         for one in sizes:
             if not isinstance(one, int):
-                raise TypeError(f"interpolate: size is {size!r}; give ints")
+                raise TypeError(f"size is {size!r}; give ints")
     if antialias and not (mode in ("bilinear", "bicubic", "lanczos") and ndim == 2):
         raise ValueError(
-            "interpolate: antialias is for 'bilinear', 'bicubic' and 'lanczos' of 4 "
+            "antialias is for 'bilinear', 'bicubic' and 'lanczos' of 4 "
             "dimensions; leave it out"
         )
     way, dims, node = _MODES.get(mode, ("", (), ""))
     if ndim not in dims:
         raise NotImplementedError(
-            f"interpolate: mode {mode!r} of an input of {ndim + 2} dimensions; give "
+            f"mode {mode!r} of an input of {ndim + 2} dimensions; give "
             "'nearest', 'nearest-exact' or 'area' for 3 to 5, 'linear' for 3, "
             "'bilinear', 'bicubic' or 'lanczos' for 4, 'trilinear' for 5"
         )
     if mode == "lanczos" and (align_corners or not antialias):
-        raise ValueError(
-            "interpolate: 'lanczos' needs antialias=True and takes no align_corners"
-        )
+        raise ValueError("'lanczos' needs antialias=True and takes no align_corners")
     given = input.shape[2:]
     if sizes is None:
         for factor in factors or ():
             if not isinstance(factor, (int, float)):
-                raise TypeError(
-                    f"interpolate: scale_factor is {scale_factor!r}; give numbers"
-                )
+                raise TypeError(f"scale_factor is {scale_factor!r}; give numbers")
         pairs = zip(given, factors or (), strict=True)
         sizes = [math.floor(float(had) * factor) for had, factor in pairs]
         if recompute_scale_factor or way == "area":
@@ -139,12 +125,11 @@ def interpolate(
         return _AVERAGES[ndim - 1](input, sizes)
     if min(*given, *sizes) < 1 or not input.shape[1]:
         raise RuntimeError(
-            f"interpolate: from shape {[*input.shape]} to sizes {sizes}; only the "
-            "batch may be empty"
+            f"from shape {[*input.shape]} to sizes {sizes}; only the batch may be empty"
         )
     if not (input.is_floating_point() or input.dtype == _C.uint8):
         raise NotImplementedError(
-            f"interpolate: not defined for tensors of type {input.dtype}; convert it "
+            f"not defined for tensors of type {input.dtype}; convert it "
             "first, e.g. with .float()"
         )
     (input,) = _C._autocast_float_on_gpu(input)
@@ -163,11 +148,12 @@ def interpolate(
     return _C._named(x, f"Upsample{node}{ndim}D{'Aa' * antialias}Backward0")
 
 
+@function()
 def upsample(
     input: Tensor,
     size: Any = None,
     scale_factor: Any = None,
-    mode: str = "nearest",
+    mode: Text = "nearest",
     align_corners: bool | None = None,
 ) -> Tensor:
     """interpolate by its older name.
@@ -181,6 +167,7 @@ def upsample(
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
+@function()
 def upsample_nearest(
     input: Tensor, size: Any = None, scale_factor: Any = None
 ) -> Tensor:
@@ -194,6 +181,7 @@ def upsample_nearest(
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
+@function()
 def upsample_bilinear(
     input: Tensor, size: Any = None, scale_factor: Any = None
 ) -> Tensor:
@@ -216,19 +204,20 @@ def _positive(name: str, value: int) -> None:
         raise RuntimeError(f"{name} is {value}; give 1 or more")
 
 
-def _need_dims(name: str, input: Any) -> None:
+def _need_dims(input: Any) -> None:
     if input.dim() < 3:
         raise RuntimeError(
-            f"{name}: the input has {input.dim()} dimensions; give at least 3: "
+            f"the input has {input.dim()} dimensions; give at least 3: "
             "channels and two more"
         )
 
 
-def _divides(name: str, what: str, size: int, by: int) -> None:
+def _divides(what: str, size: int, by: int) -> None:
     if size % by:
-        raise RuntimeError(f"{name}: {size} {what} cannot be divided by {by}")
+        raise RuntimeError(f"{size} {what} cannot be divided by {by}")
 
 
+@function()
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """Channels as pixels: (..., C * r * r, H, W) to (..., C, H * r, W * r).
 
@@ -241,10 +230,10 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
              [2., 3.]]])
     """
     r = upscale_factor
-    _need_dims("pixel_shuffle", input)
-    _positive("pixel_shuffle: upscale_factor", r)
+    _need_dims(input)
+    _positive("upscale_factor", r)
     *batch, channels, height, width = input.shape
-    _divides("pixel_shuffle", "channels", channels, r * r)
+    _divides("channels", channels, r * r)
     split = input.reshape(*batch, channels // (r * r), r, r, height, width)
     n = len(batch)
     order = [*range(n), n, n + 3, n + 1, n + 4, n + 2]
@@ -254,6 +243,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     return _C._named(result, "PixelShuffleBackward0")
 
 
+@function()
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """Pixels as channels: (..., C, H * r, W * r) to (..., C * r * r, H, W).
 
@@ -265,11 +255,11 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     tensor([0., 1., 2., 3.])
     """
     r = downscale_factor
-    _need_dims("pixel_unshuffle", input)
-    _positive("pixel_unshuffle: downscale_factor", r)
+    _need_dims(input)
+    _positive("downscale_factor", r)
     *batch, channels, height, width = input.shape
-    _divides("pixel_unshuffle", "rows", height, r)
-    _divides("pixel_unshuffle", "columns", width, r)
+    _divides("rows", height, r)
+    _divides("columns", width, r)
     split = input.reshape(*batch, channels, height // r, r, width // r, r)
     n = len(batch)
     order = [*range(n), n, n + 2, n + 4, n + 1, n + 3]
@@ -279,6 +269,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     return _C._named(result, "PixelUnshuffleBackward0")
 
 
+@function()
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """The channels of (N, C, ...), one of each of the groups in turn.
 
@@ -287,15 +278,16 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     >>> nn.functional.channel_shuffle(torch.arange(4.0).reshape(1, 4, 1), 2).flatten()
     tensor([0., 2., 1., 3.])
     """
-    _need_dims("channel_shuffle", input)
-    _positive("channel_shuffle: groups", groups)
+    _need_dims(input)
+    _positive("groups", groups)
     batch, channels, *rest = input.shape
-    _divides("channel_shuffle", "channels", channels, groups)
+    _divides("channels", channels, groups)
     split = input.reshape(batch, groups, channels // groups, *rest)
     result = split.transpose(1, 2).reshape(input.shape)
     return _C._named(result, "ChannelShuffleBackward0")
 
 
+@function()
 def native_channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """channel_shuffle by another name.
 
@@ -372,47 +364,44 @@ def _taps(x: Any, size: int, mode: str, padding: str, align: bool) -> list[Any]:
 
 
 def _check_grid(input: Any, grid: Any, mode: str, padding_mode: str) -> None:
-    name = "grid_sample"
     if mode not in ("bilinear", "nearest", "bicubic"):
-        raise ValueError(
-            f"{name}: mode is {mode!r}; give 'bilinear', 'nearest' or 'bicubic'"
-        )
+        raise ValueError(f"mode is {mode!r}; give 'bilinear', 'nearest' or 'bicubic'")
     if padding_mode not in ("zeros", "border", "reflection"):
         raise ValueError(
-            f"{name}: padding_mode is {padding_mode!r}; give 'zeros', 'border' or "
-            "'reflection'"
+            f"padding_mode is {padding_mode!r}; give 'zeros', 'border' or 'reflection'"
         )
     ndim = input.dim() - 2
     if ndim not in (2, 3) or grid.dim() != ndim + 2 or grid.shape[-1] != ndim:
         raise RuntimeError(
-            f"{name}: the input has shape {[*input.shape]} and the grid "
+            f"the input has shape {[*input.shape]} and the grid "
             f"{[*grid.shape]}; give (N, C, H, W) and (N, h, w, 2), or (N, C, D, H, W) "
             "and (N, d, h, w, 3)"
         )
     if input.shape[0] != grid.shape[0] or 0 in input.shape[2:]:
         raise RuntimeError(
-            f"{name}: the input has shape {[*input.shape]} and the grid "
+            f"the input has shape {[*input.shape]} and the grid "
             f"{[*grid.shape]}; give batches of one size, and no empty images"
         )
     if mode == "bicubic" and ndim != 2:
-        raise RuntimeError(f"{name}: 'bicubic' is for inputs of 4 dimensions")
+        raise RuntimeError("'bicubic' is for inputs of 4 dimensions")
     if not input.is_floating_point():
         raise NotImplementedError(
-            f"{name}: not defined for tensors of type {input.dtype}; convert it first, "
+            f"not defined for tensors of type {input.dtype}; convert it first, "
             "e.g. with .float()"
         )
     if input.dtype != grid.dtype:
         raise RuntimeError(
-            f"{name}: the input is of {input.dtype} and the grid of {grid.dtype}; "
+            f"the input is of {input.dtype} and the grid of {grid.dtype}; "
             "convert one of them with .to()"
         )
 
 
+@function()
 def grid_sample(
     input: Tensor,
     grid: Tensor,
-    mode: str = "bilinear",
-    padding_mode: str = "zeros",
+    mode: Text = "bilinear",
+    padding_mode: Text = "zeros",
     align_corners: bool | None = None,
 ) -> Tensor:
     """What input (N, C, H, W) is at the places grid (N, h, w, 2): (N, C, h, w).
@@ -466,7 +455,10 @@ def _corners(name: str, align_corners: bool | None) -> bool:
     return bool(align_corners)
 
 
-def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
+@function()
+def affine_grid(
+    theta: Tensor, size: Sizes, align_corners: bool | None = None
+) -> Tensor:
     """The grid for grid_sample where each place is theta @ (x, y, 1).
 
     Of shape (N, H, W, 2), or (N, D, H, W, 3). ValueError, RuntimeError or
@@ -483,24 +475,22 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
               [ 1.,  0.]]]])
     """
     if not theta.is_floating_point():
-        raise ValueError(f"affine_grid: theta is of {theta.dtype}; give floats")
+        raise ValueError(f"theta is of {theta.dtype}; give floats")
     ndim = len(size) - 2
     if ndim not in (2, 3):
         raise NotImplementedError(
-            f"affine_grid: size is {tuple(size)}; give (N, C, H, W) or (N, C, D, H, W)"
+            f"size is {tuple(size)}; give (N, C, H, W) or (N, C, D, H, W)"
         )
     if theta.dim() != 3 or tuple(theta.shape[1:]) != (ndim, ndim + 1):
         raise ValueError(
-            f"affine_grid: theta has shape {[*theta.shape]}; for size {tuple(size)} "
+            f"theta has shape {[*theta.shape]}; for size {tuple(size)} "
             f"give (N, {ndim}, {ndim + 1})"
         )
     if min(size) < 1:
-        raise ValueError(
-            f"affine_grid: size is {tuple(size)}; give sizes of at least 1"
-        )
+        raise ValueError(f"size is {tuple(size)}; give sizes of at least 1")
     if theta.shape[0] != size[0]:
         raise RuntimeError(
-            f"affine_grid: {theta.shape[0]} matrices for a batch of {size[0]}; give "
+            f"{theta.shape[0]} matrices for a batch of {size[0]}; give "
             "one for each image"
         )
     align = _corners("affine_grid", align_corners)
