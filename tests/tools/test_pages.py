@@ -1,5 +1,6 @@
 """The pages in docs/ name what is there, and their programs run."""
 
+import importlib
 import re
 import sys
 from pathlib import Path
@@ -12,9 +13,16 @@ DOCS = ROOT / "docs"
 sys.path.insert(0, str(ROOT / "tools" / "website"))
 
 import docstring  # noqa: E402
-import pages  # noqa: E402
 
 sys.path.pop(0)
+
+
+@pytest.fixture
+def pages(monkeypatch):
+    pytest.importorskip("nbformat")
+    monkeypatch.syspath_prepend(str(ROOT / "tools" / "website"))
+    return importlib.import_module("pages")
+
 
 TREE = {
     path.relative_to(ROOT).as_posix()
@@ -113,21 +121,43 @@ def test_what_is_missing_is_said_alike():
     assert rows(DOCS / "from-pytorch.md", "## What is missing") == readme
 
 
-def test_links_lead_to_pages_or_sources():
-    found = {
+def test_links_lead_to_pages_or_sources(pages, monkeypatch):
+    english = {
         "ARCHITECTURE.md": "ARCHITECTURE",
         "docs/a.md": "a",
-        "docs/zh/b.md": "zh/b",
+        "docs/ci.md": "ci",
+        "notebooks/gpu.ipynb": "notebooks/gpu",
     }
+    chinese = {
+        "docs/zh/a.md": "a",
+        "docs/zh/b.md": "b",
+        "docs/zh/notebooks/gpu.md": "notebooks/gpu",
+    }
+    monkeypatch.setattr(pages, "english", lambda: english)
+    monkeypatch.setattr(pages, "chinese", lambda: chinese)
 
     def led(text, page="docs/a.md", sources=""):
-        return pages.linked(text, page, found, sources)
+        language = "zh" if page in chinese else "en"
+        return pages.Site(language, sources).linked(text, page)
 
     assert led("[x](../ARCHITECTURE.md#y)") == "[x](ARCHITECTURE.md#y)"
-    assert led("[x](../a.md)", "docs/zh/b.md") == "[x](../a.md)"
-    assert led("[x](docs/zh/b.md)", "ARCHITECTURE.md") == "[x](zh/b.md)"
+    assert led("[x](b.md)", "docs/zh/a.md") == "[x](b.md)"
+    assert led("[x](../docs/a.md)", "notebooks/gpu.ipynb") == "[x](../a.md)"
+    # From one site to the other, and within the Chinese one to what is written there.
+    assert led("[中文](zh/a.md)") == '<a href="zh/a.html">中文</a>'
+    assert (
+        led("[English](../a.md#y)", "docs/zh/a.md")
+        == '<a href="../a.html#y">English</a>'
+    )
+    up = '<a href="../../ci.html">x</a>'
+    assert led("[x](../../ci.md)", "docs/zh/notebooks/gpu.md") == up
+    assert (
+        led("[x](../../notebooks/gpu.ipynb)", "docs/zh/a.md") == "[x](notebooks/gpu.md)"
+    )
     shown = led("See [ARCHITECTURE.md](../ARCHITECTURE.md).")
     assert shown == "See [How pydevtensor is built](ARCHITECTURE.md)."
+    shown = led("[gpu.ipynb](../../notebooks/gpu.ipynb)", "docs/zh/a.md")
+    assert shown == "[GPU 上的张量](notebooks/gpu.md)"
     assert led("[cards](../csrc/sim/cards.def)") == "cards"
     url = "https://host/o/n/blob/main"
     assert led("[c](../setup.py)", sources=url + "/") == f"[c]({url}/setup.py)"
@@ -138,14 +168,16 @@ def test_links_lead_to_pages_or_sources():
             led(f"[x]({gone})")
 
 
-def test_every_page_is_in_the_navigation():
-    found = pages.found()
-    text = pages.navigation({**found, "docs/zh/x.md": "zh/x", "docs/new.md": "new"})
-    listed = set(text.split())
-    assert {*found.values()} - {"index"} <= listed
-    assert {"zh/x", "new", "reference/index"} <= listed
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_every_page_is_in_the_navigation(pages, monkeypatch, language):
+    have = {"en": pages.english, "zh": pages.chinese}[language]()
+    known = {*pages.english().values(), *pages.chinese().values()}
+    name = {"en": "english", "zh": "chinese"}[language]
+    monkeypatch.setattr(pages, name, lambda: {**have, "docs/new.md": "new"})
+    listed = set(pages.Site(language, "").navigation().split())
+    assert {*have.values(), "new"} - {"index"} <= listed
     for names in pages.NAVIGATION.values():
-        assert {*names} - {"reference/index"} <= {*found.values()}
+        assert {*names} - {"reference/index", pages.LIST} <= known
 
 
 def test_docstrings_become_text():
