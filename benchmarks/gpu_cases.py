@@ -29,7 +29,7 @@ def pair(t, n):
 
 
 def odd(t, n):
-    """Sizes that are no multiple of a pack of 16 bytes, nor of a block."""
+    """Sizes that are neither a multiple of a pack of 16 bytes nor of a block."""
     return tuple(x[: n - n % 4 - 3] for x in pair(t, n + 4))
 
 

@@ -21,7 +21,7 @@ _CAST = (_C.float32, _C.float16, _C.bfloat16)
 def cast(value: Any, device_type: str, dtype: Any) -> Any:
     """Floating tensors of a device type, inside of lists and dicts too, in a dtype.
 
-    float64 stays as it is.
+    float64 is not cast.
     """
     if isinstance(value, _C.Tensor):
         fits = value.is_floating_point() and value.device.type == device_type

@@ -30,8 +30,8 @@ class TensorType(type):
             return _C.tensor(size[0], dtype=cls.dtype, device="cpu")
         if not all(map(_is_index, size)):
             raise TypeError(
-                f"{cls.__name__}(): {size} are no sizes; give ints, or one sequence of "
-                "data"
+                f"{cls.__name__}(): {size} are not sizes; give ints, or one sequence "
+                "of data"
             )
         return _C.empty(size or (0,), dtype=cls.dtype, device="cpu")
 
@@ -39,7 +39,7 @@ class TensorType(type):
 def set_default_tensor_type(t: Any) -> None:
     """set_default_dtype() by t, a class such as torch.DoubleTensor or its name.
 
-    TypeError for a type that is no floating one, and for a class of GPUs, instead of
+    TypeError for a type that is not a floating one, and for a class of GPUs, instead of
     which set_default_device('cuda') makes new tensors there.
 
     >>> torch.set_default_tensor_type(torch.DoubleTensor)
@@ -51,7 +51,7 @@ def set_default_tensor_type(t: Any) -> None:
     kind = globals().get(str(name).removeprefix("torch."))
     if not isinstance(kind, TensorType) or not kind.dtype.is_floating_point:
         raise TypeError(
-            f"set_default_tensor_type(): {t!r} is no floating type of the CPU; give "
+            f"set_default_tensor_type(): {t!r} is not a floating type of the CPU; give "
             "torch.FloatTensor or another, and for GPUs call "
             "torch.set_default_device('cuda')"
         )

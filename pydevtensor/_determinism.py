@@ -40,7 +40,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """What use_deterministic_algorithms() was called with.
+    """The mode that use_deterministic_algorithms() has set.
 
     >>> torch.are_deterministic_algorithms_enabled()
     False

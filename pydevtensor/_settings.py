@@ -15,7 +15,7 @@ _state = {"threads": 1, "always": False}
 
 
 def get_num_interop_threads() -> int:
-    """What set_num_interop_threads() was called with; operations run one by one here.
+    """The number that set_num_interop_threads() has set; operations run one by one.
 
     >>> torch.get_num_interop_threads()
     1
@@ -38,7 +38,7 @@ def set_num_interop_threads(num: int) -> None:
 
 
 def is_warn_always_enabled() -> bool:
-    """What set_warn_always() was called with.
+    """The setting of set_warn_always().
 
     >>> torch.is_warn_always_enabled()
     False
@@ -49,7 +49,7 @@ def is_warn_always_enabled() -> bool:
 def set_warn_always(b: bool, /) -> None:
     """Remember b, whether warnings are to be repeated; Python's filters decide here.
 
-    RuntimeError for what is no bool.
+    RuntimeError for a value that is not a bool.
 
     >>> torch.set_warn_always(False)
     """

@@ -213,7 +213,7 @@ def main(arguments: list[str]) -> None:
         "--times",
         type=int,
         metavar="N",
-        help="how often; without it until Ctrl-C, or once if the output is no terminal",
+        help="how often; default: until Ctrl-C, or once if not in a terminal",
     )
     chosen = parser.parse_args(arguments)
     if not 0 < chosen.delay < 1e6 or (chosen.times is not None and chosen.times < 1):

@@ -247,7 +247,7 @@ def _record(
     kind = type(module)
     if layers.get(kind.__name__) is not kind:
         raise RuntimeError(
-            f"jit.save(): {path} is a {kind.__qualname__}, which is no layer of "
+            f"jit.save(): {path} is a {kind.__qualname__}, which is not a layer of "
             "pydevtensor.nn, and a file cannot hold its code; save its state_dict() "
             f"with torch.save(), and load that into a new {kind.__qualname__}"
         )
@@ -309,7 +309,7 @@ def _field(record: dict[Any, Any], name: str, kind: type[Any]) -> Any:
     if type(value) is not kind:
         raise _damaged(f"{name} is a {type(value).__name__}, not a {kind.__name__}")
     if isinstance(value, dict) and not all(type(key) is str for key in value):
-        raise _damaged(f"{name} has keys that are no strings")
+        raise _damaged(f"{name} has keys that are not strings")
     return value
 
 
@@ -327,7 +327,7 @@ def _rebuilt(record: Any, layers: dict[str, type[Any]], known: dict[Any, Any]) -
     known[id(record)] = None
     kind: Any = layers.get(_field(record, "class", str))
     if kind is None:
-        raise _damaged(f"it names {record['class'][:80]!r}, which is no layer")
+        raise _damaged(f"it names {record['class'][:80]!r}, which is not a layer")
     module: Any = kind.__new__(kind)
     Module.__init__(module)
     values = vars(module)
@@ -335,12 +335,12 @@ def _rebuilt(record: Any, layers: dict[str, type[Any]], known: dict[Any, Any]) -
     options = _field(record, "options", dict)
     for name, value in _field(record, "functions", dict).items():
         if type(value) is not str or value not in dir(functional):
-            raise _damaged(f"{name} is no function of nn.functional")
+            raise _damaged(f"{name} is not a function of nn.functional")
         options = {**options, name: getattr(functional, value)}
     for name, value in options.items():
         hidden = getattr(kind, name, None)
         if name in values or callable(hidden) or isinstance(hidden, property):
-            raise _damaged(f"{name[:80]!r} is no option of {kind.__name__}")
+            raise _damaged(f"{name[:80]!r} is not an option of {kind.__name__}")
         values[name] = value
     held: tuple[Any, ...] = (
         ("parameters", Parameter),
@@ -352,7 +352,7 @@ def _rebuilt(record: Any, layers: dict[str, type[Any]], known: dict[Any, Any]) -
             if value is not None and not isinstance(value, expected):
                 raise _damaged(f"{name[:80]!r} of {field} is a {type(value).__name__}")
             if "." in name or name in values or callable(getattr(kind, name, None)):
-                raise _damaged(f"{name[:80]!r} is no name of a part")
+                raise _damaged(f"{name[:80]!r} is not a name of a part")
             if field == "modules" and value is not None:
                 value = _rebuilt(value, layers, known)
             getattr(module, f"_{field}")[name] = value

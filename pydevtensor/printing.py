@@ -36,7 +36,7 @@ def set_printoptions(
     profile: str | None = None,
     sci_mode: bool | None = None,
 ) -> None:
-    """Set how tensors print; what is left out keeps its value, except sci_mode.
+    """Set how tensors print; an omitted argument keeps its value, except sci_mode.
 
     precision   digits after the point (4)
     threshold   tensors of more elements than this are summarised (1000)

@@ -79,7 +79,7 @@ def fork_rng(
     Those of the CPU and of the GPUs `devices`, by default of all that are in use.
 
     enabled: False does nothing. device_type: 'cuda', the default; with 'cpu' the GPUs'
-    stay as they are left.
+    are not restored.
 
     >>> import pydevtensor as torch
     >>> _ = torch.manual_seed(0)

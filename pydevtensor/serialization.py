@@ -170,7 +170,7 @@ def _load(file, name, map_location):
         )
     if magic[:2] != b"PK":
         raise UnpicklingError(
-            f"load(): {name} is no checkpoint: it begins with {magic[:4]!r}, a zip "
+            f"load(): {name} is not a checkpoint: it begins with {magic[:4]!r}, a zip "
             "file with b'PK'; give a file written by save() or torch.save()"
         )
     reader = Reader(file, name)

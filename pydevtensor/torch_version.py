@@ -57,7 +57,7 @@ def _key(version: str) -> tuple[Any, ...]:
     """What sorts as versions do: numbers, stage of the release, local label."""
     found = _FORM.match(version.strip())
     if found is None:
-        raise ValueError(f"{version!r} is no version")
+        raise ValueError(f"{version!r} is not a version")
     numbers, stage, count, label = found.groups()
     release = [int(n) for n in numbers.split(".")]
     while release and not release[-1]:

@@ -1,6 +1,6 @@
 """The standard's own test suite, array-api-tests, on pydevtensor.array_api.
 
-It is no package: PYDEVTENSOR_ARRAY_API_TESTS names the folder of a checkout with its
+It is not a package: PYDEVTENSOR_ARRAY_API_TESTS names the folder of a checkout with its
 submodules; what it imports (ndindex, pytest-json-report) has to be installed.
 tests/array_api_xfails.txt has what is expected to fail, with the reasons.
 """

@@ -226,9 +226,9 @@ def test_classes_of_types_know_their_tensors(device):
 
 
 def test_classes_of_types_reject_what_is_no_size():
-    with pytest.raises(TypeError, match="are no sizes"):
+    with pytest.raises(TypeError, match="are not sizes"):
         torch.FloatTensor(2, "3")
-    with pytest.raises(TypeError, match="are no sizes"):
+    with pytest.raises(TypeError, match="are not sizes"):
         torch.FloatTensor([1], 2)
     with pytest.raises(RuntimeError, match="makes CPU tensors"):
         torch.FloatTensor(2, device="cuda")

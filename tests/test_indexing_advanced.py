@@ -472,7 +472,7 @@ def test_a_masked_write_converts_one_element(device):
         assert x.tolist() == [[value.item()] * 3, [1.0] * 3]
         x[None, mask, 1:] = value.to(device) + 1
         assert x[0].tolist() == [value.item()] + [value.item() + 1] * 2
-    # Several elements, or indices that are no mask, have to be of the type.
+    # Several elements, or indices other than masks, have to be of the type.
     for key, value in ((mask, [1, 2, 3]), ([0], [[1]])):
         with pytest.raises(RuntimeError, match="convert one"):
             x[key] = torch.tensor(value, device=device)

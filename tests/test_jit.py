@@ -161,7 +161,7 @@ def with_function(function):
 @pytest.mark.parametrize(
     ("module", "text"),
     [
-        (Net(), "the module is a Net, which is no layer of pydevtensor.nn"),
+        (Net(), "the module is a Net, which is not a layer of pydevtensor.nn"),
         (nn.Sequential(Net()), r"the module\.0 is a Net.*save its state_dict\(\)"),
         (hooked(), "has hooks"),
         (with_function(lambda x: x), "has a function as function"),

@@ -349,7 +349,7 @@ def test_wrong_uses_leave_the_library_working():
         _ = 1 // 0
     assert names(prof) == ["fill"]
     prof.stop()
-    with pytest.raises(TypeError, match="is no activity"):
+    with pytest.raises(TypeError, match="is not an activity"):
         profiler.profile(activities=["CPU"])
     with pytest.raises(AssertionError, match="activities is empty"):
         profiler.profile(activities=[])

@@ -168,7 +168,7 @@ def test_a_damaged_idx_file(data, tmp_path):
     from pydevtensor.vision.datasets.mnist import read_idx
 
     (tmp_path / "x").write_bytes(data)
-    with pytest.raises(ValueError, match=r"is no idx file|is damaged"):
+    with pytest.raises(ValueError, match=r"is not an idx file|is damaged"):
         read_idx(str(tmp_path / "x"))
 
 
@@ -271,7 +271,7 @@ def test_a_batch_that_is_none_runs_nothing(data, tmp_path):
     from pydevtensor.vision.datasets._batches import read_batch
 
     (tmp_path / "x").write_bytes(data)
-    with pytest.raises(ValueError, match="is no batch of CIFAR"):
+    with pytest.raises(ValueError, match="is not a batch of CIFAR"):
         read_batch(str(tmp_path / "x"))
 
 

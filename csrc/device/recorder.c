@@ -126,7 +126,7 @@ static void end(const dt_activity *activity, void *mark, int status)
     dt_record *r = mark;
     if (!r)
         return;
-    if (!status) /* what failed or was forbidden is no event */
+    if (!status) /* what failed or was forbidden is not an event */
         r->end = dt_recorder_now();
     if (r->events[0]) {
         dt_stream on = {activity->device.index, activity->stream};

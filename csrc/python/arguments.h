@@ -175,7 +175,7 @@ int dt_take_generator(const dt_args *args, int i, dt_device device, dt_generator
 int dt_seed_from_python(const char *function, PyObject *value, uint64_t *out);
 int dt_seed_draw(uint64_t *out);
 
-/* The same for values that are no arguments of their own (elements of a list,
+/* The same for values that are not arguments of their own (elements of a list,
  * operands). 1 and *out; 0 when value is of another type; -1 with an exception set.
  * Integers are what has
  * __index__, and tensors of one integer. */

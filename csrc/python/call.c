@@ -139,7 +139,7 @@ static PyObject *finish_in_place(const dt_args *args, dt_call *call,
     return status < 0 ? NULL : Py_NewRef(self);
 }
 
-/* A tuple of the results that forward made; one result alone is no tuple. */
+/* A tuple of the results that forward made; one result alone is not a tuple. */
 static PyObject *finish_tensors(dt_tensor_object **objects, int count, int status)
 {
     PyObject *made[DT_MAX_RESULTS], *tuple = NULL;

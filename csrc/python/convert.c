@@ -294,7 +294,7 @@ static int take_order(const dt_args *args, int i, double *out)
         args->signature->parameters[i].name, value);
 }
 
-/* As dt_int_from_python, but True is no int: it is a flag in the wrong place. */
+/* As dt_int_from_python, but True is not an int: it is a flag in the wrong place. */
 static inline int take_plain_int(PyObject *value, int64_t *out)
 {
     if (dt_small_int(value, out))

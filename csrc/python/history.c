@@ -225,7 +225,7 @@ static PyGetSetDef attributes[] = {
      NULL},
     {"_version", get_version, NULL, "How often its memory was written in place.", NULL},
     {"retains_grad", get_retains_grad, NULL,
-     "Whether it keeps its gradient though it is no leaf.", NULL},
+     "Whether it keeps its gradient though it is not a leaf.", NULL},
     {"output_nr", get_output_nr, NULL, "Which result of grad_fn it is.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
@@ -511,7 +511,7 @@ static const dt_function rows[] = {
         "tensor([1., 1.])"),
     DT_METHOD(remove_hook, "_remove_hook", "Removes a hook by its id.", "", ""),
     DT_METHOD(retain_grad, "retain_grad",
-              "Keep the gradient in .grad though this is no leaf.",
+              "Keep the gradient in .grad though this is not a leaf.",
               "x = torch.ones(2, requires_grad=True)\ny = x * "
               "2\ny.retain_grad()\ny.sum().backward()\n"
               "y.grad",

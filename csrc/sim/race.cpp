@@ -439,7 +439,7 @@ Concealed::~Concealed()
         }
         if (!good)
             blame(device, cudaErrorIllegalAddress,
-                  format("%s wrote to memory that is no operand of its operation",
+                  format("%s wrote to memory that is not an operand of its operation",
                          work.title().c_str()));
     }
 }

@@ -40,7 +40,7 @@ def _call_for_each(call, input, *others):
 
 @method()
 def apply_(input: Tensor, callable: Any) -> Tensor:
-    """Replace each element by what a function of Python makes of it. Slow.
+    """Replace each element by the result of a Python function. Slow.
 
     TypeError on a GPU, RuntimeError where a gradient is required.
 

@@ -42,7 +42,7 @@ class _Limits:
 
 
 class finfo(_Limits):
-    """What a floating dtype can hold; the default dtype's limits without an argument.
+    """The numeric limits of a floating dtype, the default dtype without an argument.
 
     bits             of an element
     max, min         the greatest and the least number, floats
@@ -52,7 +52,7 @@ class finfo(_Limits):
     resolution       10 to the power of minus the decimal digits that survive
     dtype            the type's name, a str
 
-    TypeError where type is no floating dtype.
+    TypeError where type is not a floating dtype.
 
     >>> import pydevtensor as torch
     >>> torch.finfo(torch.float16).max
@@ -79,13 +79,13 @@ class finfo(_Limits):
 
 
 class iinfo(_Limits):
-    """What an integer dtype can hold.
+    """The numeric limits of an integer dtype.
 
     bits      of an element
     max, min  the greatest and the least number, ints
     dtype     the type's name, a str
 
-    TypeError where type is no integer dtype.
+    TypeError where type is not an integer dtype.
 
     >>> import pydevtensor as torch
     >>> torch.iinfo(torch.int8).min
@@ -98,7 +98,7 @@ class iinfo(_Limits):
         dtype = _dtype_of("iinfo", type)
         if dtype.is_floating_point or dtype is _C.bool:
             raise TypeError(
-                f"iinfo(): {dtype} is no integer type; use finfo for floats"
+                f"iinfo(): {dtype} is not an integer type; use finfo for floats"
             )
         super().__init__(dtype)
         self.min = -(2 ** (self.bits - 1)) if dtype.is_signed else 0

@@ -104,7 +104,7 @@ def meshgrid(*tensors: Tensor, indexing: str | None = None) -> tuple[Tensor, ...
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """Cartesian product of tensors, vectors: [n0 * n1 * ..., number of vectors].
 
-    All have the same dtype. A single vector is returned as it is. RuntimeError for
+    All have the same dtype. A single vector is returned unchanged. RuntimeError for
     other shapes.
 
     >>> torch.cartesian_prod(torch.tensor([1, 2]), torch.tensor([3, 4]))
@@ -252,7 +252,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     """Indices of nonzero elements, [size, input.dim()]: the first, or filled up.
 
     size: the number of rows of the result; RuntimeError where it is negative.
-    fill_value: what the rows hold for which there are no elements.
+    fill_value: the value of rows without elements.
 
     >>> torch.tensor([0, 1, 2]).nonzero_static(size=3)
     tensor([[ 1],

@@ -172,7 +172,7 @@ def lstm(
     params, has_biases, num_layers, dropout, train, bidirectional). RuntimeError for
     shapes and types that do not fit.
 
-    num_layers     how many layers lie on one another
+    num_layers     number of stacked layers
     dropout        probability of an element between two layers to be zeroed, if train
                    is true
     bidirectional  each layer also runs from the last step to the first; results are

@@ -88,7 +88,7 @@ def __reversed__(self: Tensor) -> Tensor:
 
 @method()
 def dim_order(self: Tensor) -> tuple[int, ...]:
-    """The dimensions in the order in which they lie in memory, the slowest first.
+    """The dimensions in the order of their strides in memory, the slowest first.
 
     >>> torch.ones(2, 3).T.dim_order()
     (1, 0)

@@ -207,7 +207,7 @@ class GradScaler:
         return self._init_scale if self._scale is None else self._scale.item()
 
     def get_growth_factor(self) -> float:
-        """What the scale is multiplied by when it grows."""
+        """Factor of the scale after growth_interval steps without infinities."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
@@ -215,7 +215,7 @@ class GradScaler:
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
-        """What the scale is multiplied by after infinite gradients."""
+        """Factor of the scale after infinite gradients."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:

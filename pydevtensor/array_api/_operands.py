@@ -1,4 +1,4 @@
-"""What the standard asks of operands before the library's function can have them.
+"""The checks that the standard demands of operands.
 
 In PyTorch a Tensor without dimensions does not decide the type of a result; in the
 standard it does. And functions of two arrays take a Python number in place of one.

@@ -54,7 +54,7 @@ _KINDS = {
 
 
 def kinds(kind: str) -> set[str]:
-    """The kinds that a word stands for; ValueError if it is none of the standard's."""
+    """The dtype kinds that a name stands for; ValueError if the standard lacks it."""
     if kind not in _KINDS:
         raise ValueError(f"kind is {kind!r}; give one of {', '.join(_KINDS)}")
     return _KINDS[kind]
@@ -104,7 +104,7 @@ def can_cast(from_: dtype | Tensor, to: dtype, /) -> bool:
 def finfo(type: dtype | Tensor, /) -> _FloatLimits:
     """The limits of a floating type, or of an array's: Python floats, and the type.
 
-    TypeError where it is no floating type.
+    TypeError where it is not a floating type.
 
     >>> import pydevtensor.array_api as xp
     >>> xp.finfo(xp.float32).bits, xp.finfo(xp.float64).eps
@@ -120,7 +120,7 @@ def finfo(type: dtype | Tensor, /) -> _FloatLimits:
 def iinfo(type: dtype | Tensor, /) -> _IntLimits:
     """The limits of an integer type, or of an array's: Python ints, and the type.
 
-    TypeError where it is no integer type.
+    TypeError where it is not an integer type.
 
     >>> import pydevtensor.array_api as xp
     >>> xp.iinfo(xp.int8).min
@@ -187,5 +187,7 @@ def _type(given: Any) -> dtype:
     """A type, or that of an array."""
     found = given.dtype if isinstance(given, Tensor) else given
     if not isinstance(found, _C.dtype):
-        raise TypeError(f"{found!r} is no dtype; give one such as float32, or a Tensor")
+        raise TypeError(
+            f"{found!r} is not a dtype; give one such as float32, or a Tensor"
+        )
     return found

@@ -312,7 +312,7 @@ def pow(x1: _Operand, x2: _Operand, /) -> Tensor:
 
 @named
 def remainder(x1: _Operand, x2: _Operand, /) -> Tensor:
-    """What division leaves, with the sign of x2.
+    """The remainder of a division, with the sign of x2.
 
     >>> import pydevtensor.array_api as xp
     >>> xp.remainder(xp.asarray([7, -7]), 3)

@@ -1,4 +1,4 @@
-"""What the namespace says of itself: capabilities, devices, types."""
+"""Inspection: capabilities, devices and dtypes of the namespace."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Info:
     def default_dtypes(self, *, device: Any = None) -> dict[str, dtype]:
         """The types of new arrays of floats, of integers and of indices.
 
-        The same on every device. There is none for complex numbers.
+        The same on every device. Complex dtypes are absent.
         """
         return {
             "real floating": _C.get_default_dtype(),
@@ -58,7 +58,7 @@ class Info:
 
 
 def __array_namespace_info__() -> Info:
-    """What the namespace offers: capabilities, devices, types, and its defaults.
+    """Inspection of the namespace: capabilities, devices, dtypes and defaults.
 
     >>> import pydevtensor.array_api as xp
     >>> xp.__array_namespace_info__().dtypes(kind="real floating")

@@ -148,7 +148,7 @@ def sort(
 def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
     """The slices at indices along a dimension, which a vector needs not name.
 
-    Negative indices count from the end. TypeError if indices are no integers.
+    Negative indices count from the end. TypeError if indices are not integers.
 
     >>> import pydevtensor.array_api as xp
     >>> xp.take(xp.asarray([5, 6, 7]), xp.asarray([2, 0]))
@@ -166,7 +166,7 @@ def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
     """The elements that indices name along a dimension, for each place in the others.
 
-    Negative indices count from the end. TypeError if indices are no integers.
+    Negative indices count from the end. TypeError if indices are not integers.
 
     >>> import pydevtensor.array_api as xp
     >>> x = xp.asarray([[3, 1], [2, 4]])

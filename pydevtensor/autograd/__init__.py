@@ -146,7 +146,7 @@ _inference_depth = 0
 class inference_mode(_Mode):
     """Disables recording, as no_grad(); results may be used in recorded code later.
 
-    mode: False leaves recording as it is.
+    mode: False leaves recording unchanged.
 
     >>> with torch.inference_mode():
     ...     torch.is_grad_enabled()
@@ -358,7 +358,7 @@ class Variable(metaclass=_TensorName):
 
 
 class RemovableHandle:
-    """What register_hook() returns: remove(), or the end of a `with`, removes the hook.
+    """The handle of a hook: remove(), or the end of a `with`, removes the hook.
 
     id: the number of the hook.
 

@@ -378,7 +378,7 @@ def set_stream(stream: Stream | None) -> None:
 
 
 class StreamContext:
-    """What stream() returns: makes a stream and its device current in a with.
+    """The context manager of stream(): makes a stream and its device current.
 
     >>> context = torch.cuda.stream(torch.cuda.Stream())
     >>> with context:
@@ -480,7 +480,7 @@ def max_memory_reserved(device: Any = None) -> int:
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Reset the peaks to what is in use now.
+    """Reset the peaks to the current use.
 
     device: a GPU, by default the current one.
 
@@ -516,8 +516,8 @@ def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None
     """Let this process allocate only a part of a GPU's memory.
 
     fraction is a float from 0.0 to 1.0, device the GPU (default: the current one). An
-    allocation beyond it raises OutOfMemoryError. Raises TypeError for what is no
-    float, ValueError for one out of range.
+    allocation beyond it raises OutOfMemoryError. Raises TypeError for a value that is
+    not a float, ValueError for one out of range.
 
     >>> torch.cuda.set_per_process_memory_fraction(0.5)
     >>> torch.cuda.set_per_process_memory_fraction(1.0)
@@ -536,7 +536,7 @@ def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None
 
 
 def get_per_process_memory_fraction(device: Any = None) -> float:
-    """What set_per_process_memory_fraction() set for a device, or 1.0.
+    """The fraction that set_per_process_memory_fraction() set for a device, or 1.0.
 
     >>> torch.cuda.get_per_process_memory_fraction()
     1.0
@@ -607,7 +607,7 @@ _SYNC_MODES = ("default", "warn", "error")
 
 
 def set_sync_debug_mode(debug_mode: int | str) -> None:
-    """What becomes of operations that make the host wait for a GPU.
+    """Set what happens when an operation makes the host wait for a GPU.
 
     debug_mode: 'default' or 0, they wait; 'warn' or 1, they warn; 'error' or 2, they
     raise RuntimeError. Such are item(), copies to the host that are not pinned and
@@ -620,8 +620,8 @@ def set_sync_debug_mode(debug_mode: int | str) -> None:
         debug_mode = _SYNC_MODES.index(debug_mode)
     if debug_mode not in (0, 1, 2):
         raise RuntimeError(
-            f"set_sync_debug_mode(): {debug_mode!r} is no mode; give 'default', 'warn' "
-            "or 'error'"
+            f"set_sync_debug_mode(): {debug_mode!r} is not a mode; give 'default', "
+            "'warn' or 'error'"
         )
     _C._set_sync_debug_mode(int(debug_mode))
 
@@ -812,8 +812,8 @@ def _clocks():
     report = _C._sim_control("clock") if is_available() else ""
     if not report:
         raise RuntimeError(
-            "clock(): no card is chosen, whose time could be told; choose one before "
-            "the first use of a device: cuda.simulate(1, card='T4')"
+            "clock(): no card is chosen, whose time could be estimated; choose one "
+            "before the first use of a device: cuda.simulate(1, card='T4')"
         )
     return loads(report)
 

@@ -1,4 +1,4 @@
-"""What make_graphed_callables returns: functions and modules as graphs."""
+"""The results of make_graphed_callables: functions and modules as graphs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _check_module(module: Module) -> None:
     if any(hooks):
         raise RuntimeError(
             f"make_graphed_callables(): the {name} has hooks, which no replay would "
-            "call; add them to what is returned"
+            "call; add them to the results"
         )
     if any(buffer.requires_grad for buffer in module.buffers()):
         raise RuntimeError(
@@ -60,7 +60,7 @@ class _Captured:
         return flatten(self.call(*self.arguments(self.leaves)))
 
     def gradients_of(self, results: list[Any], given: list[Any]) -> Sequence[Any]:
-        """Of the inputs that require one."""
+        """The gradients of the inputs that require one."""
         outputs = [r for r in results if r.requires_grad]
         if not outputs or not self.wanted:
             return [None] * len(self.wanted)

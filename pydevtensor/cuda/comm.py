@@ -1,4 +1,4 @@
-"""Copies to several GPUs, and sums of what lies on several.
+"""Copies to several GPUs, and sums of tensors on several.
 
 All of them are recorded, so that gradients come back to where the Tensors came from.
 Copies wait for nobody; work that uses them on their device comes after them.

@@ -61,12 +61,12 @@ class CUDAGraph:
 
     Random numbers go on from replay to replay, as those of the calls would, and so do
     the steps of optimizers (capturable=True where they have that option). What was
-    allocated during the capture lies in a pool of the graph's own, until the graph is
+    allocated during the capture is in a pool of the graph's own, until the graph is
     reset or gone. Captured calls cannot wait for a device, copy to the host, or copy
     from memory that is not pinned: they raise AcceleratorError, and the capture is
     lost.
 
-    keep_graph  keep what was captured beside what is launched, for raw_cuda_graph() and
+    keep_graph  keep the captured graph beside its executable, for raw_cuda_graph() and
                 instantiate(); capture_end() then leaves it to the first replay() to
                 make it ready, unless instantiate() does so before
 
@@ -162,7 +162,7 @@ class CUDAGraph:
         _C._graph_instantiate(self._graph)
 
     def raw_cuda_graph(self) -> int:
-        """CUDA's handle of what was captured, a cudaGraph_t, as an int.
+        """CUDA's handle of the captured graph, a cudaGraph_t, as an int.
 
         It is the graph's: do not destroy it. Raises RuntimeError without
         keep_graph=True, or before the capture has ended.
@@ -176,7 +176,7 @@ class CUDAGraph:
         return _C._graph_native(self._graph, False)
 
     def raw_cuda_graph_exec(self) -> int:
-        """CUDA's handle of what is launched, a cudaGraphExec_t, as an int.
+        """CUDA's handle of the executable graph, a cudaGraphExec_t, as an int.
 
         instantiate() destroys it and makes another. Raises RuntimeError before the
         graph is ready for replays.
@@ -190,7 +190,7 @@ class CUDAGraph:
         return _C._graph_native(self._graph, True)
 
     def enable_debug_mode(self) -> None:
-        """Keep what the next capture captures, for debug_dump().
+        """Keep the graph of the next capture, for debug_dump().
 
         >>> torch.cuda.CUDAGraph().enable_debug_mode()
         """
@@ -437,8 +437,8 @@ def make_graphed_callables(
         callables, sample_args = (callables,), (sample_args,)
     if not isinstance(sample_args, tuple) or len(sample_args) != len(callables):
         raise TypeError(
-            "make_graphed_callables(): sample_args is no tuple with the arguments of "
-            "each callable; give a tuple of Tensors for each"
+            "make_graphed_callables(): sample_args is not a tuple with the arguments "
+            "of each callable; give a tuple of Tensors for each"
         )
     made: Sequence[Any] = graphed(
         callables,

@@ -29,7 +29,7 @@ def _rule(where: str, mode: object) -> int:
 
 
 class transfer_guard:
-    """What becomes of copies between devices: a context manager and a decorator.
+    """Allow, log or refuse copies between devices: a context manager and a decorator.
 
     mode              of copies in all directions
     host_to_device, device_to_host, device_to_device   of copies in one direction
@@ -38,7 +38,7 @@ class transfer_guard:
     "pydevtensor.transfers", 'disallow_implicit' raises RuntimeError for copies that the
     program did not ask for by name, such as those of item(), tolist(), print() and
     nonzero(), and lets to(), cpu(), cuda(), copy_() and device= be, and 'disallow'
-    raises for all. A direction that is not given stays as it is outside. It holds for
+    raises for all. A direction that is not given keeps its outer setting. It holds for
     the thread that enters it. For a whole program, set PYDEVTENSOR_TRANSFER_GUARD to a
     mode, or to some such as "device_to_host=disallow,host_to_device=log".
 
@@ -104,7 +104,7 @@ def read_environment() -> None:
         direction, equals, mode = part.rpartition("=")
         if equals and direction not in _DIRECTIONS:
             raise ValueError(
-                f"{_VARIABLE}: {direction!r} is no direction; give host_to_device, "
+                f"{_VARIABLE}: {direction!r} is not a direction; give host_to_device, "
                 "device_to_host or device_to_device"
             )
         if part:

@@ -151,7 +151,7 @@ def _record_memory_history(
     """Keep, from now on, which line allocates the memory of GPUs.
 
     enabled      'all' also keeps the last max_entries allocations and frees; 'state'
-                 keeps only the lines of what is in use; None ends it
+                 keeps the lines of live blocks only; None ends it
     max_entries  at most a million
     context, stacks, device   are accepted for PyTorch's programs and change nothing
 

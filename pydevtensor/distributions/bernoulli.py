@@ -28,7 +28,7 @@ class Bernoulli(Distribution):
 
     probs          the probability, 0 to 1, a number or a Tensor
     logits         in its place, the logarithm of the odds
-    validate_args  whether what is out of range raises ValueError; None: as by default
+    validate_args  whether values out of range raise ValueError; None: the default
 
     >>> from pydevtensor.distributions import Bernoulli
     >>> Bernoulli(0.25).log_prob(torch.tensor(1.0))

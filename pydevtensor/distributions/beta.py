@@ -22,7 +22,7 @@ class Beta(Distribution):
 
     concentration1  the power of x, plus 1, positive, a number or a Tensor
     concentration0  the power of 1 - x, plus 1, likewise; the two broadcast
-    validate_args   whether what is out of range raises ValueError; None: as by default
+    validate_args   whether values out of range raise ValueError; None: the default
 
     >>> from pydevtensor.distributions import Beta
     >>> Beta(1.0, 3.0).mean

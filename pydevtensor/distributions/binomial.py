@@ -29,7 +29,7 @@ class Binomial(Distribution):
     total_count    how many trials, 0 or more, an int or a Tensor of them
     probs          the probability of success, 0 to 1, a number or a Tensor
     logits         in its place, the logarithm of the odds
-    validate_args  whether what is out of range raises ValueError; None: as by default
+    validate_args  whether values out of range raise ValueError; None: the default
 
     >>> from pydevtensor.distributions import Binomial
     >>> Binomial(10, torch.tensor(0.5)).mean

@@ -29,7 +29,7 @@ class Categorical(Distribution):
 
     probs          weights of the categories, a Tensor (..., k) that need not sum to 1
     logits         in their place, their logarithms up to a constant
-    validate_args  whether what is out of range raises ValueError; None: as by default
+    validate_args  whether values out of range raise ValueError; None: the default
 
     >>> from pydevtensor.distributions import Categorical
     >>> Categorical(torch.tensor([1.0, 3.0])).probs

@@ -20,7 +20,7 @@ class Cauchy(Distribution):
 
     loc            the middle, a number or a Tensor
     scale          half the width at half the height, positive; the two broadcast
-    validate_args  whether what is out of range raises ValueError; None: as by default
+    validate_args  whether values out of range raise ValueError; None: the default
 
     >>> from pydevtensor.distributions import Cauchy
     >>> Cauchy(0.0, 1.0).cdf(torch.tensor(1.0))
@@ -66,11 +66,11 @@ class Cauchy(Distribution):
         return -math.log(math.pi) - self.scale.log() - z.square().log1p()
 
     def cdf(self, value: Tensor) -> Tensor:
-        """The probability of what is not greater than value."""
+        """Cumulative distribution function: the probability of at most value."""
         return ((self._checked(value) - self.loc) / self.scale).atan() / math.pi + 0.5
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Where cdf() is value."""
+        """Inverse of cdf() at value, a probability."""
         return (math.pi * (value - 0.5)).tan() * self.scale + self.loc
 
     def entropy(self) -> Tensor:

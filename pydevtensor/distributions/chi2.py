@@ -16,7 +16,7 @@ class Chi2(Gamma):
     """The sum of df squares of standard normal numbers.
 
     df             how many, positive, a number or a Tensor
-    validate_args  whether what is out of range raises ValueError; None: as by default
+    validate_args  whether values out of range raise ValueError; None: the default
 
     >>> from pydevtensor.distributions import Chi2
     >>> Chi2(3.0).mean

@@ -89,7 +89,7 @@ def is_dependent(constraint: Constraint) -> bool:
 
 
 class _Test(Constraint):
-    """A set by what is true of its values."""
+    """A set of values that meet a condition."""
 
     event_dim: int
     is_discrete: bool

@@ -19,7 +19,7 @@ class Dirichlet(Distribution):
     """Vectors of positive numbers that sum to 1.
 
     concentration  positive numbers, a Tensor (..., k); a number alone is a ValueError
-    validate_args  whether what is out of range raises ValueError; None: as by default
+    validate_args  whether values out of range raise ValueError; None: the default
 
     >>> from pydevtensor.distributions import Dirichlet
     >>> Dirichlet(torch.tensor([1.0, 3.0])).mean

@@ -155,11 +155,11 @@ class Distribution:
         raise self._lacks("log_prob()")
 
     def cdf(self, value: Tensor) -> Tensor:
-        """The probability of what is not greater than value."""
+        """Cumulative distribution function: the probability of at most value."""
         raise self._lacks("cdf()")
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Where cdf() is value."""
+        """Inverse of cdf() at value, a probability."""
         raise self._lacks("icdf()")
 
     def enumerate_support(self, expand: bool = True) -> Tensor:

@@ -18,7 +18,7 @@ class Exponential(Distribution):
     """Intervals between events that happen at random.
 
     rate           how many events a unit has, positive, a number or a Tensor
-    validate_args  whether what is out of range raises ValueError; None: as by default
+    validate_args  whether values out of range raise ValueError; None: the default
 
     >>> from pydevtensor.distributions import Exponential
     >>> Exponential(2.0).mean
@@ -64,11 +64,11 @@ class Exponential(Distribution):
         return self.rate.log() - self.rate * self._checked(value)
 
     def cdf(self, value: Tensor) -> Tensor:
-        """The probability of what is not greater than value."""
+        """Cumulative distribution function: the probability of at most value."""
         return 1 - (-self.rate * self._checked(value)).exp()
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Where cdf() is value."""
+        """Inverse of cdf() at value, a probability."""
         return -(-value).log1p() / self.rate
 
     def entropy(self) -> Tensor:

@@ -59,7 +59,7 @@ class Gamma(Distribution):
 
     concentration  how many events, or its shape: positive, a number or a Tensor
     rate           how many events a unit has, positive; the two broadcast
-    validate_args  whether what is out of range raises ValueError; None: as by default
+    validate_args  whether values out of range raise ValueError; None: the default
 
     >>> from pydevtensor.distributions import Gamma
     >>> Gamma(2.0, 4.0).mean
@@ -115,7 +115,7 @@ class Gamma(Distribution):
         )
 
     def cdf(self, value: Tensor) -> Tensor:
-        """The probability of what is not greater than value."""
+        """Cumulative distribution function: the probability of at most value."""
         shape, z = broadcast_all(self.concentration, self.rate * self._checked(value))
         return _C.igamma(shape, z)
 

@@ -29,7 +29,7 @@ class Geometric(Distribution):
 
     probs          the probability of success, above 0 up to 1, a number or a Tensor
     logits         in its place, the logarithm of the odds
-    validate_args  whether what is out of range raises ValueError; None: as by default
+    validate_args  whether values out of range raise ValueError; None: the default
 
     >>> from pydevtensor.distributions import Geometric
     >>> Geometric(0.5).log_prob(torch.tensor(1.0))

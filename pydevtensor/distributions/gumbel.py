@@ -23,7 +23,7 @@ class Gumbel(TransformedDistribution):
 
     loc            the most likely value, a number or a Tensor
     scale          the width, positive; the two broadcast
-    validate_args  whether what is out of range raises ValueError; None: as by default
+    validate_args  whether values out of range raise ValueError; None: the default
 
     >>> from pydevtensor.distributions import Gumbel
     >>> Gumbel(0.0, 1.0).mean

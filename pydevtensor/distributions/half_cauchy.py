@@ -24,7 +24,7 @@ class HalfCauchy(TransformedDistribution):
 
     scale          half the width at half the height before, positive, a number or a
                    Tensor
-    validate_args  whether what is out of range raises ValueError; None: as by default
+    validate_args  whether values out of range raise ValueError; None: the default
 
     >>> from pydevtensor.distributions import HalfCauchy
     >>> HalfCauchy(1.0).cdf(torch.tensor(1.0))
@@ -62,11 +62,11 @@ class HalfCauchy(TransformedDistribution):
         return _C.where(value >= 0, found, -math.inf)
 
     def cdf(self, value: Tensor) -> Tensor:
-        """The probability of what is not greater than value."""
+        """Cumulative distribution function: the probability of at most value."""
         return 2 * self.base_dist.cdf(self._checked(value)) - 1
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Where cdf() is value."""
+        """Inverse of cdf() at value, a probability."""
         return self.base_dist.icdf((value + 1) / 2)
 
     def entropy(self) -> Tensor:

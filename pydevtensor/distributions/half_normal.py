@@ -23,7 +23,7 @@ class HalfNormal(TransformedDistribution):
     """Magnitudes of normal numbers of mean 0.
 
     scale          their standard deviation, positive, a number or a Tensor
-    validate_args  whether what is out of range raises ValueError; None: as by default
+    validate_args  whether values out of range raise ValueError; None: the default
 
     >>> from pydevtensor.distributions import HalfNormal
     >>> HalfNormal(1.0).mean
@@ -61,11 +61,11 @@ class HalfNormal(TransformedDistribution):
         return _C.where(value >= 0, found, -math.inf)
 
     def cdf(self, value: Tensor) -> Tensor:
-        """The probability of what is not greater than value."""
+        """Cumulative distribution function: the probability of at most value."""
         return 2 * self.base_dist.cdf(self._checked(value)) - 1
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Where cdf() is value."""
+        """Inverse of cdf() at value, a probability."""
         return self.base_dist.icdf((value + 1) / 2)
 
     def entropy(self) -> Tensor:

@@ -19,7 +19,7 @@ class Independent(Distribution):
 
     base_distribution          the distribution
     reinterpreted_batch_ndims  how many of its batch dimensions, else ValueError
-    validate_args              whether what is out of range raises ValueError; None: as
+    validate_args              whether values out of range raise ValueError; None: the
                                by default
 
     >>> from pydevtensor.distributions import Independent, Normal

@@ -55,7 +55,7 @@ def register_kl(type_p: type[Any], type_q: type[Any]) -> Callable[..., Any]:
     """
     for each in (type_p, type_q):
         if not isinstance(each, type) or not issubclass(each, Distribution):
-            raise TypeError(f"{each!r} is no class of distributions; give one")
+            raise TypeError(f"{each!r} is not a class of distributions; give one")
 
     def register(formula: Callable[..., Any]) -> Callable[..., Any]:
         _formulas[type_p, type_q] = formula

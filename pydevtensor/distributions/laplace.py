@@ -19,7 +19,7 @@ class Laplace(Distribution):
 
     loc            the middle, a number or a Tensor
     scale          the mean distance from it, positive; the two broadcast
-    validate_args  whether what is out of range raises ValueError; None: as by default
+    validate_args  whether values out of range raise ValueError; None: the default
 
     >>> from pydevtensor.distributions import Laplace
     >>> Laplace(0.0, 1.0).log_prob(torch.tensor(0.0))
@@ -71,12 +71,12 @@ class Laplace(Distribution):
         return -(2 * self.scale).log() - far / self.scale
 
     def cdf(self, value: Tensor) -> Tensor:
-        """The probability of what is not greater than value."""
+        """Cumulative distribution function: the probability of at most value."""
         z = self._checked(value) - self.loc
         return 0.5 - 0.5 * z.sign() * (-z.abs() / self.scale).expm1()
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Where cdf() is value."""
+        """Inverse of cdf() at value, a probability."""
         z = value - 0.5
         return self.loc - self.scale * z.sign() * (-2 * z.abs()).log1p()
 

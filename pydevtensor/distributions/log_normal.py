@@ -22,7 +22,7 @@ class LogNormal(TransformedDistribution):
 
     loc            the logarithm's mean, a number or a Tensor
     scale          the logarithm's standard deviation, positive; the two broadcast
-    validate_args  whether what is out of range raises ValueError; None: as by default
+    validate_args  whether values out of range raise ValueError; None: the default
 
     >>> from pydevtensor.distributions import LogNormal
     >>> LogNormal(0.0, 1.0).mean

@@ -20,9 +20,9 @@ class MixtureSameFamily(Distribution):
     ValueError for shapes that do not fit.
 
     mixture_distribution    what chooses, a Categorical of k categories, else ValueError
-    component_distribution  what is chosen from, whose last batch size is k
-    validate_args           whether what is out of range raises ValueError; None: as by
-                            default
+    component_distribution  the k components, the last batch dimension
+    validate_args           whether values out of range raise ValueError; None: the
+                       default
 
     >>> from pydevtensor.distributions import Categorical, MixtureSameFamily, Normal
     >>> normal = Normal(torch.tensor([-1.0, 1.0]), 1.0)
@@ -76,12 +76,12 @@ class MixtureSameFamily(Distribution):
 
     @property
     def mixture_distribution(self) -> Categorical:
-        """What chooses."""
+        """The Categorical that chooses a component."""
         return self._mixture_distribution
 
     @property
     def component_distribution(self) -> Distribution:
-        """What is chosen from."""
+        """The distribution of the components."""
         return self._component_distribution
 
     @constraints.dependent_property
@@ -109,7 +109,7 @@ class MixtureSameFamily(Distribution):
         return within + (weights * far).sum(at)
 
     def cdf(self, value: Tensor) -> Tensor:
-        """The probability of what is not greater than value."""
+        """Cumulative distribution function: the probability of at most value."""
         parts = self._component_distribution.cdf(self._padded(self._checked(value)))
         return (parts * self._mixture_distribution.probs).sum(-1)
 

@@ -24,7 +24,7 @@ class Multinomial(Distribution):
     total_count    how many draws, one int, else NotImplementedError
     probs          weights of the categories, a Tensor (..., k) that need not sum to 1
     logits         in their place, their logarithms up to a constant
-    validate_args  whether what is out of range raises ValueError; None: as by default
+    validate_args  whether values out of range raise ValueError; None: the default
 
     >>> from pydevtensor.distributions import Multinomial
     >>> Multinomial(10, torch.tensor([0.0, 1.0])).sample()

@@ -25,7 +25,7 @@ class MultivariateNormal(Distribution):
     precision_matrix   in its place, its inverse
     scale_tril         in its place, its lower Cholesky factor, which saves the most
                        time
-    validate_args      whether what is out of range raises ValueError; None: as by
+    validate_args      whether values out of range raise ValueError; None: the
                        default
 
     >>> from pydevtensor.distributions import MultivariateNormal
@@ -130,7 +130,7 @@ class MultivariateNormal(Distribution):
         return found.expand(self._batch_shape + self._event_shape)
 
     def _logdet(self) -> Tensor:
-        """Of the factor."""
+        """The log determinant of the factor."""
         L = self._unbroadcasted_scale_tril
         return L.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 

@@ -21,7 +21,7 @@ class Normal(Distribution):
 
     loc            the mean, a number or a Tensor
     scale          the standard deviation, positive; the two broadcast
-    validate_args  whether what is out of range raises ValueError; None: as by default
+    validate_args  whether values out of range raise ValueError; None: the default
 
     >>> from pydevtensor.distributions import Normal
     >>> Normal(0.0, 1.0).log_prob(torch.tensor(0.0))
@@ -87,12 +87,12 @@ class Normal(Distribution):
         return -z.square() / (2 * variance) - self.scale.log() - constant
 
     def cdf(self, value: Tensor) -> Tensor:
-        """The probability of what is not greater than value."""
+        """Cumulative distribution function: the probability of at most value."""
         z = (self._checked(value) - self.loc) / self.scale
         return 0.5 * (1 + (z / math.sqrt(2)).erf())
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Where cdf() is value."""
+        """Inverse of cdf() at value, a probability."""
         return self.loc + self.scale * (2 * value - 1).erfinv() * math.sqrt(2)
 
     def entropy(self) -> Tensor:

@@ -22,7 +22,7 @@ class OneHotCategorical(Distribution):
 
     probs          weights of the categories, a Tensor (..., k) that need not sum to 1
     logits         in their place, their logarithms up to a constant
-    validate_args  whether what is out of range raises ValueError; None: as by default
+    validate_args  whether values out of range raise ValueError; None: the default
 
     >>> from pydevtensor.distributions import OneHotCategorical
     >>> OneHotCategorical(torch.tensor([0.0, 1.0])).sample()
@@ -105,7 +105,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
     probs          weights of the categories, a Tensor (..., k) that need not sum to 1
     logits         in their place, their logarithms up to a constant
-    validate_args  whether what is out of range raises ValueError; None: as by default
+    validate_args  whether values out of range raise ValueError; None: the default
 
     >>> from pydevtensor.distributions import OneHotCategoricalStraightThrough
     >>> p = torch.ones(2, requires_grad=True)

@@ -19,7 +19,7 @@ class Poisson(Distribution):
     """Counts of events that happen at random.
 
     rate           how many are expected, 0 or more, a number or a Tensor
-    validate_args  whether what is out of range raises ValueError; None: as by default
+    validate_args  whether values out of range raise ValueError; None: the default
 
     >>> from pydevtensor.distributions import Poisson
     >>> Poisson(2.0).log_prob(torch.tensor(0.0))

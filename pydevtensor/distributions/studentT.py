@@ -22,7 +22,7 @@ class StudentT(Distribution):
     df             degrees of freedom, positive, a number or a Tensor
     loc            the middle
     scale          the width, positive; all broadcast
-    validate_args  whether what is out of range raises ValueError; None: as by default
+    validate_args  whether values out of range raise ValueError; None: the default
 
     >>> from pydevtensor.distributions import StudentT
     >>> StudentT(4.0).variance

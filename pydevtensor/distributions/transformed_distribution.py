@@ -16,12 +16,12 @@ __all__ = ["TransformedDistribution"]
 
 
 class TransformedDistribution(Distribution):
-    """What transforms make of values of a base distribution.
+    """The distribution of a base distribution's values after transforms.
 
     base_distribution  the distribution of the values before
     transforms         a Transform or a list of them, the first one first, else
                        ValueError
-    validate_args      whether what is out of range raises ValueError; None: as by
+    validate_args      whether values out of range raise ValueError; None: the
                        default
 
     >>> from pydevtensor.distributions import Normal, TransformedDistribution
@@ -79,7 +79,7 @@ class TransformedDistribution(Distribution):
 
     @constraints.dependent_property
     def support(self) -> Any:
-        """What the last transform gives."""
+        """The support: the codomain of the last transform."""
         if not self.transforms:
             return self.base_dist.support
         found = self.transforms[-1].codomain
@@ -132,14 +132,14 @@ class TransformedDistribution(Distribution):
         return sign * (part - 0.5) + 0.5
 
     def cdf(self, value: Tensor) -> Tensor:
-        """The probability of what is not greater than value."""
+        """Cumulative distribution function: the probability of at most value."""
         value = self._checked(value)
         for transform in reversed(self.transforms):
             value = transform.inv(value)
         return self._turned(self.base_dist.cdf(value))
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Where cdf() is value."""
+        """Inverse of cdf() at value, a probability."""
         return self._moved(self.base_dist.icdf(self._turned(value)))
 
 

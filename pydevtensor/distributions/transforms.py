@@ -1,4 +1,4 @@
-"""Invertible functions, with the logarithm of what they do to volumes."""
+"""Invertible functions with the logarithms of their Jacobians' determinants."""
 
 from __future__ import annotations
 
@@ -180,10 +180,10 @@ class _Inverse(Transform):
 class ComposeTransform(Transform):
     """Functions one after the other, the first one first.
 
-    Called with x, it gives what the last one makes of it; without parts x itself.
+    Called with x, returns the result of the last part; without parts, x itself.
 
     parts       the functions, a list of Transforms
-    cache_size  1: let each part keep its last x and y; 0: leave them as they are
+    cache_size  1: let each part keep its last x and y; 0: keep their settings
 
     >>> from pydevtensor.distributions.transforms import *
     >>> ComposeTransform([ExpTransform(), AffineTransform(1, 2)])(torch.tensor(0.0))
@@ -259,7 +259,7 @@ class ComposeTransform(Transform):
         """The sum of the parts'.
 
         x  where the first part is
-        y  what the last part makes of it
+        y  the result of the last part
         """
         if not self.parts:
             return _C.zeros_like(x)
@@ -565,7 +565,7 @@ class AbsTransform(Transform):
 class AffineTransform(Transform):
     """y = loc + scale x.
 
-    loc         what is added, a number or a Tensor
+    loc         added offset, a number or a Tensor
     scale       what x is multiplied by, not 0, a number or a Tensor
     event_dim   how many dimensions one value has
     cache_size  1: keep the last x and y, so that inv gives x itself back; 0: none
@@ -649,7 +649,7 @@ class SoftmaxTransform(Transform):
 class StickBreakingTransform(Transform):
     """Vectors of n - 1 numbers to vectors of n positive ones that sum to 1.
 
-    Each number takes a part of what is left.
+    Each number takes a part of the remaining length.
 
     cache_size  1: keep the last x and y, so that inv gives x itself back; 0: none
 

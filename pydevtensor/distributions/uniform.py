@@ -19,7 +19,7 @@ class Uniform(Distribution):
 
     low            the least value, a number or a Tensor
     high           the value after the greatest, more than low; the two broadcast
-    validate_args  whether what is out of range raises ValueError; None: as by default
+    validate_args  whether values out of range raise ValueError; None: the default
 
     >>> from pydevtensor.distributions import Uniform
     >>> Uniform(0.0, 4.0).log_prob(torch.tensor(1.0))
@@ -83,12 +83,12 @@ class Uniform(Distribution):
         return inside.to(self.low.dtype).log() - (self.high - self.low).log()
 
     def cdf(self, value: Tensor) -> Tensor:
-        """The probability of what is not greater than value."""
+        """Cumulative distribution function: the probability of at most value."""
         part = (self._checked(value) - self.low) / (self.high - self.low)
         return part.clamp(min=0, max=1)
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Where cdf() is value."""
+        """Inverse of cdf() at value, a probability."""
         return value * (self.high - self.low) + self.low
 
     def entropy(self) -> Tensor:

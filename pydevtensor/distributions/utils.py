@@ -1,4 +1,4 @@
-"""What several distributions share."""
+"""Helpers of several distributions."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def sdpa_kernel(
 ) -> Iterator[None]:
     """Accept a choice of kernels; there is one, so nothing changes.
 
-    Raises TypeError for what is no SDPBackend.
+    Raises TypeError for a backend that is not an SDPBackend.
 
     >>> with nn.attention.sdpa_kernel(nn.attention.SDPBackend.MATH):
     ...     y = nn.functional.scaled_dot_product_attention(*torch.ones(3, 1, 1))

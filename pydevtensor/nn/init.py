@@ -73,7 +73,7 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
 def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Any:
     """Uniform samples between a and b.
 
-    tensor     what is filled
+    tensor     the tensor to fill
     a, b       least and greatest value
     generator  of the random numbers, a torch.Generator; None: the device's own
 
@@ -89,7 +89,7 @@ def normal_(
 ) -> Any:
     """Normal samples.
 
-    tensor     what is filled
+    tensor     the tensor to fill
     mean, std  mean and standard deviation
     generator  of the random numbers, a torch.Generator; None: the device's own
 
@@ -120,7 +120,7 @@ def trunc_normal_(
     PyTorch's numbers for the same seed. If less than 30% of the samples would be in the
     range, uniform samples are accepted by the density. Synchronizes with a GPU.
 
-    tensor     what is filled
+    tensor     the tensor to fill
     mean, std  mean and standard deviation of the samples before any are left out
     a, b       least and greatest value
     generator  of the random numbers, a torch.Generator; None: the device's own
@@ -164,7 +164,7 @@ def trunc_normal_(
 def constant_(tensor: Any, val: float) -> Any:
     """Fill with one value.
 
-    tensor  what is filled
+    tensor  the tensor to fill
     val     the value, a number
 
     >>> nn.init.constant_(torch.empty(2), 7)
@@ -177,7 +177,7 @@ def constant_(tensor: Any, val: float) -> Any:
 def ones_(tensor: Any) -> Any:
     """Ones.
 
-    tensor  what is filled
+    tensor  the tensor to fill
 
     >>> nn.init.ones_(torch.empty(2))
     tensor([1., 1.])
@@ -189,7 +189,7 @@ def ones_(tensor: Any) -> Any:
 def zeros_(tensor: Any) -> Any:
     """Zeros.
 
-    tensor  what is filled
+    tensor  the tensor to fill
 
     >>> nn.init.zeros_(torch.empty(2))
     tensor([0., 0.])
@@ -201,9 +201,9 @@ def zeros_(tensor: Any) -> Any:
 def eye_(tensor: Any) -> Any:
     """The identity matrix, also for a matrix that is not square.
 
-    ValueError for what is no matrix.
+    ValueError for a tensor that is not a matrix.
 
-    tensor  what is filled, a matrix
+    tensor  the matrix to fill
 
     >>> nn.init.eye_(torch.empty(2, 3))
     tensor([[1., 0., 0.],
@@ -229,7 +229,7 @@ def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> An
 
     ValueError for less than 2 dimensions. See also calculate_gain().
 
-    tensor     what is filled, a weight (out, in, ...)
+    tensor     the weight to fill (out, in, ...)
     gain       a factor of the deviation, for the activation that follows
     generator  of the random numbers, a torch.Generator; None: the device's own
 
@@ -250,7 +250,7 @@ def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any
 
     ValueError for less than 2 dimensions. See also calculate_gain().
 
-    tensor     what is filled, a weight (out, in, ...)
+    tensor     the weight to fill (out, in, ...)
     gain       a factor of the deviation, for the activation that follows
     generator  of the random numbers, a torch.Generator; None: the device's own
 
@@ -292,7 +292,7 @@ def kaiming_uniform_(
     The gain is that of calculate_gain(). ValueError for another mode or nonlinearity,
     and for less than 2 dimensions.
 
-    tensor        what is filled, a weight (out, in, ...)
+    tensor        the weight to fill (out, in, ...)
     a             slope of the 'leaky_relu' that follows, where x is negative
     mode          the fan: 'fan_in' keeps the variance of results, 'fan_out' that of
                   gradients
@@ -321,7 +321,7 @@ def kaiming_normal_(
     The gain is that of calculate_gain(). ValueError for another mode or nonlinearity,
     and for less than 2 dimensions.
 
-    tensor        what is filled, a weight (out, in, ...)
+    tensor        the weight to fill (out, in, ...)
     a             slope of the 'leaky_relu' that follows, where x is negative
     mode          the fan: 'fan_in' keeps the variance of results, 'fan_out' that of
                   gradients
@@ -347,8 +347,8 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
     rounding. ValueError for less than 2 dimensions. See also
     nn.utils.parametrizations.orthogonal(), which keeps it so.
 
-    tensor     what is filled
-    gain       what the matrix is multiplied by
+    tensor     the tensor to fill
+    gain       factor of the matrix
     generator  of the random numbers, a torch.Generator; None: the device's own
 
     >>> w = nn.init.orthogonal_(torch.empty(2, 3))
@@ -383,7 +383,7 @@ def dirac_(tensor: Any, groups: int = 1) -> Any:
 
     3 to 5 dimensions; each of the groups preserves its own channels.
 
-    tensor  what is filled, of 3 to 5 dimensions, else ValueError
+    tensor  the tensor to fill, of 3 to 5 dimensions, else ValueError
     groups  how many groups of channels; ValueError unless it divides the first size
 
     >>> nn.init.dirac_(torch.empty(2, 2, 1)).squeeze()
@@ -414,9 +414,9 @@ def sparse_(
 ) -> Any:
     """Normal samples, of which the part sparsity of each column is 0 (Martens, 2010).
 
-    Raises ValueError for a tensor that is no matrix.
+    Raises ValueError for a tensor that is not a matrix.
 
-    tensor     what is filled, a matrix
+    tensor     the matrix to fill
     sparsity   the part of each column that is 0, from 0 to 1, rounded up
     std        standard deviation of the others
     generator  of the samples, a torch.Generator; the zeros' places are drawn with the

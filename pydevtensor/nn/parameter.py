@@ -11,7 +11,7 @@ class Parameter(_C.Tensor):
     """A Tensor that a Module registers as a parameter when it is assigned to it.
 
     data           the Tensor, whose memory it shares, detached; an empty one by
-                   default; AttributeError for what is no Tensor
+                   default; AttributeError if it is not a Tensor
     requires_grad  whether gradients are computed for it
 
     >>> nn.Parameter(torch.ones(2))
@@ -68,7 +68,7 @@ class Buffer(_C.Tensor):
 
 
 class _Uninitialized(_C.Tensor):
-    """What has no shape until the first input comes."""
+    """A parameter or buffer without a shape until the first input."""
 
     _kind = ""
     _known: type[Any] = _C.Tensor  # what it becomes

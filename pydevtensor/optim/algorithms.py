@@ -21,7 +21,7 @@ class SGD(Optimizer):
     also AdamW and optim.lr_scheduler.
 
     params          Tensors, pairs of a name and one, or dicts with 'params' and options
-    lr              learning rate, what a step is multiplied by, 0 or more
+    lr              learning rate, 0 or more
     momentum        part of the last step's v that is kept, 0 or more; 0: v is g
     dampening       part of the gradient g that v leaves out, from its second step on
     weight_decay    this times the parameter is added to its gradient
@@ -73,7 +73,7 @@ class Adagrad(Optimizer):
     lr                         learning rate
     lr_decay                   the rate is divided by 1 + lr_decay * steps so far
     weight_decay               this times the parameter is added to its gradient
-    initial_accumulator_value  what the sum of squares starts at
+    initial_accumulator_value  initial sum of squares
     eps                        added to denominators
     foreach, fused             no effect: a step is always one kernel
     maximize                   climb: use the negative gradient
@@ -123,7 +123,7 @@ class Adadelta(Optimizer):
 
     params               Tensors, pairs of a name and one, or dicts with 'params' and
                          options
-    lr                   what a step is multiplied by
+    lr                   learning rate
     rho                  decay rate of the means of squared gradients and steps, 0 to 1
     eps                  added to denominators
     weight_decay         this times the parameter is added to its gradient
@@ -269,7 +269,7 @@ class Rprop(Optimizer):
     params               Tensors, pairs of a name and one, or dicts with 'params' and
                          options
     lr                   the first step of each element
-    etas                 what a step is multiplied by where the sign turns round, and
+    etas                 factors of a step where the sign changes, and
                          where it stays; ValueError unless 0 < etas[0] < 1 < etas[1]
     step_sizes           the least and the greatest step
     foreach, capturable  no effect: a step is always one kernel

@@ -15,7 +15,7 @@ class Muon(Optimizer):
 
     A step goes along the orthogonal matrix nearest to the momentum, roughly, by Newton
     and Schulz's iteration in bfloat16. Train biases, embeddings and the last layer with
-    another optimizer. Raises ValueError for a parameter that is no matrix, and for
+    another optimizer. Raises ValueError for a parameter that is not a matrix, and for
     options out of range.
 
     params           Tensors, pairs of a name and one, or dicts with 'params' and

@@ -227,7 +227,7 @@ class Optimizer:
         """Set the gradients of all parameters to None, or to zeros.
 
         set_to_none  None takes less memory and time than zeros; step() then leaves a
-                     parameter as it is until it has a gradient again
+                     parameter unchanged until it has a gradient again
         """
         for group in self.param_groups:
             for parameter in group["params"]:

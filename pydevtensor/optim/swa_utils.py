@@ -271,7 +271,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 class SWALR(LRScheduler):
     """Moves the rates to swa_lr in anneal_epochs epochs, and stays there.
 
-    optimizer        whose rates are set
+    optimizer        the optimizer to schedule
     swa_lr           the last rate, or one for each group
     anneal_epochs    a whole number of 0 or more, else ValueError
     anneal_strategy  "cos" or "linear", the shape of the move; ValueError for another

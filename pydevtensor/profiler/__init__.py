@@ -1,4 +1,4 @@
-"""What a program does between its devices: kernels, copies and waits, with their lines.
+"""Profiles: the kernels, copies and waits of a program, with their source lines.
 
     with torch.profiler.profile() as prof:
         train_step()
@@ -33,7 +33,7 @@ __all__ += ["schedule", "supported_activities", "tensorboard_trace_handler"]
 
 
 class ProfilerActivity(enum.Enum):
-    """What a profile records: calls of the host, and the work of GPUs.
+    """The kinds of activity that a profile records: host calls, and work of GPUs.
 
     value  0 is CPU, 2 is CUDA; ValueError for others
 
@@ -46,7 +46,7 @@ class ProfilerActivity(enum.Enum):
 
 
 class ProfilerAction(enum.Enum):
-    """What a profile does in a step; a schedule gives one for each.
+    """The action of a profile in a step; a schedule gives one for each.
 
     value  0 is NONE, 1 WARMUP, 2 RECORD, 3 RECORD_AND_SAVE, at whose end
            on_trace_ready is called; ValueError for others
@@ -248,7 +248,7 @@ class profile:
         for activity in self.activities:
             if not isinstance(activity, ProfilerActivity):
                 raise TypeError(
-                    f"profile(): {activity!r} is no activity; give "
+                    f"profile(): {activity!r} is not an activity; give "
                     "torch.profiler.ProfilerActivity.CPU or CUDA"
                 )
         self.schedule: Callable[[int], ProfilerAction] = (

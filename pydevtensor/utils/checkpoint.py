@@ -298,7 +298,7 @@ def checkpoint(
     determinism_check  'default', or 'none' to accept results of other shapes and types
                        in the second run; ValueError for another
     debug              has no effect; ValueError with use_reentrant=True or context_fn
-    early_stop         has no effect: the second run goes to the end
+    early_stop         has no effect: the second run is complete
 
     >>> net = nn.Sequential(nn.Linear(3, 3), nn.Tanh())
     >>> x = torch.ones(2, 3, requires_grad=True)
@@ -370,7 +370,9 @@ def checkpoint_sequential(
     """
     preserves = kwargs.pop("preserve_rng_state", True)
     if kwargs:
-        raise ValueError(f"checkpoint_sequential(): {', '.join(kwargs)} is no argument")
+        raise ValueError(
+            f"checkpoint_sequential(): {', '.join(kwargs)} is not an argument"
+        )
     steps = [*functions.children()] if hasattr(functions, "children") else [*functions]
 
     def run(few: list[Any]) -> Callable[..., Any]:

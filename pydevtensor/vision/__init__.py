@@ -1,4 +1,4 @@
-"""What programs use of torchvision: data sets, transforms, models and utils.
+"""A part of torchvision: data sets, transforms, models and utils.
 
 Data are read from local files; nothing is loaded from the network. Images are Pillow's
 (`pip install pydevtensor[vision]`). Under `python -m pydevtensor run`,

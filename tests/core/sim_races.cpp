@@ -62,7 +62,7 @@ static void kernels()
     /* It is told once: t has waited for s, as it were. */
     GOOD(LAUNCH(copy_one, 1, 1, 0, t, x, y));
     EQUAL(races(), 0);
-    /* Two readers are no race; who writes after them is one, with each. */
+    /* Two readers do not race with each other; a later writer races with each. */
     GOOD(LAUNCH(copy_one, 1, 1, 0, s, x, z));
     EQUAL(races(), 0);
     GOOD(LAUNCH(write_one, 1, 1, 0, nullptr, x));

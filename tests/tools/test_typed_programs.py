@@ -1,6 +1,6 @@
 """Programs with types, right ones and wrong ones, as mypy and pyright judge them.
 
-pyright is no dependency: where it is not installed, its half is skipped.
+pyright is not a dependency: where it is not installed, its half is skipped.
 """
 
 import json

@@ -543,7 +543,7 @@ class NumPy:
         try:
             exec(code, self.namespace)
         except Exception as error:
-            # A name that is no tensor, a call in a form that its counterpart lacks.
+            # A name that is not a tensor, a call in a form that its counterpart lacks.
             if isinstance(error, NameError) or "argument" in str(error):
                 error = Missing()
             self.counts["missing" if isinstance(error, Missing) else "raised"] += 1

@@ -37,7 +37,9 @@ def main() -> int:
 
     # Sphinx leaves this file in what it made; nothing else is removed.
     if given.output.exists() and not (given.output / ".buildinfo").exists():
-        sys.exit(f"{given.output} is no site of an earlier build; remove it yourself")
+        sys.exit(
+            f"{given.output} is not a site of an earlier build; remove it yourself"
+        )
     with tempfile.TemporaryDirectory() as folder:
         count = 0
         # The Chinese site is the English one's folder zh, and is removed with it.

@@ -34,7 +34,7 @@ static bool open_nvml(dt_nvml *nvml)
 #endif
 
 /* How many of `count` GPUs the list leaves: those before the first number that is out of
- * range. 0 if it is no list of different numbers. */
+ * range. 0 if it is not a list of different numbers. */
 static int count_visible(const char *text, int count)
 {
     uint64_t seen = 0;

@@ -28,7 +28,7 @@ typedef struct dt_nvml {
 /* The number of GPUs that CUDA will find, of which runs_on(10 * major + minor) holds for
  * all. 0 where only CUDA can tell: without NVML, with an old driver, with GPUs of which
  * some are unusable or divided (MIG), or if `visible`, the text of CUDA_VISIBLE_DEVICES
- * or NULL, is no list of different numbers. */
+ * or NULL, is not a list of different numbers. */
 int nvml_count(bool (*runs_on)(int capability), const char *visible);
 
 #endif

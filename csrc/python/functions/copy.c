@@ -193,7 +193,7 @@ DT_PUBLIC(contiguous, "contiguous(input: Tensor, memory_format: Format = None)")
         t.format = DT_FORMAT_CONTIGUOUS;
     if (t.format == DT_FORMAT_PRESERVE && !x->contiguous)
         return PyErr_Format(PyExc_RuntimeError,
-                            "contiguous(): preserve_format is no order; give "
+                            "contiguous(): preserve_format is not an order; give "
                             "contiguous_format or channels_last");
     if (dt_format_is_of(t.format, x))
         return Py_NewRef(args->slots[0]);

@@ -126,7 +126,7 @@ static int measure(reader *r, PyObject *data, int depth)
             "%s(): the data is nested deeper than the %d dimensions that a tensor can "
             "have; flatten it first",
             r->function, DT_MAX_NDIM);
-    DT_REF items = PySequence_Fast(data, "the data is no sequence");
+    DT_REF items = PySequence_Fast(data, "the data is not a sequence");
     if (!items)
         return -1;
     Py_ssize_t length = PySequence_Fast_GET_SIZE(items);

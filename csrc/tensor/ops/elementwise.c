@@ -104,7 +104,7 @@ static int compute_type(const dt_elementwise_row *row, const dt_arg *args,
         if (!dt_dtype_is_float(dtype) && !args[1].tensor && args[1].scalar.i < 0)
             return dt_fail(DT_ERROR_RUNTIME,
                            "%s: an integer to the negative power %" PRId64
-                           " is no integer; convert the tensor to a floating type "
+                           " is not an integer; convert the tensor to a floating type "
                            "first",
                            row->name, args[1].scalar.i);
         break;

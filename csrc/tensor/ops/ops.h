@@ -45,7 +45,7 @@ void dt_seed_all(uint64_t seed);
 #define DT_TWISTER_STATE 5056
 #define DT_PHILOX_STATE  16
 void dt_generator_save(dt_generator *generator, bool twister, unsigned char *bytes);
-/* Fails where the bytes are no state, and then changes nothing. */
+/* Fails where the bytes are not a state, and then changes nothing. */
 int dt_generator_restore(dt_generator *generator, bool twister,
                          const unsigned char *bytes);
 

@@ -112,7 +112,7 @@ static int check_rate(const char *op_name, const dt_optim_update *u)
     if (t->numel != 1 || (t->dtype != DT_FLOAT32 && t->dtype != DT_FLOAT64) ||
         dt_device_is_cpu(dt_tensor_device(t)))
         return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: the rate is no tensor of one float32 or float64 on a GPU; "
+                       "%s: the rate is not a tensor of one float32 or float64 on a GPU; "
                        "give one",
                        op_name);
     for (int64_t i = 0; i < u->count; i++)

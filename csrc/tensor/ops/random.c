@@ -670,7 +670,7 @@ int dt_generator_restore(dt_generator *g, bool twister, const unsigned char *byt
     if (state.seeded != 1 || state.left < 1 || state.left > DT_TWISTER_WORDS ||
         (state.left > 1 && state.next != (uint64_t)(DT_TWISTER_WORDS + 1 - state.left)))
         return dt_fail(DT_ERROR_RUNTIME,
-                       "set_state: these bytes are no state of a CPU generator; give "
+                       "set_state: these bytes are not the state of a CPU generator; give "
                        "what get_state() gave");
     dt_lock(g->lock);
     g->seed = state.seed;

@@ -31,7 +31,7 @@ def explain(module: Module, error: Exception, **inputs: Any) -> None:
 
 
 def need_ints(module: Module, **sizes: Any) -> None:
-    """Raise TypeError for a size that is no int, by the name of the argument."""
+    """Raise TypeError for a size that is not an int, by the name of the argument."""
     for name, size in sizes.items():
         if not hasattr(size, "__index__"):
             raise TypeError(

@@ -38,8 +38,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     in_features    features of the input
     n_classes      how many classes there are
     cutoffs        the first class of each cluster, a list of one int or more that grow
-    div_value      what the features are divided by from one cluster to the next
-    head_bias      whether the layer `head` has a bias; those of `tail` have none
+    div_value      divisor of the number of features from one cluster to the next
+    head_bias      whether the layer `head` has a bias; those of `tail` never have
     device, dtype  of the parameters
 
     >>> net = nn.AdaptiveLogSoftmaxWithLoss(8, 1000, cutoffs=[10, 100])

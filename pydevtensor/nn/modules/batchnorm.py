@@ -326,7 +326,7 @@ class SyncBatchNorm(_BatchNorm):
     def convert_sync_batchnorm(cls, module: Any, process_group: Any = None) -> Any:
         """Raises RuntimeError, as the class does.
 
-        module         what would be converted; it stays as it is
+        module         the module that would be converted; it does not change
         process_group  of no effect
         """
         return cls()

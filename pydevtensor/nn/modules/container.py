@@ -383,7 +383,7 @@ class _HolderOfParameters(Module):
 
 
 class ParameterList(_HolderOfParameters):
-    """A list whose Tensors become parameters; other values stay as they are.
+    """A list whose Tensors become parameters; other values are kept.
 
     values  Tensors and other values, an iterable
 
@@ -447,7 +447,7 @@ class ParameterList(_HolderOfParameters):
 
 
 class ParameterDict(_HolderOfParameters, _Dict):
-    """A dict whose Tensors become parameters; other values stay as they are.
+    """A dict whose Tensors become parameters; other values are kept.
 
     Keys are strings. The keys of a plain dict are sorted; an OrderedDict, a
     ParameterDict and pairs keep their order.
@@ -517,7 +517,7 @@ class ParameterDict(_HolderOfParameters, _Dict):
         """The value of a key, or default if it is missing.
 
         key      a string
-        default  what is returned then
+        default  the result then
         """
         return self[key] if key in self._keys else default
 

@@ -125,7 +125,7 @@ class _ConvNd(Layer):
                 init.uniform_(self.bias, -bound, bound)
 
     def _pads(self) -> list[tuple[int, int]]:
-        """What is added before and after each dimension."""
+        """The padding before and after each dimension."""
         if self.padding == "valid":
             return [(0, 0)] * self._ndim
         if self.padding == "same":
@@ -196,7 +196,7 @@ class Conv1d(_ConvNd):
     dilation       distance between the kernel's elements
     groups         parts of the channels with kernels of their own, which divides both
     bias           whether there is a bias
-    padding_mode   what is added: 'zeros', 'reflect', 'replicate' or 'circular'
+    padding_mode   the values added: 'zeros', 'reflect', 'replicate' or 'circular'
     device, dtype  of the parameters
 
     >>> nn.Conv1d(2, 4, 3, padding='same')(torch.ones(5, 2, 8)).shape
@@ -219,7 +219,7 @@ class Conv2d(_ConvNd):
     dilation       distance between the kernel's elements
     groups         parts of the channels with kernels of their own, which divides both
     bias           whether there is a bias
-    padding_mode   what is added: 'zeros', 'reflect', 'replicate' or 'circular'
+    padding_mode   the values added: 'zeros', 'reflect', 'replicate' or 'circular'
     device, dtype  of the parameters
 
     >>> net = nn.Conv2d(3, 6, kernel_size=3, stride=2, padding=1)
@@ -245,7 +245,7 @@ class Conv3d(_ConvNd):
     dilation       distance between the kernel's elements
     groups         parts of the channels with kernels of their own, which divides both
     bias           whether there is a bias
-    padding_mode   what is added: 'zeros', 'reflect', 'replicate' or 'circular'
+    padding_mode   the values added: 'zeros', 'reflect', 'replicate' or 'circular'
     device, dtype  of the parameters
 
     >>> nn.Conv3d(2, 4, 3)(torch.ones(2, 5, 5, 5)).shape
@@ -290,7 +290,7 @@ class _ConvTransposeNd(_ConvNd):
         self.output_padding: Any = self._each(output_padding)
 
     def _output_padding(self, input: Any, wanted: Any) -> Any:
-        """What makes the result's sizes those wanted."""
+        """The output_padding that gives the result the wanted sizes."""
         if wanted is None:
             return self.output_padding
         ndim = self._ndim
@@ -492,7 +492,7 @@ class LazyConv2d(_Lazy, Conv2d):
     dilation       distance between the kernel's elements
     groups         parts of the channels with kernels of their own, which divides both
     bias           whether there is a bias
-    padding_mode   what is added: 'zeros', 'reflect', 'replicate' or 'circular'
+    padding_mode   the values added: 'zeros', 'reflect', 'replicate' or 'circular'
     device, dtype  of the parameters
 
     >>> net = nn.LazyConv2d(4, kernel_size=3)

@@ -36,7 +36,7 @@ class Unflatten(Module):
     """Splits a dimension into several.
 
     dim               which one
-    unflattened_size  their sizes, of which one may be -1, for what is left
+    unflattened_size  their sizes; one may be -1, which is inferred
 
     >>> nn.Unflatten(1, (2, 3))(torch.ones(4, 6)).shape
     torch.Size([4, 2, 3])

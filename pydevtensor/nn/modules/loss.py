@@ -46,7 +46,7 @@ class _Loss(Module):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The loss of input against target: a number, or with reduction='none' many.
 
-        input   what was computed
+        input   the computed values
         target  what it should have been, of the shape and values that the class names
         """
         return super().forward(*args, **kwargs)
@@ -250,7 +250,7 @@ class BCEWithLogitsLoss(_WeightedLoss):
     weight                what each element counts, of a shape that broadcasts
     size_average, reduce  deprecated; use reduction
     reduction             'mean', 'sum', or 'none' for one loss each
-    pos_weight            what the positive part of each target counts, of a shape that
+    pos_weight            weight of the positive part of each target, of a shape that
                           broadcasts, such as (C); more than 1 for rare classes
 
     >>> nn.BCEWithLogitsLoss()(torch.tensor([0.0, 0.0]), torch.tensor([0.0, 1.0]))
@@ -681,9 +681,9 @@ class TripletMarginWithDistanceLoss(_Loss):
     def forward(self, anchor: Any, positive: Any, negative: Any) -> Any:
         """The loss of triplets of whatever distance_function compares.
 
-        anchor    what the others are compared with
-        positive  what is to be near anchor
-        negative  what is to be far from anchor
+        anchor    the Tensor that the others are compared with
+        positive  a Tensor that should be near anchor
+        negative  a Tensor that should be far from anchor
         """
         return F.triplet_margin_with_distance_loss(
             anchor,

@@ -357,7 +357,7 @@ class Module:
     def register_buffer(
         self, name: str, tensor: Tensor | None, persistent: bool = True
     ) -> None:
-        """Add a Tensor that is moved and saved with the module but is no parameter.
+        """Add a Tensor that is moved and saved with the module but is not a parameter.
 
         name        the attribute that it becomes
         tensor      the Tensor, or None; TypeError for others
@@ -397,7 +397,7 @@ class Module:
 
         memo              modules to leave out
         prefix            put before each path
-        remove_duplicate  leave out what was given before
+        remove_duplicate  yield each object once
         """
         memo = set() if memo is None else memo
         if self in memo:
@@ -413,7 +413,7 @@ class Module:
     def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
         """This module and all modules below it.
 
-        remove_duplicate  leave out what was given before
+        remove_duplicate  yield each object once
         """
         found = self.named_modules(remove_duplicate=remove_duplicate)
         return (module for _, module in found)
@@ -451,7 +451,7 @@ class Module:
 
         prefix            put before each path
         recurse           also those of the modules below
-        remove_duplicate  leave out what was given before
+        remove_duplicate  yield each object once
         """
         return self._named("_parameters", prefix, recurse, remove_duplicate)
 
@@ -469,7 +469,7 @@ class Module:
 
         prefix            put before each path
         recurse           also those of the modules below
-        remove_duplicate  leave out what was given before
+        remove_duplicate  yield each object once
         """
         return self._named("_buffers", prefix, recurse, remove_duplicate)
 
@@ -499,10 +499,10 @@ class Module:
         """Put a module at a path such as 'net.0', in place of one that may be there.
 
         With strict there has to be one. AttributeError where the path leads nowhere;
-        ValueError for an empty path and for what is no Module.
+        ValueError for an empty path and for a module that is not a Module.
 
         target  the path of the module that is replaced or added
-        module  what is put there
+        module  the module to put there
         strict  raise AttributeError where nothing is there yet
 
         >>> net = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
@@ -527,7 +527,7 @@ class Module:
             )
         if there and not isinstance(getattr(parent, name), Module):
             raise AttributeError(
-                f"'{name}' of {type(parent).__name__} is no module ('{target}')"
+                f"'{name}' of {type(parent).__name__} is not a module ('{target}')"
             )
         setattr(parent, name, module)
 

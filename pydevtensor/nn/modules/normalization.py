@@ -179,9 +179,9 @@ class LocalResponseNorm(Module):
     Raises ValueError for inputs of fewer than 3 dimensions.
 
     size   how many channels, around each one, the mean is of
-    alpha  what the mean is multiplied by
+    alpha  factor of the mean
     beta   the power
-    k      what is added
+    k      added constant
 
     >>> norm = nn.LocalResponseNorm(2, alpha=1.0, beta=1.0, k=0.5)
     >>> norm(torch.tensor([[[1.0], [2.0]]])).flatten()

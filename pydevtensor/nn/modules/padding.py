@@ -76,7 +76,7 @@ class ConstantPad1d(_ConstantPadNd):
 
     padding  elements at both ends of each dimension, an int, or two ints for each, the
              last one first; negative ones take elements away
-    value    what is put there
+    value    the value to pad with
 
     >>> nn.ConstantPad1d(1, 9.0)(torch.tensor([[1.0, 2.0, 3.0]]))
     tensor([[9., 1., 2., 3., 9.]])
@@ -88,7 +88,7 @@ class ConstantPad2d(_ConstantPadNd):
 
     padding  elements at both ends of each dimension, an int, or two ints for each, the
              last one first; negative ones take elements away
-    value    what is put there
+    value    the value to pad with
 
     >>> nn.ConstantPad2d(1, 9.0)(torch.ones(1, 3, 3)).shape
     torch.Size([1, 5, 5])
@@ -102,7 +102,7 @@ class ConstantPad3d(_ConstantPadNd):
 
     padding  elements at both ends of each dimension, an int, or two ints for each, the
              last one first; negative ones take elements away
-    value    what is put there
+    value    the value to pad with
 
     >>> nn.ConstantPad3d(1, 9.0)(torch.ones(1, 3, 3, 3)).shape
     torch.Size([1, 5, 5, 5])

@@ -60,7 +60,7 @@ def _check_tensor(module: Any, what: str, t: Any) -> None:
 class RNNBase(Module):
     """Base of RNN, LSTM and GRU, which a program uses in its place.
 
-    TypeError for sizes that are no ints, ValueError for those out of range.
+    TypeError for sizes that are not ints, ValueError for those out of range.
 
     mode           'RNN_TANH', 'RNN_RELU', 'LSTM' or 'GRU'
     input_size     features of the input
@@ -157,7 +157,7 @@ class RNNBase(Module):
         _start_uniform(self)
 
     def flatten_parameters(self) -> None:
-        """Has no effect: parameters need not lie in one piece of memory."""
+        """Has no effect: parameters need not be contiguous in memory."""
 
     @property
     def all_weights(self) -> list[Any]:
@@ -493,7 +493,7 @@ class RNNCellBase(Module):
     input_size     features of the input
     hidden_size    features of a state
     bias           whether there are biases
-    num_chunks     matrices that lie in one weight: 1 of an RNN, 3 of a GRU, 4 of an
+    num_chunks     matrices in one weight: 1 of an RNN, 3 of a GRU, 4 of an
                    LSTM
     device, dtype  of the parameters
 

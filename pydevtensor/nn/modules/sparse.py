@@ -72,7 +72,7 @@ class Embedding(_Table):
     num_embeddings       how many rows there are
     embedding_dim        size of a row
     padding_idx          this row starts with zeros and gets no gradient; AssertionError
-                         if it is no row
+                         if it is not a row
     max_norm, norm_type  rows are scaled down to that norm when they are selected
     scale_grad_by_freq   a row's gradient is divided by how often it was selected
     sparse               has no effect: gradients are dense

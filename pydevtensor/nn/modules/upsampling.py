@@ -18,7 +18,7 @@ class Upsample(Module):
     dimensions.
 
     size                    sizes of the result, an int or one for each dimension
-    scale_factor            what the sizes are multiplied by, a number or one for each
+    scale_factor            factor of the sizes, a number or one for each
     mode                    'nearest', 'linear', 'bilinear', 'bicubic', 'trilinear' or
                             others of nn.functional.interpolate()
     align_corners           the first and the last elements stay where they are, else
@@ -70,7 +70,7 @@ class UpsamplingNearest2d(Upsample):
     """Upsample with mode 'nearest'.
 
     size          height and width of the result, an int or two
-    scale_factor  what they are multiplied by, a number or two; give one of the two
+    scale_factor  factor of the sizes, a number or two; give one of the two
 
     >>> nn.UpsamplingNearest2d(scale_factor=2)(torch.ones(1, 1, 2, 2)).shape
     torch.Size([1, 1, 4, 4])
@@ -84,7 +84,7 @@ class UpsamplingBilinear2d(Upsample):
     """Upsample with mode 'bilinear' and align_corners=True.
 
     size          height and width of the result, an int or two
-    scale_factor  what they are multiplied by, a number or two; give one of the two
+    scale_factor  factor of the sizes, a number or two; give one of the two
 
     >>> nn.UpsamplingBilinear2d(size=(1, 3))(torch.tensor([[[[1.0, 3.0]]]]))
     tensor([[[[1., 2., 3.]]]])

@@ -60,7 +60,7 @@ class DataParallel(Module):
 
     Each call copies the parameters to the other GPUs, and backward() adds the gradients
     of all parts to the module's. Buffers are changed by the first GPU's part alone.
-    Without a GPU it calls the module as it is. The module is `.module`. RuntimeError if
+    Without a GPU it calls the module itself. The module is `.module`. RuntimeError if
     the module is not on the first GPU.
 
     >>> net = nn.DataParallel(nn.Linear(3, 2).cuda(), device_ids=[0, 1])

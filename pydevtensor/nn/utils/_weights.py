@@ -1,4 +1,4 @@
-"""What the two forms of weight and spectral normalization share."""
+"""Helpers of both forms of weight and spectral normalization."""
 
 from __future__ import annotations
 

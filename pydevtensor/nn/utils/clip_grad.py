@@ -117,7 +117,7 @@ def clip_grad_norm_(
 
     parameters          a Tensor or an iterable of them, such as a module's
                         parameters(); those without a gradient are left out
-    max_norm            the greatest norm that is left as it is
+    max_norm            the largest norm that is not clipped
     norm_type           degree of the norm, also inf
     error_if_nonfinite  raise RuntimeError for a norm that is NaN or infinite, which
                         waits for a GPU; else all gradients become NaN or 0

@@ -267,7 +267,7 @@ def register_parametrization(
     """Let a parameter or buffer be parametrization(original) whenever it is read.
 
     The original becomes module.parametrizations.<name>.original; gradients reach it,
-    and an optimizer that knows the parameter goes on with it. A second parametrization
+    and an optimizer that holds the parameter still updates it. A second parametrization
     is applied to the result of the first. If parametrization has right_inverse(), the
     original is right_inverse(value) of the present value, and so it is when a value is
     assigned; right_inverse() of the first one may return a sequence of Tensors, which
@@ -279,7 +279,7 @@ def register_parametrization(
 
     module           the module that has the Tensor
     tensor_name      the name of a parameter or buffer
-    parametrization  a module that takes the original and gives what is read
+    parametrization  a module that computes the weight from the original
     unsafe           leave out the check of dtype and shape
 
     >>> class Symmetric(nn.Module):

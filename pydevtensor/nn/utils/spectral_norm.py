@@ -215,7 +215,7 @@ def spectral_norm(
     also nn.utils.parametrizations.spectral_norm(), which does the same without a hook.
 
     module              the layer
-    name                the weight's name; KeyError for one that is no parameter
+    name                the weight's name; KeyError for one that is not a parameter
     n_power_iterations  steps before each call, 1 or more, else ValueError
     eps                 least norm of a singular vector, against division by 0
     dim                 the one that counts the outputs: 1 of a transposed convolution,

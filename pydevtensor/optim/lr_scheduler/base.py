@@ -13,10 +13,10 @@ from pydevtensor.optim.optimizer import Optimizer
 class LRScheduler:
     """Base of schedules: step() after each epoch sets the rate of each group.
 
-    A subclass defines get_lr(). TypeError for what is no optimizer; KeyError to resume
+    A subclass defines get_lr(). TypeError if it is not an optimizer; KeyError to resume
     with groups that have no 'initial_lr'.
 
-    optimizer   whose rates are set
+    optimizer   the optimizer to schedule
     last_epoch  number of the last epoch, to resume; -1: begin
 
     >>> optimizer = torch.optim.SGD(nn.Linear(1, 1).parameters(), lr=0.1)
@@ -126,7 +126,7 @@ def _warn_of_epoch() -> None:
 
 
 def _own_copy(rate: Any) -> Any:
-    """The rate as it is now: a Tensor's elements change."""
+    """The current rate: a Tensor's elements change."""
     return rate.clone() if isinstance(rate, _C.Tensor) else rate
 
 

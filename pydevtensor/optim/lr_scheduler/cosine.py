@@ -13,7 +13,7 @@ class CosineAnnealingLR(LRScheduler):
 
     Loshchilov and Hutter, 2017. See also CosineAnnealingWarmRestarts.
 
-    optimizer   whose rates are set
+    optimizer   the optimizer to schedule
     T_max       epochs from the greatest rate to the least
     eta_min     the least rate
     last_epoch  number of the last epoch, to resume; -1: begin
@@ -61,9 +61,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     """Half a cosine that restarts, each period T_mult times as long as the last.
 
     step(epoch) accepts fractions (Loshchilov and Hutter, 2017). ValueError for periods
-    that are no ints of 1 or more.
+    that are not ints of 1 or more.
 
-    optimizer   whose rates are set
+    optimizer   the optimizer to schedule
     T_0         epochs of the first period
     T_mult      what each period is multiplied by for the next
     eta_min     the rate at the end of a period

@@ -52,7 +52,7 @@ class CyclicLR(_CycleLR):
     moves the other way. Raises ValueError for an unknown mode, and where there is no
     momentum to cycle.
 
-    optimizer       whose rates are set
+    optimizer       the optimizer to schedule
     base_lr         the least rate, or one for each group
     max_lr          the greatest rate, or one for each group
     step_size_up    batches from the least to the greatest, 1 or more
@@ -173,7 +173,7 @@ class CyclicLR(_CycleLR):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore what state_dict() returned; a function stays as it is.
+        """Restore what state_dict() returned; a function is not restored.
 
         state_dict  that dict
         """
@@ -190,7 +190,7 @@ class OneCycleLR(_CycleLR):
     Steps once per batch; ValueError for a step after the last. With cycle_momentum the
     momentum (for Adam, the first beta) moves the other way.
 
-    optimizer         whose rates are set
+    optimizer         the optimizer to schedule
     max_lr            the greatest rate, or one for each group
     total_steps       how many batches; or give the next two
     epochs            how many epochs

@@ -28,7 +28,7 @@ class _FactorLR(LRScheduler):
 class StepLR(_FactorLR):
     """Multiplies the rates by gamma every step_size epochs.
 
-    optimizer   whose rates are set
+    optimizer   the optimizer to schedule
     step_size   epochs from one change to the next, an int
     gamma       what rates are multiplied by
     last_epoch  number of the last epoch, to resume; -1: begin
@@ -62,7 +62,7 @@ class StepLR(_FactorLR):
 class MultiStepLR(_FactorLR):
     """Multiplies the rates by gamma at each of the milestones.
 
-    optimizer   whose rates are set
+    optimizer   the optimizer to schedule
     milestones  the epochs in which rates change, ints; one that is listed twice counts
                 twice
     gamma       what rates are multiplied by in each
@@ -99,7 +99,7 @@ class ConstantLR(_FactorLR):
 
     ValueError for a factor out of range.
 
-    optimizer    whose rates are set
+    optimizer    the optimizer to schedule
     factor       what rates are multiplied by, 0 to 1
     total_iters  the epoch in which they return to what they were
     last_epoch   number of the last epoch, to resume; -1: begin
@@ -139,9 +139,9 @@ class LinearLR(_FactorLR):
 
     ValueError for factors out of range.
 
-    optimizer     whose rates are set
+    optimizer     the optimizer to schedule
     start_factor  what rates are multiplied by at first, above 0, at most 1
-    end_factor    what they are multiplied by in the end, 0 to 1
+    end_factor    their factor in the end, 0 to 1
     total_iters   epochs from one to the other
     last_epoch    number of the last epoch, to resume; -1: begin
 
@@ -190,7 +190,7 @@ class LinearLR(_FactorLR):
 class PolynomialLR(_FactorLR):
     """Decays the rates to 0 in total_iters epochs, as a power of the epochs left.
 
-    optimizer    whose rates are set
+    optimizer    the optimizer to schedule
     total_iters  epochs until the rates are 0
     power        of the part of the epochs that is left; 1: a straight line
     last_epoch   number of the last epoch, to resume; -1: begin
@@ -227,7 +227,7 @@ class PolynomialLR(_FactorLR):
 class ExponentialLR(_FactorLR):
     """Multiplies the rates by gamma every epoch.
 
-    optimizer   whose rates are set
+    optimizer   the optimizer to schedule
     gamma       what rates are multiplied by in each epoch
     last_epoch  number of the last epoch, to resume; -1: begin
 

@@ -45,7 +45,7 @@ class _FunctionLR(LRScheduler):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore what state_dict() returned; functions stay as they are.
+        """Restore what state_dict() returned; functions are not restored.
 
         state_dict  that dict
         """
@@ -59,7 +59,7 @@ class _FunctionLR(LRScheduler):
 class LambdaLR(_FunctionLR):
     """Multiplies the initial rates by a function of the epoch.
 
-    optimizer   whose rates are set
+    optimizer   the optimizer to schedule
     lr_lambda   a function of the epoch, an int from 0, or one for each group; TypeError
                 for what cannot be called
     last_epoch  number of the last epoch, to resume; -1: begin
@@ -83,7 +83,7 @@ class LambdaLR(_FunctionLR):
 class MultiplicativeLR(_FunctionLR):
     """Multiplies the rates by a function of the epoch, every epoch.
 
-    optimizer   whose rates are set
+    optimizer   the optimizer to schedule
     lr_lambda   a function of the epoch, an int from 1, or one for each group; TypeError
                 for what cannot be called
     last_epoch  number of the last epoch, to resume; -1: begin

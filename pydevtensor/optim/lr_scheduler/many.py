@@ -53,7 +53,7 @@ class SequentialLR(_ManyLR):
     ValueError for schedules of another optimizer or a ReduceLROnPlateau. See also
     ChainedScheduler, which runs all at once.
 
-    optimizer   whose rates are set
+    optimizer   the optimizer to schedule
     schedulers  the schedules, made for that optimizer, in their order
     milestones  epochs at which the next one begins, ints that grow, one less than
                 schedules, else ValueError
@@ -112,7 +112,7 @@ class ChainedScheduler(_ManyLR):
     SequentialLR, which runs one after another.
 
     schedulers  the schedules, called in this order; one or more, else ValueError
-    optimizer   whose rates are set; by default that of the schedules
+    optimizer   the optimizer to schedule; by default that of the schedules
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> halve = torch.optim.lr_scheduler.StepLR(sgd, 1, gamma=0.5)

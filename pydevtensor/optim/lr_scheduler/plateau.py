@@ -21,9 +21,9 @@ class ReduceLROnPlateau(LRScheduler):
     step() takes the metric. ValueError for a factor of 1 or more, another mode, and
     rates that are not one for each group.
 
-    optimizer       whose rates are set
+    optimizer       the optimizer to schedule
     mode            'min' or 'max': which metrics are better
-    factor          what a rate is multiplied by, below 1
+    factor          factor of each rate, below 1
     patience        epochs without a better metric that change nothing yet
     threshold       how much better a metric has to be
     threshold_mode  'rel': as a part of the best one; 'abs': as a difference

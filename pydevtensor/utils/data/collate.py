@@ -128,7 +128,7 @@ def default_convert(data: Any) -> Any:
 
     The default collate_fn of a DataLoader without batches.
 
-    data  an array, or lists, tuples and dicts with some; the rest stays as it is
+    data  an array, or lists, tuples and dicts with some; other values are kept
 
     >>> import numpy
     >>> import pydevtensor as torch

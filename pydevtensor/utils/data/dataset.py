@@ -15,7 +15,7 @@ _Sample = TypeVar("_Sample")
 
 
 class Samples(Protocol[_Sample_co]):
-    """What stands for a Dataset too: a list, a range, an array."""
+    """Any indexable with a length, such as a list, a range or an array."""
 
     def __getitem__(self, index: int, /) -> _Sample_co: ...
 

@@ -30,7 +30,7 @@ def read_batch(path: str) -> dict[str, Any]:
         data = file.read(_LIMIT + 1)
     if len(data) > _LIMIT:
         raise ValueError(
-            f"{path} has more than {_LIMIT} bytes: it is no batch of CIFAR"
+            f"{path} has more than {_LIMIT} bytes: it is not a batch of CIFAR"
         )
     try:
         found = _run(data)
@@ -39,10 +39,10 @@ def read_batch(path: str) -> dict[str, Any]:
         return {_text(key): _plain(value) for key, value in found.items()}
     except RecursionError:
         raise ValueError(
-            f"{path} is no batch of CIFAR: it is nested too deep"
+            f"{path} is not a batch of CIFAR: it is nested too deep"
         ) from None
     except (ValueError, TypeError, IndexError, KeyError, AttributeError) as error:
-        raise ValueError(f"{path} is no batch of CIFAR: {error}") from None
+        raise ValueError(f"{path} is not a batch of CIFAR: {error}") from None
 
 
 def _text(value: Any) -> str:
@@ -66,7 +66,7 @@ def _array(note: _Note) -> Any:
     np = numpy("a data set")
 
     if note.name not in _ARRAYS or type(note.state) is not tuple:
-        raise ValueError(f"it names {note.name[:80]!r}, which is no array")
+        raise ValueError(f"it names {note.name[:80]!r}, which is not an array")
     _, shape, dtype, columns_first, data = note.state
     kind = getattr(dtype, "name", None), getattr(dtype, "arguments", ())[:1]
     if kind not in (("numpy dtype", ("u1",)), ("numpy dtype", (b"u1",))):

@@ -73,8 +73,8 @@ class CIFAR10(VisionDataset):
             shape = getattr(data, "shape", ())
             if not isinstance(labels, list) or shape != (len(labels), 3072):
                 raise ValueError(
-                    f"{path} is no batch of {type(self).__name__}: it has to hold data "
-                    f"of (N, 3072) bytes and N {self._labels}"
+                    f"{path} is not a batch of {type(self).__name__}: it has to hold "
+                    f"data of (N, 3072) bytes and N {self._labels}"
                 )
             parts.append(data)
             self.targets += labels

@@ -30,7 +30,7 @@ def read_idx(path: str) -> Any:
     kind = _TYPES.get(data[2]) if data[:2] == b"\0\0" and len(data) > 4 else None
     ndim = data[3] if kind else 0
     if kind is None or len(data) < 4 + 4 * ndim:
-        raise ValueError(f"{path} is no idx file: it begins with {data[:4]!r}")
+        raise ValueError(f"{path} is not an idx file: it begins with {data[:4]!r}")
     shape = np.frombuffer(data, ">i4", ndim, 4)
     dtype = np.dtype(kind)
     count = 1

@@ -61,7 +61,7 @@ class VisionDataset(Dataset[Any]):
         raise NotImplementedError(f"{type(self).__name__} has to define __len__()")
 
     def extra_repr(self) -> str:
-        """What repr() shows besides the size and the folder."""
+        """The lines of repr() beside the size and the folder."""
         return ""
 
     def __repr__(self) -> str:

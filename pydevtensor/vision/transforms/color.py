@@ -34,7 +34,7 @@ class Grayscale(Transform):
 
 
 class RandomGrayscale(Transform):
-    """The brightness of colors, or the image as it is.
+    """The brightness of colors, or the image unchanged.
 
     p  probability of the brightness
 

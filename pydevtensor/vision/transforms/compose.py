@@ -53,7 +53,7 @@ class Lambda:
 
     def __init__(self, lambd: Callable[..., Any]) -> None:
         if not callable(lambd):
-            raise TypeError(f"Lambda(): a {type(lambd).__name__} is no function")
+            raise TypeError(f"Lambda(): a {type(lambd).__name__} is not a function")
         self.lambd = lambd
 
     def __call__(self, img: Any) -> Any:

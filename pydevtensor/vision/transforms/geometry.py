@@ -155,7 +155,7 @@ class RandomCrop(Transform):
     padding        a border that is added first, as for Pad
     pad_if_needed  add one if the image is smaller
     fill           value of the border, a number or one for each channel
-    padding_mode   what the border is, as for Pad
+    padding_mode   how the border is filled, as for Pad
 
     >>> torch.vision.transforms.RandomCrop(2)(torch.ones(3, 4, 4)).shape
     torch.Size([3, 2, 2])
@@ -291,7 +291,7 @@ class RandomResizedCrop(Transform):
 
 
 class RandomHorizontalFlip(Transform):
-    """Left and right exchanged, or the image as it is.
+    """Left and right exchanged, or the image unchanged.
 
     p  probability of the exchange
 
@@ -311,7 +311,7 @@ class RandomHorizontalFlip(Transform):
 
 
 class RandomVerticalFlip(RandomHorizontalFlip):
-    """Top and bottom exchanged, or the image as it is.
+    """Top and bottom exchanged, or the image unchanged.
 
     p  probability of the exchange
 

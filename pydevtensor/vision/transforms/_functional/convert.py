@@ -33,13 +33,13 @@ def get_dimensions(img: Any) -> list[int]:
     if isinstance(img, _C.Tensor):
         if img.ndim < 2:
             raise TypeError(
-                f"a tensor of shape {[*img.shape]} is no image; give (..., C, H, W)"
+                f"a tensor of shape {[*img.shape]} is not an image; give (..., C, H, W)"
             )
         return [1 if img.ndim == 2 else img.shape[-3], *img.shape[-2:]]
     if is_image(img):
         return [len(img.getbands()), img.size[1], img.size[0]]
     raise TypeError(
-        f"a {type(img).__name__} is no image; give one of Pillow's or a tensor"
+        f"a {type(img).__name__} is not an image; give one of Pillow's or a tensor"
     )
 
 
@@ -76,7 +76,7 @@ def to_tensor(pic: Any) -> Any:
     if isinstance(pic, np.ndarray):
         if pic.ndim not in (2, 3):
             raise ValueError(
-                f"to_tensor(): an array of shape {[*pic.shape]} is no image; give "
+                f"to_tensor(): an array of shape {[*pic.shape]} is not an image; give "
                 "(H, W) or (H, W, C)"
             )
         values = pic[:, :, None] if pic.ndim == 2 else pic
@@ -84,8 +84,8 @@ def to_tensor(pic: Any) -> Any:
         values = _array(pic)
     else:
         raise TypeError(
-            f"to_tensor(): a {type(pic).__name__} is no image; give one of Pillow's or "
-            "a NumPy array"
+            f"to_tensor(): a {type(pic).__name__} is not an image; give one "
+            "of Pillow's or a NumPy array"
         )
     eight = values.dtype == np.uint8
     if values.dtype == np.uint16:
@@ -105,7 +105,7 @@ def pil_to_tensor(pic: Any) -> Any:
 
     if not is_image(pic):
         raise TypeError(
-            f"pil_to_tensor(): a {type(pic).__name__} is no image of Pillow's; use "
+            f"pil_to_tensor(): a {type(pic).__name__} is not an image of Pillow's; use "
             "to_tensor() for an array"
         )
     values = _array(pic)
@@ -132,7 +132,8 @@ def to_pil_image(pic: Any, mode: str | None = None) -> Any:
         )
     if pic.ndim not in (2, 3):
         raise ValueError(
-            f"to_pil_image(): a shape of {pic.ndim} dimensions is no image; give 2 or 3"
+            f"to_pil_image(): a shape of {pic.ndim} dimensions is not an image; "
+            "give 2 or 3"
         )
     if isinstance(pic, _C.Tensor):
         pic = pic.detach().cpu()
@@ -146,7 +147,7 @@ def to_pil_image(pic: Any, mode: str | None = None) -> Any:
     channels = values.shape[2]
     if channels > 4:
         raise ValueError(
-            f"to_pil_image(): {channels} channels are no image; give 1 to 4"
+            f"to_pil_image(): {channels} channels do not make an image; give 1 to 4"
         )
     single = {"uint8": "L", "int16": "I;16", "int32": "I", "float32": "F"}
     found: str | None = {2: "LA", 3: "RGB", 4: "RGBA"}.get(channels)
@@ -234,7 +235,8 @@ def normalize(tensor: Any, mean: Any, std: Any, inplace: bool = False) -> Any:
         )
     if tensor.ndim < 3:
         raise ValueError(
-            f"normalize(): the shape {[*tensor.shape]} is no image; give (..., C, H, W)"
+            f"normalize(): the shape {[*tensor.shape]} is not an image; "
+            "give (..., C, H, W)"
         )
     shift = _C.as_tensor(mean, dtype=tensor.dtype, device=tensor.device)
     scale = _C.as_tensor(std, dtype=tensor.dtype, device=tensor.device)
