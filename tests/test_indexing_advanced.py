@@ -503,3 +503,36 @@ def test_only_the_count_comes_to_the_host(gpu):
     assert found.shape == (13_334, 1)
     assert record.device_to_host_bytes == 8, record
     assert record.host_to_device_bytes == 0, record
+
+
+class Series:
+    """A column of another library, such as pandas' or Polars'."""
+
+    def __init__(self, *values):
+        self.values = np.array(values)
+
+    def __array__(self, dtype=None, copy=None):
+        return self.values
+
+    def __repr__(self):
+        return f"0 {self.values[0]}\n..."
+
+
+def test_columns_of_other_libraries_choose():
+    for device in DEVICES:
+        x = torch.arange(6.0, device=device).reshape(3, 2)
+        assert x[Series(2, 0)].tolist() == [[4, 5], [0, 1]]
+        assert x[Series(True, False, True), 1].tolist() == [1, 5]
+        x[Series(0, 1)] = 0
+        assert x.sum() == 9
+    with pytest.raises(IndexError, match="index 3 is out of range"):
+        torch.ones(3)[Series(3)]
+    with pytest.raises(TypeError, match=r"index\(\): no tensor type matches"):
+        torch.ones(3)[Series("a")]
+
+
+def test_errors_show_no_table_of_another_library():
+    with pytest.raises(TypeError, match="other is an object of type Series; give a"):
+        torch.mul(torch.ones(1), Series(1.0))
+    with pytest.raises(TypeError, match=r"tensor\(\): no tensor type matches"):
+        torch.tensor(Series("a"))

@@ -136,7 +136,7 @@ def test_another_library_s_array_needs_numpy():
             def __array__(self, dtype=None, copy=None):
                 raise AssertionError("NumPy is not there to ask")
         from pydevtensor._functions.interop import adopt
-        refused(ImportError, lambda: adopt(Foreign()))
+        refused(ImportError, lambda: adopt(Foreign(), "tensor"))
     """)
     assert "pip install numpy" in said
 

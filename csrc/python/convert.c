@@ -31,7 +31,7 @@ char *dt_describe(PyObject *value, char *text, size_t size)
     }
     PyObject *repr = PyObject_Repr(value);
     const char *words = repr ? PyUnicode_AsUTF8(repr) : NULL;
-    if (!words)
+    if (!words || strchr(words, '\n')) /* a table of several lines */
         snprintf(text, size, "an object of type %.60s", Py_TYPE(value)->tp_name);
     else
         snprintf(text, size, "%.60s%s (%.60s)", words, strlen(words) > 60 ? "..." : "",

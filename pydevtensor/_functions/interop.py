@@ -330,8 +330,16 @@ def from_dlpack(
     return _fitted(*_open(capsule), device, copy)
 
 
-def adopt(array: Any) -> Tensor:
+def adopt(array: Any, function: str) -> Tensor:
     """A Tensor over another library's array, which has __dlpack__ or __array__."""
+    try:
+        return _adopted(array)
+    except TypeError as error:
+        _C._name_error(error, function)
+        raise
+
+
+def _adopted(array: Any) -> Tensor:
     if hasattr(array, "__dlpack_device__"):
         try:
             return _C.from_dlpack(array)

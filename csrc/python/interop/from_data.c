@@ -269,17 +269,27 @@ PyObject *dt_tensor_from_data(const char *function, PyObject *data, int dtype,
 
 /* --- functions --- */
 
-/* data, or a Tensor over its memory if it is another library's array: data's type has
- * __dlpack__ or __array__. One reference; NULL with an exception set. */
-static PyObject *adopt(PyObject *data)
+bool dt_is_foreign_array(PyObject *data)
 {
     PyObject *type = (PyObject *)Py_TYPE(data);
-    if (dt_tensor_check(data) || PyList_Check(data) || PyTuple_Check(data) ||
-        PyLong_Check(data) || PyFloat_Check(data) || dt_numpy_is_array(data) ||
-        !(PyObject_HasAttrString(type, "__dlpack__") ||
-          PyObject_HasAttrString(type, "__array__")))
-        return Py_NewRef(data);
-    return dt_python_call("_functions.interop", "adopt", data, NULL);
+    return !dt_tensor_check(data) && !PyList_Check(data) && !PyTuple_Check(data) &&
+           !PyLong_Check(data) && !PyFloat_Check(data) && !dt_numpy_is_array(data) &&
+           (PyObject_HasAttrString(type, "__dlpack__") ||
+            PyObject_HasAttrString(type, "__array__"));
+}
+
+PyObject *dt_adopt_array(const char *function, PyObject *data)
+{
+    DT_REF name = PyUnicode_FromString(function);
+    return name ? dt_python_call("_functions.interop", "adopt", data, name) : NULL;
+}
+
+/* data, or a Tensor over its memory if it is another library's array. */
+static PyObject *adopt(const dt_args *args)
+{
+    PyObject *data = args->slots[0];
+    return dt_is_foreign_array(data) ? dt_adopt_array(args->signature->name, data)
+                                     : Py_NewRef(data);
 }
 
 /* The argument device; without it a Tensor's data stay where they are. */
@@ -293,7 +303,7 @@ static dt_device device_for(const dt_value *device, PyObject *data)
 DT_PUBLIC(tensor, "tensor(data: Any, *, dtype: Dtype = None, device: Device = None, "
                   "requires_grad: bool = False, pin_memory: bool = False)")
 {
-    DT_REF data = adopt(args->slots[0]);
+    DT_REF data = adopt(args);
     return data ? dt_finish_factory(args, 0,
                                     dt_tensor_from_data("tensor", data, v[1].dtype,
                                                         device_for(&v[2], data)))
@@ -311,7 +321,7 @@ DT_PUBLIC(new_tensor, "new_tensor(input: Tensor, data: Any, *, " DT_FACTORY_KWAR
 
 DT_PUBLIC(as_tensor, "as_tensor(data: Any, dtype: Dtype = None, device: Device = None)")
 {
-    DT_REF data = adopt(args->slots[0]);
+    DT_REF data = adopt(args);
     if (!data)
         return NULL;
     int dtype = v[1].dtype;

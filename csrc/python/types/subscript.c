@@ -195,6 +195,10 @@ static int add_item(subscript *s, PyObject *key)
     if (PyList_Check(key) || PyTuple_Check(key) || PyRange_Check(key) ||
         dt_numpy_is_array(key))
         return add_sequence(s, key);
+    if (!PySlice_Check(key) && !PyIndex_Check(key) && dt_is_foreign_array(key)) {
+        DT_REF made = dt_adopt_array("index", key);
+        return made ? add_tensor(s, dt_tensor_of(made)) : -1;
+    }
     if (s->count == MAX_ITEMS)
         return too_many();
     if (dt_tensor_check(key) && dt_tensor_of(key)->dtype == DT_BOOL) {

@@ -122,6 +122,11 @@ int dt_numpy_scalar_dtype(PyObject *value);
  * TypeError or ValueError if the memory cannot be shared. */
 PyObject *dt_numpy_to_tensor(PyObject *array);
 
+/* Whether data is an array of another library than NumPy: its type has __dlpack__ or
+ * __array__. Then a Tensor over its memory, for `function`; NULL with an exception set. */
+bool dt_is_foreign_array(PyObject *data);
+PyObject *dt_adopt_array(const char *function, PyObject *data);
+
 /* Creates a tensor from data (numbers, nested sequences, arrays, tensors):
  * from_data.c. dtype -1: inferred. A new reference. `function` is for messages. */
 PyObject *dt_tensor_from_data(const char *function, PyObject *data, int dtype,
