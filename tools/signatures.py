@@ -333,6 +333,20 @@ VALID = {
     },
     "nonzero_static": {"size": lambda: 2},
     "is_nonzero": {"input": lambda: floats(1)},
+    "repeat_interleave": {"repeats": lambda: index(2)},
+    "affine_grid_generator": {"theta": B, "size": lambda: (2, 1, 2, 3)},
+    "grid_sampler_2d": {
+        "input": lambda: floats(1, 1, 3, 3),
+        "grid": lambda: floats(1, 2, 2, 2),
+    },
+    "grid_sampler_3d": {
+        "input": lambda: floats(1, 1, 3, 3, 3),
+        "grid": lambda: floats(1, 2, 2, 2, 3),
+    },
+    "lu_unpack": {
+        "LU_data": S,
+        "LU_pivots": lambda: torch.tensor([1, 2, 3], dtype=torch.int32),
+    },
     "batch_norm": {"weight": V, "bias": V, "running_mean": V, "running_var": V},
 }
 VALID |= {

@@ -1,6 +1,4 @@
 /* Cumulative functions: their gradients scan from the other end. */
-#include <float.h>
-
 #include "autograd/dispatch.h"
 #include "autograd/formula.h"
 
@@ -34,12 +32,15 @@ int dt_cumprod_backward(dt_grad *g)
 }
 
 /* The sum of G * exp(X - Y) over the elements that follow, as logarithms, separately for
- * the positive and the negative part of G. */
+ * the positive and the negative part of G. The logarithm of 0 is a number of the type, not
+ * -inf, of which higher derivatives would subtract another. */
 int dt_logcumsumexp_backward(dt_grad *g)
 {
     dt_scope *scope = g->scope;
     dt_arg G = GRAD, X = dt_grad_input(g, 0), Y = dt_grad_output(g, 0);
-    dt_arg lowest = NUMBER(-DBL_MAX), positive = GT(G, ZERO), negative = LT(G, ZERO);
+    /* Half of the range: what is added to it stays in the other half. */
+    dt_arg lowest = NUMBER(-dt_dtype_limits((dt_dtype)G.tensor->dtype).max / 2);
+    dt_arg positive = GT(G, ZERO), negative = LT(G, ZERO);
     dt_arg up = LOG(WHERE(positive, G, ONE)), down = LOG(WHERE(negative, NEG(G), ONE));
     dt_op *op = g->op == DT_RECORD(logcumsumexp) ? DT_RECORD(reverse_logcumsumexp)
                                                  : DT_RECORD(logcumsumexp);
