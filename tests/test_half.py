@@ -11,6 +11,7 @@ import pytest
 
 import pydevtensor as torch
 
+F = torch.nn.functional
 HALVES = ["float16", "bfloat16"]
 EPS = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
 OTHERS = ["bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"]
@@ -594,6 +595,51 @@ def test_gradients(name, device):
     leaf = torch.ones(3, dtype=dtype, device=device, requires_grad=True)
     (leaf * leaf).sum().backward()
     assert leaf.grad.dtype is dtype and leaf.grad.tolist() == [2, 2, 2]
+
+
+LENGTHS = {
+    **{f"norm {p}": lambda x, y, p=p: x.norm(p, 1) for p in (1, 1.5, 2, 3)},
+    **{
+        f"normalize {p}": lambda x, y, p=p: F.normalize(x, p)
+        for p in (1, 2, 3, float("inf"))
+    },
+    "norm of all": lambda x, y: x.norm(),
+    "cosine_similarity": F.cosine_similarity,
+    "pairwise_distance": F.pairwise_distance,
+    "dist": torch.dist,
+    "renorm": lambda x, y: x.renorm(2, 0, 0.5),
+    "layer_norm": lambda x, y: F.layer_norm(x, (4,)),
+    "rms_norm": lambda x, y: F.rms_norm(x, (4,)),
+    "hypot": torch.hypot,
+}
+
+
+@pytest.mark.parametrize("length", [1e-3, 1e-2, 1, 1e3, 5e3])
+@pytest.mark.parametrize("function", LENGTHS)
+def test_gradients_of_short_and_long_vectors(function, length, device):
+    """What a gradient passes through underflows or overflows only where it does itself."""
+
+    def run(*inputs):
+        inputs = [x.requires_grad_() for x in inputs]
+        result = LENGTHS[function](*inputs).float()
+        loss = (
+            result
+            * (torch.arange(result.numel(), device=device) % 3 + 0.5).view(result.shape)
+        ).sum()
+        return torch.autograd.grad(loss, inputs, allow_unused=True)
+
+    steps = torch.arange(12.0, device=device).reshape(3, 4)
+    given = [((steps * k % 11 - 5) / 5 * length).half() for k in (7, 9)]
+    wide = run(*(x.float() for x in given))
+    for found, expected in zip(run(*given), wide, strict=True):
+        if found is None:
+            continue
+        expected = expected.half().float()
+        top = expected[expected.isfinite()].abs().max().item()
+        assert (
+            (found.float() - expected).nan_to_num(0.0).abs() <= 2e-2 * top + 1e-6
+        ).all()
+        assert found.isfinite().equal(expected.isfinite())
 
 
 @pytest.mark.parametrize("name", HALVES)

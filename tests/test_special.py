@@ -64,6 +64,18 @@ def test_derivatives():
     assert gradcheck(s.xlog1py, (p, p.detach().clone().requires_grad_()))
 
 
+def test_second_derivative_of_log_ndtr_in_both_tails(device):
+    def second(x):
+        (first,) = torch.autograd.grad(s.log_ndtr(x).sum(), x, create_graph=True)
+        return torch.autograd.grad(first.sum(), x)[0].double()
+
+    x = torch.tensor([-20.0, -5, -1, 0, 1, 5, 9, 12, 14, 40, 100], device=device)
+    found = second(x.requires_grad_())
+    exact = second(x.detach().double().requires_grad_())
+    assert ((found - exact).abs() <= 1e-4 * exact.abs() + 1e-37).all()
+    assert (exact <= 0).all() and (exact[-2:] == 0).all()
+
+
 def test_gradients_that_do_not_exist():
     a = torch.tensor([1.0], requires_grad=True)
     with pytest.raises(RuntimeError):

@@ -386,7 +386,9 @@ def renorm(input: Tensor, p: Number, dim: int, maxnorm: Number) -> Tensor:
         raise RuntimeError(f"maxnorm is {maxnorm}; give 0 or more")
     dim = dimension(input, dim)
     others = [d for d in range(input.dim()) if d != dim]
-    norm = input.norm(p, dim=others, keepdim=True)
+    # In float16 the number that keeps it from 0 would be lost.
+    dtype = _C.float32 if input.itemsize < 4 else None
+    norm = input.norm(p, dim=others, keepdim=True, dtype=dtype)
     factor = _C.where(norm > maxnorm, maxnorm / (norm + 1e-7), 1)
     return input * factor.to(input.dtype)
 
