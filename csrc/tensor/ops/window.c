@@ -51,7 +51,9 @@ int dt_window_slide(const char *op_name, dt_window *w, bool ceil_mode)
             return dt_fail(DT_ERROR_RUNTIME,
                            "%s: the window is too large to count its elements",
                            op_name);
-        if (covered > padded)
+        int64_t room = padded - covered;
+        /* The first window of ceil_mode may end behind the input. */
+        if (room < 0 && (!ceil_mode || room <= -w->stride[d]))
             return dt_fail(
                 DT_ERROR_RUNTIME,
                 "%s: the kernel covers %" PRId64
@@ -60,9 +62,8 @@ int dt_window_slide(const char *op_name, dt_window *w, bool ceil_mode)
                 " with its padding; give a smaller kernel or dilation, or "
                 "more padding",
                 op_name, covered, d - (DT_WINDOW_DIMS - w->ndim), w->input[d], padded);
-        int64_t room = padded - covered;
         w->output[d] = room / w->stride[d] + 1;
-        if (ceil_mode && room % w->stride[d] &&
+        if (ceil_mode && room > 0 && room % w->stride[d] &&
             w->output[d] * w->stride[d] < w->input[d] + w->padding[d])
             w->output[d]++;
     }
