@@ -31,7 +31,7 @@ static const char *const mode_names[MODES] = {"nearest",   "nearest-exact", "lin
 typedef struct rule {
     resampling mode;
     int64_t inputs, outputs;
-    int64_t lead; /* elements that padding puts before the first one */
+    int64_t lead; /* elements that padding puts before the first one, or takes away */
     double scale; /* elements of the input for one of the output */
     bool corners; /* the first and the last elements lie over each other */
     bool smooth;  /* antialias: a filter as wide as the elements that it joins */
@@ -104,8 +104,7 @@ static int64_t taps_of(const rule *r, int64_t o, dt_tap *taps)
     case NEAREST:
     case NEAREST_EXACT:
         at += r->mode == NEAREST ? 0 : 0.5;
-        taps[0].index =
-            r->inputs == r->outputs ? o : floor_within((float)(at * r->scale), 0, last);
+        taps[0].index = floor_within((float)(at * r->scale), 0, last);
         return 1;
     case REFLECT:
     case REPLICATE:
@@ -116,12 +115,13 @@ static int64_t taps_of(const rule *r, int64_t o, dt_tap *taps)
                                                : (i < 0 ? i + last + 1 : i - last - 1);
         return 1;
     default:
+        /* Equal sizes change nothing, but for the cubic filter without antialias. */
+        if (r->inputs == r->outputs && (r->mode == LINEAR || r->smooth)) {
+            taps[0].index = o;
+            return 1;
+        }
         if (r->smooth)
             return smooth_taps(r, o, taps);
-    }
-    if (r->mode == LINEAR && r->inputs == r->outputs) {
-        taps[0].index = o;
-        return 1;
     }
     at = r->corners ? rounded(r, r->scale * at)
                     : rounded(r, rounded(r, r->scale * (at + 0.5)) - 0.5);
@@ -222,7 +222,7 @@ static int set_rule(dt_call *c, rule *r)
     int64_t room = r->mode == REFLECT    ? r->inputs - 1
                    : r->mode == CIRCULAR ? r->inputs
                                          : INT64_MAX / 4;
-    if (pads && (r->lead < 0 || r->lead > room || r->outputs - r->lead < r->inputs ||
+    if (pads && (r->lead < -INT64_MAX / 4 || r->lead > room ||
                  r->outputs - r->lead - r->inputs > room))
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: '%s' cannot pad %" PRId64 " elements to %" PRId64

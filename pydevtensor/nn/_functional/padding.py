@@ -67,19 +67,23 @@ def _checked(input: Any, pad: Any, mode: str, value: Any) -> list[int]:
         raise RuntimeError(
             f"the input has shape {[*input.shape]}; only the batch may be empty"
         )
+    had = [*input.shape[: -count - 1 : -1]]
+    sizes = [n + sum(pad[2 * d : 2 * d + 2]) for d, n in enumerate(had)]
+    # PyTorch allows a result without elements, but not one of size 0 all around.
+    if min(sizes) < 0 or (mode != "circular" and max(sizes) == 0):
+        raise RuntimeError(
+            f"{[*pad]} leave no element of the last sizes {had[::-1]}; take away fewer"
+        )
     return [*pad]
 
 
 def _pad_one(x: Any, dim: int, before: int, after: int, mode: str) -> Any:
-    if before < 0 or after < 0:
-        begin, end = max(-before, 0), x.shape[dim] - max(-after, 0)
-        if end <= begin:
-            raise RuntimeError(
-                f"{before} and {after} leave no element of dimension {dim} of "
-                f"size {x.shape[dim]}; take away fewer"
-            )
-        x = x.narrow(dim, begin, end - begin)
-    before, after = max(before, 0), max(after, 0)
+    if mode == "circular" and (before < 0 or after < 0):
+        # What is taken away is not repeated.
+        size = x.shape[dim]
+        begin, end = min(max(-before, 0), size), size - max(-after, 0)
+        x = x.narrow(dim, begin, max(end - begin, 0))
+        before, after = max(before, 0), max(after, 0)
     if not before and not after:
         return x
     size = x.shape[dim] + before + after

@@ -139,6 +139,9 @@ def interpolate(
     x = input if wide else input.float()
     for d in range(ndim - 1, -1, -1):
         factor = 0.0 if factors is None else float(factors[d])
+        # PyTorch takes these sizes of images alone by their ratio.
+        if way == "nearest" and ndim == 2 and sizes[d] in (given[d], 2 * given[d]):
+            factor = 0.0
         x = _C._resample(
             x, 2 + d, sizes[d], way, factor, bool(align_corners), antialias
         )
