@@ -863,7 +863,7 @@ def ctc_loss(
     reduction       'mean' (of losses divided by their target's length), 'sum', or
                     'none' for one loss each
     zero_infinity   make an infinite loss, of a target too long for its input, 0, and
-                    its gradient too
+                    its gradient, which is NaN otherwise, too
 
     >>> x = torch.full((2, 1, 2), 0.5).log()
     >>> nn.functional.ctc_loss(x, torch.tensor([[1]]), (2,), (1,))
@@ -873,9 +873,10 @@ def ctc_loss(
     single = log_probs.ndim == 2
     if single:
         log_probs = log_probs.unsqueeze(1)
-    if log_probs.ndim != 3:
+    if log_probs.ndim != 3 or not log_probs.numel():
         raise RuntimeError(
-            f"log_probs has shape {[*log_probs.shape]}; give (T, N, C) or (T, C)"
+            f"log_probs has shape {[*log_probs.shape]}; give (T, N, C) or (T, C), and "
+            "elements"
         )
     steps, batch, classes = log_probs.shape
     if not 0 <= blank < classes:
@@ -898,13 +899,13 @@ def ctc_loss(
         [emitted[0, :, :2], emitted.new_full((batch, max(states - 2, 0)), least)], 1
     )
     ends = _C.tensor(lengths, device=device).unsqueeze(1)
-    never = emitted.new_full((batch, 2), least)
+    outside = emitted.new_full((batch, 2), least)
     final = alpha.masked_fill(ends == 0, least)
     if steps and any(length == 0 for length in lengths):
         first = _C.arange(states, device=device) == 0
         final = _C.where((ends == 0) & first, 0.0, final)
     for t in range(1, max(lengths, default=0)):
-        shifted = _C.cat([never, alpha], 1)
+        shifted = _C.cat([outside, alpha], 1)
         jumped = shifted[:, :-2].masked_fill(~skips, least)
         sums = _C.stack([alpha, shifted[:, 1:-1], jumped])
         alpha = _log_sum(sums) + emitted[t]
@@ -912,8 +913,15 @@ def ctc_loss(
     last = 2 * _C.tensor(sizes, device=device).unsqueeze(1)
     before = final.gather(1, (last - 1).clamp_min(0)).masked_fill(last == 0, least)
     loss = -_log_sum(_C.stack([final.gather(1, last), before])).squeeze(1)
+    impossible = loss == math.inf
     if zero_infinity:
-        loss = _C.where(loss == math.inf, 0.0, loss)
+        loss = _C.where(impossible, 0.0, loss)
+    else:
+        # An infinite loss whose gradient is NaN for all classes, as in PyTorch.
+        counts = _C.arange(steps, device=device).unsqueeze(1) < ends.T
+        all_classes = _C.where(counts, log_probs.exp().sum(2), 0.0).sum(0)
+        never = -_C.where(impossible, 0 * all_classes, 1.0).log()
+        loss = _C.where(impossible, never, loss)
     if reduction == "mean":
         divisors = _C.tensor(sizes, device=device).clamp_min(1).to(loss.dtype)
         return (loss / divisors).mean()
