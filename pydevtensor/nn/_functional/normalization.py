@@ -65,7 +65,7 @@ def batch_norm(
             raise ValueError(
                 "one of running_mean and running_var is None; give both, or neither"
             )
-        if input.ndim > 1 and input.numel() == input.shape[1] != 0:
+        if input.ndim > 1 and input.shape[0] * math.prod(input.shape[2:]) == 1:
             raise ValueError(
                 "Expected more than 1 value per channel when training, got input size "
                 f"{input.shape}; use eval(), or larger batches"
@@ -175,7 +175,7 @@ def instance_norm(
     >>> nn.functional.instance_norm(torch.tensor([[[1.0, 3.0]]]))
     tensor([[[-1.0000,  1.0000]]])
     """
-    if use_input_stats and input.numel() <= math.prod(input.shape[:2]):
+    if use_input_stats and math.prod(input.shape[2:]) == 1:
         raise ValueError(
             "Expected more than 1 spatial element when training, got input size "
             f"{input.shape}; give (N, C, ...)"
