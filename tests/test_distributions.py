@@ -12,7 +12,7 @@ import pytest
 import pydevtensor as torch
 from pydevtensor import distributions as D
 from pydevtensor.autograd import gradcheck
-from pydevtensor.distributions import gamma
+from pydevtensor.distributions import dirichlet, gamma
 
 F64 = torch.float64
 
@@ -142,6 +142,33 @@ def test_implicit_gradient_of_gamma(shape):
         expected = (quantile(a + h) - quantile(a - h)) / (2 * h)
         found = gamma._shape_gradient(a, quantile(a))
         assert abs(found / expected - 1).item() < 1e-4
+
+
+# x, a, b, and how x moves with a, divided by 1 - x: by differences of SciPy's betainc().
+SHARES = [
+    (0.3, 0.5, 2.0, 0.7553986),
+    (0.9, 0.5, 2.0, 1.275425),
+    (1e-6, 0.05, 3.0, 0.0002475072),
+    (0.02, 2.0, 90.0, 0.01135854),
+    (0.7, 8.0, 3.0, 0.09386061),
+    (0.31, 300.0, 700.0, 0.001017391),
+    (0.999, 5.0, 0.1, 0.2188055),
+    (0.5, 0.9, 1.1, 0.7458821),
+]
+
+
+@pytest.mark.parametrize(("x", "a", "b", "expected"), SHARES)
+def test_implicit_gradient_of_beta(x, a, b, expected, device):
+    found = dirichlet._share_gradient(*(t(v).to(device) for v in (x, a, b)))
+    assert abs(found.item() / expected - 1) < 1e-6
+
+
+@pytest.mark.parametrize("a", [0.01, 0.3, 1.0, 7.0, 1e4])
+def test_implicit_gradient_of_powers(a):
+    """The distribution of Beta(a, 1) is x^a, so x is u^(1 / a)."""
+    x = t(1e-3, 0.4, 0.9) ** (1 / a)
+    found = dirichlet._share_gradient(x, t(a), t(1.0)) * (1 - x)
+    assert (found / (-x * x.log() / a) - 1).abs().max() < 1e-5
 
 
 def test_gradients_through_samples():
