@@ -123,6 +123,17 @@ def test_bags_equal_each_other_and_have_gradients(mode, device):
     assert not bagged(table)[1].any()
 
 
+def test_the_gradient_of_a_maximum_needs_no_row_of_each_index(gpu):
+    table = torch.ones(50, 64, device=gpu, requires_grad=True)
+    index = torch.arange(64 * 40, device=gpu).reshape(64, 40) % 50
+    result = F.embedding_bag(index, table, mode="max")
+    start = torch.cuda.memory_allocated(gpu)
+    torch.cuda.reset_peak_memory_stats(gpu)
+    result.sum().backward()
+    peak = torch.cuda.max_memory_allocated(gpu) - start
+    assert peak <= 4 * table.nbytes + 2 * result.nbytes
+
+
 def test_weights_of_samples_get_gradients(device):
     table, weights = drawn(device, 4, 3), drawn(device, 5, seed=2)
     index = torch.tensor([1, 1, 0, 3, 2], device=device)

@@ -167,15 +167,16 @@ def embedding_bag(
         bags = None
     else:
         counts = None
-    rows = embedding(input, weight, row, *options)
     if row is not None:
         counts = input != row if counts is None else counts & (input != row)
+    if mode == "max":
+        result = _maxima(input, weight, counts, options)
+        return _C._named(result, "EmbeddingBagBackward0")
+    rows = embedding(input, weight, row, *options)
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.unsqueeze(-1)
     if counts is not None:
-        rows = rows.masked_fill(
-            ~counts.unsqueeze(-1), 0 if mode != "max" else -math.inf
-        )
+        rows = rows.masked_fill(~counts.unsqueeze(-1), 0)
     return _C._named(_bagged(rows, mode, counts, bags, count), "EmbeddingBagBackward0")
 
 
@@ -210,18 +211,24 @@ def _aligned(input: Any, bags: Any, count: int) -> tuple[Any, Any]:
     return matrix.masked_scatter(inside, input), inside
 
 
+def _maxima(input: Any, weight: Any, counts: Any, options: Any) -> Any:
+    """The maxima over the rows of each bag, of those that count; else 0."""
+    with no_grad():
+        rows = embedding(input, weight, None, *options)
+        if counts is not None:
+            rows = rows.masked_fill(~counts.unsqueeze(-1), -math.inf)
+    if not rows.shape[1]:
+        return embedding(input, weight).sum(1)
+    # An element of weight for each of the result, so that its gradient needs no more.
+    best = weight.gather(0, input.long().gather(1, rows.max(1)[1]))
+    if counts is not None:
+        best = best.masked_fill(~counts.any(1, keepdim=True), 0)
+    return best
+
+
 def _bagged(rows: Any, mode: str, counts: Any, bags: Any, count: int) -> Any:
     """The rows of each bag as one; those without `counts` change nothing."""
     size = rows.shape[-1]
-    if mode == "max":
-        if not rows.shape[1]:
-            return rows.sum(1)
-        best = rows.max(1)[0]
-        return (
-            best.masked_fill(~counts.any(1, keepdim=True), 0)
-            if counts is not None
-            else best
-        )
     if bags is None:
         result = rows.sum(1)
     else:
