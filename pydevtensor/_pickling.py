@@ -26,7 +26,7 @@ Unpickler below is safe because
 import re
 import struct
 from _codecs import encode
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, deque
 from pickle import PicklingError, UnpicklingError, decode_long, encode_long
 
 from pydevtensor import _C
@@ -49,6 +49,7 @@ STORAGES = {
 STORAGE_OF = {name: storage for storage, name in STORAGES.items()}
 _LIKE_A_DTYPE = re.compile(r"(complex|float|bits|q?u?int)\d\w*")
 MAX_KEY_ITEMS = 1000
+MAX_FRACTION_BITS = 1 << 14
 U8, U16, I32, U32, U64, F64 = map(struct.Struct, ("<B", "<H", "<i", "<I", "<Q", ">d"))
 
 
@@ -66,6 +67,10 @@ def dtype_named(name):
 
 def dtype_name(dtype):
     return str(dtype).removeprefix("torch.").removeprefix("pydevtensor.")
+
+
+def full_name(kind):
+    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 # --- writing
@@ -96,7 +101,8 @@ class Pickler:
     def put(self, value):
         kind = type(value)
         tensor = isinstance(value, _C.Tensor)
-        write = _WRITERS.get(kind, _put_tensor if tensor else _reject)
+        other = _NAMED.get(full_name(kind), _put_tensor if tensor else _reject)
+        write = _WRITERS.get(kind, other)
         if kind in _NOT_SHARED:
             return write(self, value)
         if id(value) in self.memo:
@@ -166,7 +172,11 @@ def _put_tuple(p, value):
 
 
 def _put_list(p, value):
-    p.out += b"]"
+    if type(value) is list:
+        p.out += b"]"
+    else:
+        bound = () if value.maxlen is None else ((), value.maxlen)
+        p.call("collections", "deque", *bound)
     p.remember(value, id(value))
     if value:
         p.out += b"("
@@ -198,9 +208,8 @@ def _put_device(p, value):
 
 
 def _put_tensor(p, value):
-    # The class is compared by name so that nn need not be imported.
     kind = type(value)
-    class_name = f"{kind.__module__}.{kind.__name__}"
+    class_name = full_name(kind)
     if class_name == "pydevtensor.nn.parameter.Parameter":
         p.name("torch._utils", "_rebuild_parameter")
         p.out += b"("
@@ -241,12 +250,11 @@ def _reject(p, value):
         hint = "save its state_dict()"
     else:
         hint = (
-            "save tensors, numbers, strings, bytes, and lists, tuples, dicts and sets "
-            "of them"
+            "save tensors, numbers, strings, bytes, and lists, tuples, dicts, sets and "
+            "deques of them"
         )
     raise PicklingError(
-        f"save(): a {kind.__module__}.{kind.__qualname__} cannot be in a checkpoint; "
-        + hint
+        f"save(): a {full_name(kind)} cannot be in a checkpoint; " + hint
     )
 
 
@@ -266,10 +274,19 @@ _WRITERS = {
     list: _put_list,
     dict: _put_dict,
     OrderedDict: _put_dict,
+    Counter: lambda p, value: p.call("collections", "Counter", dict(value)),
+    deque: _put_list,
     set: lambda p, value: p.call("__builtin__", "set", list(value)),
+    frozenset: lambda p, value: p.call("__builtin__", "frozenset", list(value)),
     _C.Size: lambda p, value: p.call("torch", "Size", tuple(value)),
     _C.device: _put_device,
     _C.dtype: lambda p, value: p.name("torch", dtype_name(value)),
+}
+# By name, so that their modules need not be imported.
+_NAMED = {
+    "fractions.Fraction": lambda p, value: p.call(
+        "fractions", "Fraction", value.numerator, value.denominator
+    ),
 }
 _NOT_SHARED = frozenset((type(None), bool, int, float, complex, _C.dtype))
 
@@ -342,6 +359,14 @@ def _ordered(pairs=()):
     return out
 
 
+def _fraction(numerator=0, denominator=1):
+    from fractions import Fraction
+
+    if max(numerator.bit_length(), denominator.bit_length()) > MAX_FRACTION_BITS:
+        raise ValueError("a fraction has too many digits to reduce")
+    return Fraction(numerator, denominator)
+
+
 def _size(sizes=()):
     return _C.Size(_need(n, int) for n in sizes)
 
@@ -357,6 +382,8 @@ _SEQUENCE = (list, tuple)
 _CONSTRUCTORS: dict[str, tuple[object, ...]] = {
     "collections.OrderedDict": (_ordered, _SEQUENCE),
     "collections.Counter": (Counter, (dict, type(None))),
+    "collections.deque": (deque, _SEQUENCE, (int, type(None))),
+    "fractions.Fraction": (_fraction, (int,), (int,)),
     "builtins.set": (_set, _SEQUENCE),
     "builtins.frozenset": (lambda items=(): frozenset(_set(items)), _SEQUENCE),
     "builtins.bytes": (bytes,),
@@ -475,10 +502,12 @@ def check_result(value):
         item = waiting.pop()
         if isinstance(item, _KEPT) or id(item) in seen:
             continue
+        if full_name(type(item)) in _NAMED:
+            continue
         seen.add(id(item))
         if isinstance(item, dict):
             waiting += [*item, *item.values(), *getattr(item, "__dict__", {}).values()]
-        elif isinstance(item, list | tuple | set | frozenset):
+        elif isinstance(item, list | tuple | set | frozenset | deque):
             waiting += item
         elif type(item) is Constructor:
             raise UnpicklingError(
@@ -518,7 +547,7 @@ def _set_items(p, items):
 
 
 def _extend(p, items):
-    _need(p.stack[-1], list).extend(items)
+    _need(p.stack[-1], list, deque).extend(items)
 
 
 def _update(p, items):

@@ -2,6 +2,7 @@
 
 import base64
 import collections
+import fractions
 import io
 import json
 import os
@@ -205,6 +206,35 @@ def test_plain_values(value):
     assert got == value and repr(got) == repr(value)
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        collections.Counter("aab"),
+        collections.Counter(),
+        collections.deque([1, [2]]),
+        collections.deque([1, 2], 3),
+        collections.deque(),
+        fractions.Fraction(-(2**70), 3),
+        frozenset(["a", (1, frozenset([2]))]),
+        {fractions.Fraction(1, 3): frozenset([1])},
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_values_of_the_standard_library(value):
+    got = round_trip([value, value])
+    assert got[0] is got[1]
+    assert (
+        type(got[0]) is type(value) and got[0] == value and repr(got[0]) == repr(value)
+    )
+
+
+def test_a_deque_that_contains_itself():
+    value = collections.deque()
+    value.append(value)
+    got = round_trip(value)
+    assert got[0] is got
+
+
 def test_shared_and_cyclic():
     inner = [1]
     value = [inner, inner, {"a": inner}]
@@ -223,7 +253,7 @@ def test_not_saved():
     class Mine:
         pass
 
-    for value in (Mine(), Mine, len, np.float64(1), frozenset(), range(3), ...):
+    for value in (Mine(), Mine, len, np.float64(1), slice(1), range(3), ...):
         file = io.BytesIO()
         with pytest.raises(pickle.PicklingError, match=r"save\(\)"):
             torch.save([value], file)
@@ -432,6 +462,42 @@ def tensor_pickle(size, stride, offset=0, numel=2, kind="FloatStorage", grad=Tru
         + (b"\x88" if grad else b"\x89")
         + b"ccollections\nOrderedDict\n)RtR."
     )
+
+
+# The pickles of PyTorch's torch.save().
+FROM_PYTORCH = [
+    (
+        b"ccollections\nCounter\nq\x00}q\x01(X\x01\x00\x00\x00aq\x02K\x02X\x01\x00\x00\x00bq\x03K\x01u\x85q\x04Rq\x05.",
+        collections.Counter("aab"),
+    ),
+    (b"ccollections\ndeque\nq\x00)Rq\x01(K\x01K\x02e.", collections.deque([1, 2])),
+    (
+        b"ccollections\ndeque\nq\x00)K\x03\x86q\x01Rq\x02K\x01a.",
+        collections.deque([1], 3),
+    ),
+    (
+        b"cfractions\nFraction\nq\x00K\x01K\x03\x86q\x01Rq\x02.",
+        fractions.Fraction(1, 3),
+    ),
+    (
+        b"c__builtin__\nfrozenset\nq\x00]q\x01(K\x01K\x02e\x85q\x02Rq\x03.",
+        frozenset([1, 2]),
+    ),
+]
+
+
+@pytest.mark.parametrize(("pickled", "value"), FROM_PYTORCH)
+def test_values_of_the_standard_library_from_pytorch(pickled, value):
+    got = torch.load(with_records({"data.pkl": b"\x80\x02" + pickled}))
+    assert type(got) is type(value) and repr(got) == repr(value)
+
+
+def test_fractions_that_take_long_to_reduce():
+    many = b"\x8b" + (4000).to_bytes(4, "little") + b"\x01" * 4000
+    for numbers, match in ((many * 2, "digits"), (b"K\x01K\x00", "ZeroDivision")):
+        pickled = b"\x80\x02cfractions\nFraction\n" + numbers + b"\x86R."
+        with pytest.raises(pickle.UnpicklingError, match=match):
+            torch.load(with_records({"data.pkl": pickled}))
 
 
 def test_the_pickle_of_a_tensor_is_right():
