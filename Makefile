@@ -14,6 +14,8 @@ ASAN_VENV ?= .venv-asan
 TSAN_VENV ?= .venv-tsan
 FUZZ_VENV ?= .venv-fuzz
 PYTEST_ARGS ?=
+# Two processes, a file of tests each; where there are GPUs, tests want them for themselves.
+TWO = $(if $(wildcard /dev/nvidia[0-9]*),,-n 2 --dist loadfile)
 
 # While developing, one architecture: the GPU's own, or one with PTX where there is none.
 # A plain `pip install .` builds them all.
@@ -60,7 +62,7 @@ demo: build ## run the GPU notebook and say what happened on which device
 
 check: build ## the fast tests, under two minutes
 	@$(PREPARE) $(VENV) test notebooks
-	$(VENV)/bin/pytest -q -m "not slow" $(PYTEST_ARGS)
+	$(VENV)/bin/pytest -q -m "not slow" $(TWO) $(PYTEST_ARGS)
 
 test: build ## all tests
 	@$(PREPARE) $(VENV) test types notebooks

@@ -86,6 +86,7 @@ def test_tiles_give_what_the_whole_matrix_gives(device, dtype, kind):
             close(one, other, 20 * TOLERANCE[dtype])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["plain", "causal", "bool", "float"])
 def test_first_and_second_derivatives(device, kind):
     torch.manual_seed(2)
@@ -256,6 +257,7 @@ def test_copies_of_a_layer_start_alike_and_learn_apart():
     assert one.linear1.weight.grad.tolist() != other.linear1.weight.grad.tolist()
 
 
+@pytest.mark.slow
 def test_a_transformer_learns_to_reverse(device):
     torch.manual_seed(0)
     model = nn.Transformer(16, 2, 1, 1, 32, 0.0, batch_first=True)

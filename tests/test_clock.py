@@ -281,6 +281,7 @@ print(json.dumps([timed(lambda: page.cuda()), timed(lambda: pinned.cuda())]))
     assert t[0] / t[1] == pytest.approx((16 / 5 + 1 / 12.5) / (16 / 12.5), rel=0.02)
 
 
+@pytest.mark.slow
 def test_an_upload_does_not_wait_for_kernels():
     t = measure("""
 x = torch.ones(4000, 4000, device='cuda')
@@ -421,6 +422,7 @@ print(torch._C._sim_control('clock'))
 """
 
 
+@pytest.mark.slow
 def test_the_schedule_does_not_change_the_time():
     chosen = {
         "PYDEVTENSOR_SIM_GPUS": "2",

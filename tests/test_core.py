@@ -38,7 +38,16 @@ def test_programs_are_found():
     assert any(program.endswith(".c") for program in PROGRAMS)
 
 
-@pytest.mark.parametrize("source", PROGRAMS)
+# Of every row, type and layout, which tests in Python also go through.
+LONG = ("cpu_elementwise_test", "cpu_reduce_test", "cuda_backend_test")
+
+
+def program_of(source):
+    marks = [pytest.mark.slow] if Path(source).stem in LONG else []
+    return pytest.param(source, marks=marks, id=source)
+
+
+@pytest.mark.parametrize("source", map(program_of, PROGRAMS))
 def test_core(source, tmp_path):
     (program,) = objects.build([products.Plan.from_environment().test(source)])
     run([program], tmp_path)

@@ -85,6 +85,7 @@ def both(name, function, *arrays, tensor=True):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", DEVICES)
 def test_estimators_of_scikit_learn(device):
     run(

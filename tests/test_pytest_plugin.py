@@ -118,6 +118,7 @@ def test_a_wrong_number_of_gpus_ends_the_run(run):
         assert f"PYDEVTENSOR_SIM_GPUS is {value}; give a number of GPUs" in said
 
 
+@pytest.mark.slow
 def test_wrong_use(run):
     assert "--pydevtensor-gpus is 33; give" in run(
         "--pydevtensor-gpus=33", status=4, fails=True

@@ -49,6 +49,7 @@ def probe(tmp_path):
     return run
 
 
+@pytest.mark.slow
 def test_work_is_put_off_and_a_failure_says_how(probe):
     said = probe()
     assert said.keys() == {"cuda:0", "cuda:1"} and said["cuda:0"] == "lazy"

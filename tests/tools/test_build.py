@@ -255,6 +255,7 @@ def test_rebuilds_what_changed(tree):
     assert build(tree)[0] == set()
 
 
+@pytest.mark.slow
 def test_flags_are_part_of_freshness(tree):
     build(tree)
     did, _ = build(tree, CFLAGS="-DOTHER")
