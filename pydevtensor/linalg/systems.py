@@ -113,7 +113,6 @@ class _LogDet(Function):
         diagonal, sign = _diagonal(A)
         ctx.save_for_backward(A)
         sign = sign * diagonal.sign().prod(-1)
-        ctx.mark_non_differentiable(sign)
         return sign, diagonal.abs().log().sum(-1)
 
     @staticmethod
@@ -355,7 +354,7 @@ class _LeastSquares(Function):
         return *(next(found) if x.requires_grad else None for x in given), None, None
 
 
-@function(results=("solution", "residuals", "rank", "singular_values"))
+@function(out=True, results=("solution", "residuals", "rank", "singular_values"))
 @casts(cpu="float32")
 def lstsq(
     A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None
@@ -397,7 +396,9 @@ def lstsq(
     X, rest, rank, S, info = found
     lapack.succeeded(info, "has no full rank, or does not converge ({0})")
     if m <= n or driver == "gelsy" or (driver != "gels" and not (rank == n).all()):
-        rest = A.new_empty(0)
+        rest = X.reshape(-1)[:0]
+    elif X.requires_grad:
+        rest = (A @ X - B).square().sum(-2)
     X = X.squeeze(-1) if vector else X
     rank = A.new_empty(0, dtype=_C.int64) if driver == "gels" else rank.long()
     S = S if driver in ("gelsd", "gelss") else A.new_empty(0)

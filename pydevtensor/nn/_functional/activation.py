@@ -232,7 +232,7 @@ def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     return celu(input, alpha, True)
 
 
-@function()
+@function(out=True)
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """x * Phi(x), Phi the normal's CDF.
 
@@ -373,7 +373,7 @@ def threshold_(input: Tensor, threshold: Number, value: Number) -> Tensor:
     return _C.threshold_(input, threshold, value)
 
 
-@function()
+@function(out=True)
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x moved towards 0 by lambd, and 0 where it is nearer than that.
 
@@ -387,7 +387,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     return _C._softshrink(input, lambd)
 
 
-@function()
+@function(out=True)
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x, and 0 where it is not beyond lambd on either side.
 
@@ -419,7 +419,7 @@ def softsign(input: Tensor) -> Tensor:
     return input / (input.abs() + 1)
 
 
-@function()
+@function(out=True)
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """log(1 + e^(beta x)) / beta, or x where beta x is above threshold.
 
@@ -430,7 +430,7 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     return _C._softplus(input, beta, threshold)
 
 
-@function()
+@function(out=True)
 def logsigmoid(input: Tensor) -> Tensor:
     """log(sigmoid(x)), computed stably.
 

@@ -25,24 +25,51 @@ def resolve_reduction(size_average: Any, reduce: Any, reduction: str) -> str:
     return "sum" if size_average is False else "mean"
 
 
+def _known_reduction(size_average: Any, reduce: Any, reduction: str) -> str:
+    reduction = resolve_reduction(size_average, reduce, reduction)
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(
+            f"{reduction} is not a valid value for reduction; give mean, sum or none"
+        )
+    return reduction
+
+
+def _need_floats(input: Any, target: Any = None) -> None:
+    """Raises for integers and bools what PyTorch does."""
+    for what, x in (("input", input), ("target", target)):
+        if x is not None and not x.is_floating_point():
+            error = NotImplementedError if what == "input" else RuntimeError
+            raise error(f"{what} is of {x.dtype}; convert it with .float()")
+
+
+def _as_input(loss: Any, input: Any) -> Any:
+    """The loss in the type of input, which has to hold floats where the loss does."""
+    if loss.is_floating_point() and not input.is_floating_point():
+        raise RuntimeError(
+            f"input is of {input.dtype}, which holds no loss; convert it with .float()"
+        )
+    return loss.to(input.dtype)
+
+
+def _need_classes(target: Any) -> None:
+    if target.dtype != _C.int64:
+        raise RuntimeError(f"the target is of {target.dtype}; convert it with .long()")
+
+
 def _reduce(
     name: str, loss: Any, reduction: str, size_average: Any = None, reduce: Any = None
 ) -> Any:
     """The loss of a batch, named by its derivative if there is a name."""
-    reduction = resolve_reduction(size_average, reduce, reduction)
+    reduction = _known_reduction(size_average, reduce, reduction)
     if reduction == "mean":
         loss = loss.mean()
     elif reduction == "sum":
         loss = loss.sum()
-    elif reduction != "none":
-        raise ValueError(
-            f"{reduction} is not a valid value for reduction; give mean, sum or none"
-        )
     return _C._named(loss, name + "Backward0") if name else loss
 
 
 def _gap(name: str, input: Any, target: Any) -> Any:
-    """input - target, with a warning if they broadcast."""
+    """input - target, with a warning if they broadcast. One of them may hold bools."""
     if input.shape != target.shape:
         warnings.warn(
             f"{name}: the target's size {[*target.shape]} differs from the input's "
@@ -50,6 +77,10 @@ def _gap(name: str, input: Any, target: Any) -> Any:
             stacklevel=4,
         )
     input, target = _C._autocast_float(input, target)
+    dtype = _C.promote_types(input.dtype, target.dtype)
+    if name != "l1_loss":
+        _need_floats(input if input.dtype == dtype else target)
+        input, target = input.to(dtype), target.to(dtype)
     return input - target
 
 
@@ -163,6 +194,8 @@ def huber_loss(
     if delta <= 0:
         raise RuntimeError(f"delta is {delta}; give more than 0")
     loss = _huber(_gap("huber_loss", input, target).abs(), delta)
+    (input,) = _C._autocast_float(input)
+    loss = _as_input(loss, input)
     if weight is not None:
         kind = "plain mean" if reduction == "mean" else reduction
         return _weighted(loss, input, weight, kind)
@@ -224,6 +257,12 @@ def binary_cross_entropy(
     """
     _need_same_size(input, target)
     input, target = _C._autocast_float(input, target)
+    _need_floats(input)
+    if target.dtype != input.dtype:
+        raise RuntimeError(
+            f"the input is of {input.dtype} and the target of {target.dtype}; convert "
+            f"the target with .to({input.dtype})"
+        )
     # Not on a GPU, which would have to be synchronized.
     if input.device.type == "cpu" and ((input < 0) | (input > 1)).any():
         raise RuntimeError(
@@ -266,6 +305,7 @@ def binary_cross_entropy_with_logits(
     """
     _need_same_size(input, target)
     input, target = _C._autocast_float(input, target)
+    _need_floats(input, target)
     loss = (1 - target) * input
     soft = -logsigmoid(input)
     loss += soft if pos_weight is None else soft * (1 + (pos_weight - 1) * target)
@@ -298,6 +338,11 @@ def kl_div(
     tensor(0.5108)
     """
     input, target = _C._autocast_float(input, target)
+    if not (input.is_floating_point() and target.is_floating_point()):
+        raise RuntimeError(
+            f"the input is of {input.dtype} and the target of {target.dtype}; convert "
+            "them with .float()"
+        )
     if log_target:
         loss = target.exp() * (target - input)
     else:
@@ -617,7 +662,10 @@ def multi_margin_loss(
     """
     if p not in (1, 2):
         raise ValueError(f"p is {p}; give 1 or 2")
+    reduction = _known_reduction(size_average, reduce, reduction)
     input, weight = _C._autocast_float(input, weight)
+    _need_floats(input)
+    _need_classes(target)
     rows = _class_rows(input)
     count, classes = rows.shape
     if target.ndim > 1 or target.numel() != count:
@@ -662,7 +710,10 @@ def multilabel_margin_loss(
     >>> nn.functional.multilabel_margin_loss(x, torch.tensor([[3, 0, -1, 1]]))
     tensor(0.8500)
     """
+    reduction = _known_reduction(size_average, reduce, reduction)
     (input,) = _C._autocast_float(input)
+    _need_floats(input)
+    _need_classes(target)
     rows = _class_rows(input)
     if target.shape != input.shape:
         raise RuntimeError(
@@ -729,7 +780,7 @@ def soft_margin_loss(
     tensor(0.6931)
     """
     input, target = _C._autocast_float(input, target)
-    loss = -logsigmoid(target * input)
+    loss = _as_input(-logsigmoid(target * input), input)
     return _reduce("SoftMarginLoss", loss, reduction, size_average, reduce)
 
 

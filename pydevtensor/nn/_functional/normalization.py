@@ -70,6 +70,8 @@ def batch_norm(
                 "Expected more than 1 value per channel when training, got input size "
                 f"{input.shape}; use eval(), or larger batches"
             )
+    if input.ndim == 1 and not input.numel():
+        return input.clone()  # no channel, and nothing to normalize
     return _C.batch_norm(
         input, weight, bias, running_mean, running_var, training, momentum, eps
     )
@@ -236,7 +238,12 @@ def local_response_norm(
     shape[1] = channels + size - 1
     squares = input.new_zeros(shape)
     squares = squares.slice_scatter(input.square(), 1, before, before + channels)
-    total = squares.unfold(1, size, 1).mean(-1)
+    total = squares.unfold(1, size, 1)
+    # Of integers the whole part of the mean, as PyTorch's average of a window.
+    if input.is_floating_point():
+        total = total.mean(-1)
+    else:
+        total = total.sum(-1).div(size, rounding_mode="trunc")
     return input / (total * alpha + k) ** beta
 
 

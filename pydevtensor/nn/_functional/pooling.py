@@ -249,7 +249,7 @@ def _divisor(divisor: int | None) -> int:
     return divisor or 0
 
 
-@function()
+@function(out=True)
 def avg_pool2d(
     input: Tensor,
     kernel_size: Any,
@@ -279,7 +279,7 @@ def avg_pool2d(
     )
 
 
-@function()
+@function(out=True)
 def avg_pool3d(
     input: Tensor,
     kernel_size: Any,
