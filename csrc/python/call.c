@@ -134,7 +134,7 @@ static PyObject *finish_in_place(const dt_args *args, dt_call *call,
     PyObject *result = dt_tensor_result(made, status);
     if (!result)
         return NULL;
-    status = dt_copy_to_output(args->signature->name, self, dt_tensor_of(result));
+    status = dt_copy_in_place(args->signature->name, self, dt_tensor_of(result));
     Py_DECREF(result);
     return status < 0 ? NULL : Py_NewRef(self);
 }

@@ -3,19 +3,53 @@
 #include "autograd/recorded.h"
 #include "tensor/ops/copy.h"
 
+static bool fits(const dt_tensor *target, const dt_tensor *result)
+{
+    return dt_shape_equal(target->ndim, target->shape, result->ndim, result->shape);
+}
+
+static int check(const char *function, const dt_tensor *target, const dt_tensor *result)
+{
+    return dt_check_cast(function, (dt_dtype)result->dtype, (dt_dtype)target->dtype) <
+                       0 ||
+                   dt_check_same_device(function, "out", target, "the result", result) <
+                       0
+               ? dt_raise_status()
+               : 0;
+}
+
+static int copy(const char *function, const dt_tensor *target, const dt_tensor *result)
+{
+    int status;
+    DT_RUN(status, result->numel > DT_LONG_NUMEL,
+           dt_recorded_copy_into(function, (dt_tensor *)target, result), &target,
+           &result);
+    return status < 0 ? dt_raise_status() : 0;
+}
+
+int dt_copy_in_place(const char *function, PyObject *self, const dt_tensor *result)
+{
+    const dt_tensor *target = dt_tensor_of(self);
+    char has[DT_SHAPE_TEXT], wants[DT_SHAPE_TEXT];
+    if (check(function, target, result) < 0)
+        return -1;
+    if (fits(target, result))
+        return copy(function, target, result);
+    return DT_SET_ERROR(
+        PyExc_RuntimeError,
+        "%s(): the tensor has shape %s and the result %s, which does not fit; leave "
+        "away the _ for a new tensor",
+        function, dt_shape_text(target->ndim, target->shape, has, sizeof has),
+        dt_shape_text(result->ndim, result->shape, wants, sizeof wants));
+}
+
 int dt_copy_to_output(const char *function, PyObject *out, const dt_tensor *result)
 {
     const dt_tensor *target = dt_tensor_of(out);
-    if (dt_check_cast(function, (dt_dtype)result->dtype, (dt_dtype)target->dtype) < 0 ||
-        dt_check_same_device(function, "out", target, "the result", result) < 0)
-        return dt_raise_status();
-    if (dt_shape_equal(target->ndim, target->shape, result->ndim, result->shape)) {
-        int status;
-        DT_RUN(status, result->numel > DT_LONG_NUMEL,
-               dt_recorded_copy_into(function, (dt_tensor *)target, result), &target,
-               &result);
-        return status < 0 ? dt_raise_status() : 0;
-    }
+    if (check(function, target, result) < 0)
+        return -1;
+    if (fits(target, result))
+        return copy(function, target, result);
     if (target->numel) {
         char has[DT_SHAPE_TEXT], wants[DT_SHAPE_TEXT];
         return DT_SET_ERROR(

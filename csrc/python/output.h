@@ -31,6 +31,10 @@ void dt_output_refuse(const char *function);
  * raised. */
 int dt_output_into(const char *function, PyObject *out, PyObject *result);
 
+/* Copies a result to self, the tensor of a function in place, which keeps its shape. -1
+ * raised. */
+int dt_copy_in_place(const char *function, PyObject *self, const dt_tensor *result);
+
 /* Checks `out` against a result that was made, and copies; steals nothing. -1 raised.
  */
 int dt_copy_to_output(const char *function, PyObject *out, const dt_tensor *result);

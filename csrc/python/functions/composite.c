@@ -282,7 +282,9 @@ static int load_body(composite *c)
 static PyObject *copied(const composite *c, PyObject *result, PyObject *target)
 {
     int status = -1;
-    if (!c->in_place && dt_recording(dt_tensor_of(result)))
+    if (c->in_place)
+        status = dt_copy_in_place(c->signature.name, target, dt_tensor_of(result));
+    else if (dt_recording(dt_tensor_of(result)))
         dt_output_refuse(c->signature.name);
     else
         status = dt_copy_to_output(c->signature.name, target, dt_tensor_of(result));
