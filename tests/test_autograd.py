@@ -1103,8 +1103,6 @@ FLAT = {
     "gt_": lambda y: y.gt_(1),
     "eq_": lambda y: y.eq_(y.detach().clone()),
     "logical_not_": lambda y: y.logical_not_(),
-    "floor_divide_": lambda y: y.floor_divide_(2),
-    "heaviside_": lambda y: y.heaviside_(y.detach().clone()),
     "div_": lambda y: y.div_(2, rounding_mode="floor"),
 }
 

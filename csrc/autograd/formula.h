@@ -12,7 +12,7 @@
 #define MUL(a, b)       dt_scope_elementwise(scope, DT_OP_mul, DT_ARGS(a, b))
 #define DIV(a, b)       dt_scope_elementwise(scope, DT_OP_div, DT_ARGS(a, b))
 #define POW(a, b)       dt_scope_elementwise(scope, DT_OP_pow, DT_ARGS(a, b))
-#define FLOORDIV(a, b)  dt_scope_elementwise(scope, DT_OP_floor_divide, DT_ARGS(a, b))
+#define FLOORDIV(a, b)  dt_scope_elementwise(scope, DT_OP_div_floor, DT_ARGS(a, b))
 #define XLOGY(a, b)     dt_scope_elementwise(scope, DT_OP_xlogy, DT_ARGS(a, b))
 #define POLYGAMMA(a, b) dt_scope_elementwise(scope, DT_OP_polygamma, DT_ARGS(a, b))
 #define XLOG1PY(a, b)  dt_scope_elementwise(scope, DT_OP_special_xlog1py, DT_ARGS(a, b))

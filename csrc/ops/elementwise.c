@@ -10,6 +10,7 @@
 #define C                  DT_READS_C
 #define Y                  DT_READS_Y
 #define NOT_DIFFERENTIABLE DT_READS_NOTHING
+#define NOT_IMPLEMENTED    DT_READS_UNKNOWN
 #define ZERO               0
 #define ONE                0
 #define NUMBER(value)      0

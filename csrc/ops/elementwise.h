@@ -28,7 +28,9 @@ enum {
     DT_READS_B = 2,
     DT_READS_C = 4,
     DT_READS_Y = 8,
-    DT_READS_NOTHING = 16 /* NOT_DIFFERENTIABLE */
+    DT_READS = 15,
+    DT_READS_NOTHING = 16, /* NOT_DIFFERENTIABLE */
+    DT_READS_UNKNOWN = 32  /* NOT_IMPLEMENTED */
 };
 
 typedef struct dt_elementwise_row {

@@ -74,7 +74,7 @@ static PyObject *operations(PyObject *self, PyObject *unused)
             PyTuple_SET_ITEM(takes, k, PyBool_FromLong(row->class_.takes[k]));
         for (int i = 0; differentiable && i < row->arity; i++)
             PyTuple_SET_ITEM(differentiable, i,
-                             PyBool_FromLong(row->reads[i] != DT_READS_NOTHING));
+                             PyBool_FromLong(row->reads[i] < DT_READS_NOTHING));
         PyObject *item =
             Py_BuildValue("(sisddNN)", row->name, row->arity, row->class_name, row->low,
                           row->high, takes, differentiable);

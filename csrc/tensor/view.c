@@ -616,7 +616,7 @@ int dt_view_as_strided(dt_tensor *out, const dt_tensor *t, int ndim,
     if (numel < 0)
         return -1;
     int64_t last = offset;
-    bool beyond = offset < 0;
+    bool beyond = false;
     for (int d = 0; d < ndim; d++) {
         int64_t reach = 0;
         if (strides[d] < 0)
@@ -630,7 +630,7 @@ int dt_view_as_strided(dt_tensor *out, const dt_tensor *t, int ndim,
                       __builtin_add_overflow(last, reach, &last);
     }
     int64_t room = (int64_t)(t->storage->bytes / dt_dtype_size((dt_dtype)t->dtype));
-    if (beyond || (numel ? last >= room : offset > room)) {
+    if (offset < 0 || (numel && (beyond || last >= room))) {
         char sizes[DT_SHAPE_TEXT], steps[DT_SHAPE_TEXT];
         return dt_fail(DT_ERROR_RUNTIME,
                        "as_strided: shape %s with strides %s from offset %" PRId64

@@ -228,7 +228,8 @@ def frexp(input: Tensor) -> tuple[Tensor, Tensor]:
 def nextafter(input: Tensor, other: Tensor) -> Tensor:
     """Next representable number after input towards other.
 
-    For floating dtypes only; not differentiable.
+    For floating dtypes only. The gradient passes to input, or to other where they are
+    equal.
 
     >>> torch.tensor([1.0, 0.0]).nextafter(torch.tensor(2.0)).double() > torch.tensor([1.0, 0.0])
     tensor([True, True])
@@ -236,13 +237,16 @@ def nextafter(input: Tensor, other: Tensor) -> Tensor:
     dtype = _C.promote_types(input.dtype, other.dtype)
     if not dtype.is_floating_point:
         raise NotImplementedError(f"not defined for {dtype}; convert with .float()")
+    result = _C.where(input != other, input, other)
     a, b = _C.broadcast_tensors(input.detach().to(dtype), other.detach().to(dtype))
     bits = _bits_as(a, _BITS[dtype][0])
     away = (b > a) == (a > 0)
     step = _bits_as(bits + _C.where(away, 1, -1).to(bits.dtype), dtype)
     smallest = _bits_as(_C.ones_like(bits), dtype)
     step = _C.where(a == 0, _C.where(b > 0, smallest, -smallest), step)
-    return _C.where(a.isnan() | b.isnan(), a + b, _C.where(a == b, b, step))
+    step = _C.where(a.isnan() | b.isnan(), a + b, _C.where(a == b, b, step))
+    result.detach().copy_(step)
+    return _C._named(result, "NextafterBackward0")
 
 
 @function(method=True, out=True, in_place=True)

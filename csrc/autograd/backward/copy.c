@@ -36,15 +36,29 @@ int dt_pass_backward(dt_grad *g)
 
 /* --- writes that ignore what was there --- */
 
-/* The gradient of what was overwritten is zero. */
+/* The gradient of what was overwritten is zero; so is that of the probabilities of random
+ * numbers. */
 int dt_overwrite_backward(dt_grad *g)
 {
-    (void)g;
+    for (int i = 0; i < g->op->info->schema.count; i++)
+        if (dt_grad_edge(g, i) >= 0)
+            SET_WANTED(i, dt_grad_zeros(g, i));
     return 0;
+}
+
+/* Nobody has written down the derivative. */
+int dt_unknown_backward(dt_grad *g)
+{
+    return dt_fail(
+        DT_ERROR_RUNTIME,
+        "backward: the derivative of %s is not implemented; leave its result "
+        "out of what is differentiated, by detach()",
+        g->op->info->schema.name);
 }
 
 int dt_fill_backward(dt_grad *g)
 {
+    SET_WANTED(0, dt_grad_zeros(g, 0));
     SET_WANTED(1, GRAD);
     return 0;
 }

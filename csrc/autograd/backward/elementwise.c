@@ -9,12 +9,27 @@
 
 /* --- what the table says --- */
 
+/* The derivative of an input for which there is no formula: an error, of another type
+ * where the second input has a formula, as in PyTorch. */
+static dt_arg not_implemented(dt_scope *scope, dt_elementwise_op op)
+{
+    const bool of_one = dt_elementwise_rows[op].reads[1] != DT_READS_UNKNOWN;
+    scope->failed = true;
+    dt_fail(
+        of_one ? DT_ERROR_NOT_IMPLEMENTED : DT_ERROR_RUNTIME,
+        "backward: the derivative of %s is not implemented; leave its result out of "
+        "what is differentiated, by detach()",
+        dt_elementwise_rows[op].name);
+    return ZERO;
+}
+
 /* The derivative column as calls on tensors, for input number `input`. */
 static dt_arg gradient_of(dt_scope *scope, dt_elementwise_op op, int input, dt_arg G,
                           dt_arg A, dt_arg B, dt_arg C, dt_arg Y)
 {
     switch (3 * (int)op + input) {
 #define NOT_DIFFERENTIABLE ZERO
+#define NOT_IMPLEMENTED    not_implemented(scope, op)
 #define CASE(name, i, derivative)                                                      \
     case 3 * DT_OP_##name + i:                                                         \
         return derivative;
@@ -114,7 +129,7 @@ static int apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
         }
         dt_arg value = gradient_of(scope, data->op, i, dt_arg_tensor(g), values[0],
                                    values[1], values[2], values[3]);
-        into[i] = dt_scope_tensor(scope, value, g);
+        into[i] = scope->failed ? NULL : dt_scope_tensor(scope, value, g);
         if (!into[i])
             return -1;
     }
@@ -133,7 +148,7 @@ static dt_node *node_of(dt_elementwise_op op, const dt_arg *args,
     for (int i = 0; i < row->arity; i++) {
         bool wants = dt_recording_arg(args[i]) && row->reads[i] != DT_READS_NOTHING;
         inputs[i] = wants ? args[i].tensor : NULL;
-        reads |= wants ? row->reads[i] : 0;
+        reads |= wants ? row->reads[i] & DT_READS : 0;
     }
     for (int i = 0; i < row->arity; i++)
         if (!args[i].tensor)
@@ -347,7 +362,7 @@ int dt_div_forward(dt_call *c)
     if (!mode)
         return forward(c, DT_OP_div, 2);
     if (!strcmp(mode, "floor"))
-        return forward(c, DT_OP_floor_divide, 2);
+        return forward(c, DT_OP_div_floor, 2);
     if (strcmp(mode, "trunc") != 0)
         return dt_fail(DT_ERROR_RUNTIME,
                        "div(): rounding_mode is '%s'; give None, 'trunc' or 'floor'",
@@ -360,7 +375,7 @@ int dt_div_forward(dt_call *c)
         a = DIV(a, b);
     else
         a = SUB(a, dt_scope_elementwise(scope, DT_OP_fmod, DT_ARGS(a, b)));
-    return finish_scope(scope, c, floats ? DT_OP_trunc : DT_OP_floor_divide,
+    return finish_scope(scope, c, floats ? DT_OP_trunc : DT_OP_div_floor,
                         DT_ARGS(a, b));
 }
 

@@ -117,12 +117,28 @@ int dt_index_add_backward(dt_grad *g)
     return 0;
 }
 
-/* Of index_fill, too. */
 int dt_index_copy_backward(dt_grad *g)
 {
     dt_arg index = dt_grad_input(g, 2);
     SET_WANTED(0, CALL_OP(index_fill, TENSOR(GRAD), g->args[1], TENSOR(index), zero));
     SET_WANTED(3, CALL_OP(index_select, TENSOR(GRAD), g->args[1], TENSOR(index)));
+    return 0;
+}
+
+/* The value is written once where the index names a position twice. */
+int dt_index_fill_backward(dt_grad *g)
+{
+    dt_scope *scope = g->scope;
+    const dt_tensor *grad = g->gradients[0];
+    dt_arg index = dt_grad_input(g, 2);
+    dt_tensor *nowhere = dt_scope_slot(scope);
+    SET_WANTED(0, CALL_OP(index_fill, TENSOR(GRAD), g->args[1], TENSOR(index), zero));
+    if (!nowhere || dt_full("backward", nowhere, DT_BOOL, grad->ndim, grad->shape,
+                            dt_tensor_device(grad), dt_scalar_bool(false)) < 0)
+        return -1;
+    SET_WANTED(3, WHERE(CALL_OP(index_fill, dt_value_tensor(nowhere), g->args[1],
+                                TENSOR(index), dt_value_number(1)),
+                        GRAD, ZERO));
     return 0;
 }
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "autograd/dispatch.h"
+#include "autograd/factors.h"
 #include "autograd/formula.h"
 #include "autograd/recorded.h"
 #include "ops/reduce_ops.h"
@@ -64,6 +65,15 @@ static dt_arg others(const reduction *r, dt_arg X)
 {
     dt_grad *g = r->g;
     dt_scope *scope = g->scope;
+    if (!scope->failed && X.tensor->ndim && dt_grad_factors_needed(g, X)) {
+        const bool one = r->ndims == 1;
+        const int64_t dim = one ? r->dims[0] : 0;
+        dt_arg line = one ? X : CALL_OP(flatten, TENSOR(X));
+        dt_arg products =
+            CALL_OP(prod, TENSOR(dt_grad_factors(g, line, dim)), dt_value_int(dim + 1));
+        return CALL_OP(reshape, TENSOR(products),
+                       dt_value_ints(r->input->ndim, r->input->shape));
+    }
     dt_arg zero = EQ(X, ZERO), zeros = AGAIN(sum, zero);
     dt_arg rest = WHERE(zero, ADD(MUL(X, ZERO), ONE), X);
     /* prod() reduces one dimension, or all. */

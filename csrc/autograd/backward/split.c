@@ -97,7 +97,11 @@ int dt_split_with_sizes_forward(dt_call *c)
 int dt_unbind_forward(dt_call *c)
 {
     const dt_tensor *x = c->args[0].tensor;
-    int dim = split_dim(c, c->args[1].i);
+    if (!x->ndim)
+        return dt_fail(DT_ERROR_INDEX,
+                       "%s(): the Tensor has no dimensions; unsqueeze it first",
+                       c->name);
+    int dim = dt_shape_wrap_dim(c->name, c->args[1].i, x->ndim);
     if (dim < 0 || dt_call_make_list(c, x->shape[dim]) < 0)
         return -1;
     for (int64_t i = 0; i < c->list_count; i++)
