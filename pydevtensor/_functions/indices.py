@@ -136,7 +136,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         return input.new_empty(0)
     n, again = input.numel(), with_replacement
     if r > n and not (again and n):
-        return input.new_empty(0, r)
+        return input[:0].reshape(0, r)
     if (comb(n + r - 1, r) if again else comb(n, r)) * r >= 1 << 40:
         raise RuntimeError(f"too many of {r} of {n} elements; choose fewer")
     last = _C.arange(n, device=input.device)
@@ -210,7 +210,7 @@ def argwhere(input: Tensor) -> Tensor:
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """Gather elements along dim; indices and input broadcast otherwise.
 
-    Without dim, both are flattened.
+    Without dim, both are flattened. With it, negative indices count from the end.
 
     >>> x = torch.tensor([[3, 1, 2]])
     >>> x.take_along_dim(x.argsort(dim=1), dim=1)
@@ -229,6 +229,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     pairs = zip(input.shape, indices.shape, strict=True)
     shape = [m if n == 1 else n for n, m in pairs]
     shape[dim] = -1  # as many as each has
+    indices = _C.where(indices < 0, indices + input.shape[dim], indices)
     return input.expand(shape).gather(dim, indices.expand(shape))
 
 

@@ -110,15 +110,15 @@ def cumulative_trapezoid(
 def gradient(
     input: Tensor,
     *,
-    spacing: Number | Tensor | Sequence[Number | Tensor] = 1,
+    spacing: Number | Tensor | Sequence[Number | Tensor] | None = 1,
     dim: int | Sequence[int] | None = None,
     edge_order: int = 1,
 ) -> tuple[Tensor, ...]:
     """Derivatives of samples along dimensions by central differences, as a tuple.
 
     spacing is the distance between samples, or for each dimension a distance or a
-    vector of coordinates. edge_order=2 uses three samples at the boundaries instead of
-    two.
+    vector of coordinates; None is 1. edge_order=2 uses three samples at the boundaries
+    instead of two.
 
     dim: the dimension or dimensions, None for all.
 
@@ -136,7 +136,8 @@ def gradient(
     if isinstance(spacing, (tuple, list)):
         steps = list(spacing)
     else:
-        one = spacing.item() if isinstance(spacing, _C.Tensor) else spacing
+        one = 1 if spacing is None else spacing
+        one = one.item() if isinstance(one, _C.Tensor) else one
         steps = [one] * len(dims)
     if len(steps) != len(dims):
         raise RuntimeError(

@@ -27,8 +27,14 @@ def _axes(x, dims):
 
 
 def _added(input, product, beta, alpha, node):
-    """beta * input + alpha * product, made by a node of that name."""
+    """beta * input + alpha * product, made by a node of that name.
+
+    Integers are multiplied by the whole parts of beta and alpha.
+    """
+    same_dtype(input, product)
     input.expand(product.shape)  # raises if it does not broadcast to the product
+    if not input.is_floating_point():
+        alpha, beta = int(alpha), int(beta)
     if alpha != 1:
         product = product * alpha
     if beta != 0:  # else NaN in input is ignored too
@@ -155,7 +161,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
         input, n = _C.inverse(input), -n
     if n == 0:
         one = _C.eye(input.shape[-1], dtype=input.dtype, device=input.device)
-        return one.expand(input.shape).clone()
+        return input.clone().copy_(one)
     if n == 1:
         return input.clone()
     half = matrix_power(input, n // 2) if n > 3 else input
@@ -265,11 +271,27 @@ def addr(
 ) -> Tensor:
     """beta * input + alpha * outer(vec1, vec2).
 
+    For bools it is input or the product, where beta and alpha are not 0. RuntimeError
+    for a float beside integers, and for a bool beside other types.
+
     >>> torch.zeros(2, 2).addr(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
     tensor([[3., 4.],
             [6., 8.]])
     """
-    return _added(input, outer(vec1, vec2), beta, alpha, "AddrBackward0")
+    product = outer(vec1, vec2)
+    dtype = _C.promote_types(input.dtype, product.dtype)
+    for name, number in (("beta", beta), ("alpha", alpha)):
+        if isinstance(number, float) and not dtype.is_floating_point:
+            raise RuntimeError(
+                f"{name} is {number} and the Tensors {dtype}; give an int"
+            )
+        if isinstance(number, bool) and dtype != _C.bool:
+            raise RuntimeError(
+                f"{name} is a bool and the Tensors {dtype}; give a number"
+            )
+    if dtype == _C.bool:
+        return input & bool(beta) | product & bool(alpha)
+    return _added(input.to(dtype), product.to(dtype), beta, alpha, "AddrBackward0")
 
 
 @function(method=True, out=True, in_place=True)

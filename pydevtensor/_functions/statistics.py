@@ -304,19 +304,18 @@ def cov(
             raise RuntimeError(f"{name} is of type {given.dtype}; give {kind}")
         if (given < 0).any():
             raise RuntimeError(f"{name} has negative elements; give 0 or more")
-        given = given.to(x.dtype)
         weights = given if weights is None else weights * given
     if weights is None:
         x = x - x.mean(1, keepdim=True)
         product = x @ x.T
-        degrees = float(x.size(1) - correction)
+        degrees = max(x.size(1) - correction, 0)
     else:
         total = weights.sum()
         x = x - (x * weights).sum(1, keepdim=True) / total
         product = x @ (x * weights).T
         lost = 1 if aweights is None else (weights * aweights).sum() / total
-        degrees = float(total - correction * lost)
-    result = product / max(degrees, 0.0)
+        degrees = (total - correction * lost).clamp(min=0)
+    result = product / degrees
     return result.squeeze()  # a number for one variable
 
 

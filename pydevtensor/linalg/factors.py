@@ -362,7 +362,7 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
         )
     one = _C.eye(m, n, dtype=input.dtype, device=input.device)
     if not k:
-        return one.expand(input.shape).clone()
+        return input.clone().copy_(one)
     V = input[..., :k].tril(-1) + one[:, :k]
     column = tau.unsqueeze(-1)
     inner = (V.mT @ V).triu(1) * column

@@ -39,6 +39,13 @@ def vector_norm(
     return x.norm(ord, dim, keepdim, dtype=dtype)
 
 
+def _extreme(x: Tensor, ord: float, dim: int, keepdim: bool = False) -> Tensor:
+    """The maximum of numbers from 0 on, or 0; for a negative ord the minimum."""
+    if ord < 0:
+        return x.amin(dim, keepdim)
+    return x.amax(dim, keepdim) if x.shape[dim] else x.sum(dim, keepdim)
+
+
 @function(out=True)
 def matrix_norm(
     A: Tensor,
@@ -85,7 +92,7 @@ def matrix_norm(
         from pydevtensor.linalg.spectra import svdvals
 
         S = svdvals(A.movedim((rows, columns), (-2, -1)))
-        value = S.sum(-1) if ord == "nuc" else S.amax(-1) if ord == 2 else S.amin(-1)
+        value = S.sum(-1) if ord == "nuc" else _extreme(S, ord, -1)
         for place in sorted((rows, columns)) if keepdim else ():
             value = value.unsqueeze(place)
         return value
@@ -96,8 +103,7 @@ def matrix_norm(
         )
     first, second = (rows, columns) if abs(ord) == 1 else (columns, rows)
     sums = A.abs().sum(first, keepdim=True)
-    best = sums.amax if ord > 0 else sums.amin
-    result = best(second, keepdim=True)
+    result = _extreme(sums, ord, second, keepdim=True)
     if not keepdim:
         result = result.squeeze((rows, columns))
     return result
@@ -230,10 +236,10 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
             [1, 3]])
     """
     if x.dim() < 1:
-        raise RuntimeError("the input has no dimensions; give vectors")
-    if N is not None and N <= 1:
-        raise RuntimeError(f"N is {N}; give more than 1")
+        x = x.unsqueeze(0)
     count = x.shape[-1] if N is None else N
+    if count <= 1:
+        raise RuntimeError(f"N is {count}; give more than 1")
     if x.dtype == _C.bool:
         x = x.long()
     first = _C.ones_like(x).unsqueeze(-1)

@@ -130,7 +130,13 @@ int dt_arange(dt_tensor *out, dt_scalar start, dt_scalar end, dt_scalar step, in
         isfinite(dt_scalar_as_double(start)) && isfinite(dt_scalar_as_double(end))) {
         start = dt_scalar_int(dt_element_from_scalar(DT_INT64, start).as_int64);
         end = dt_scalar_int(dt_element_from_scalar(DT_INT64, end).as_int64);
+        const bool stands = !dt_scalar_as_double(step);
         step = dt_scalar_int(dt_element_from_scalar(DT_INT64, step).as_int64);
+        if (!step.i && !stands)
+            return dt_fail(DT_ERROR_VALUE,
+                           "arange: the step is less than 1, and 0 as a number of type "
+                           "%s; give a whole step, or another dtype",
+                           dt_dtype_name((dt_dtype)dtype));
     }
     bool whole = start.kind != DT_KIND_FLOAT && end.kind != DT_KIND_FLOAT &&
                  step.kind != DT_KIND_FLOAT;

@@ -131,7 +131,7 @@ static int space_along(dt_index_call *s, const dt_tensor *x,
     int dim = indexing->dims[0], xdim = x->ndim ? x->ndim : 1;
     int idim = index->ndim ? index->ndim : 1;
     const int64_t *xshape = x->ndim ? x->shape : &one;
-    if (idim != xdim)
+    if (idim != xdim && index->numel)
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: the index has %d dimensions, the tensor %d; give them the "
                        "same number",
@@ -143,7 +143,7 @@ static int space_along(dt_index_call *s, const dt_tensor *x,
                            ", that of the tensor %" PRId64
                            "; only in dimension %d may the index be larger",
                            s->op_name, d, index->shape[d], xshape[d], dim);
-        add_dim(s, index->shape[d], d == dim || !x->ndim ? 0 : x->strides[d]);
+        add_dim(s, index->shape[d], d == dim || d >= x->ndim ? 0 : x->strides[d]);
         s->indices[0].strides[d] = index->strides[d];
     }
     s->indices[0].size = xshape[dim];
@@ -276,6 +276,8 @@ static int place_values(dt_index_call *s, const dt_indexing *indexing,
 {
     DT_LOCAL(narrow);
     DT_LOCAL(wide);
+    if (indexing->form == DT_INDEXING_GATHER && !s->numel)
+        return 0;
     if (indexing->form == DT_INDEXING_GATHER && values->numel != 1) {
         if (values->ndim != s->ndim)
             return dt_fail(DT_ERROR_RUNTIME,

@@ -1,6 +1,7 @@
 #include "tensor/ops/ops.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 #include "device/stream.h"
 #include "tensor/call.h"
@@ -286,12 +287,19 @@ static int strict_product(dt_call *c, int andim, int bndim)
     return product(c->name, c->out[0], a, b);
 }
 
+/* A number by which products are multiplied; integers by its whole part. */
+static double factor(const dt_call *c, int i)
+{
+    const double value = dt_scalar_as_double(c->args[i].scalar);
+    return dt_dtype_is_float((dt_dtype)c->args[0].tensor->dtype) ? value : trunc(value);
+}
+
 /* beta * input + alpha * (a @ b); input broadcasts to the product's shape. */
 static int addmm(dt_call *c)
 {
     const dt_tensor *input = c->args[0].tensor, *a = c->args[1].tensor,
                     *b = c->args[2].tensor;
-    dt_scalar beta = c->args[3].scalar, alpha = c->args[4].scalar;
+    double scale = factor(c, 3), alpha = factor(c, 4);
     dt_tensor *out = c->out[0];
     DT_LOCAL(wide);
     DT_LOCAL(abatch);
@@ -300,13 +308,7 @@ static int addmm(dt_call *c)
         check_inner(c->name, a, a->shape[1], b, b->shape[0]) ||
         check_types(c->name, a, b) || check_types(c->name, input, a))
         return -1;
-    if (!dt_dtype_is_float((dt_dtype)a->dtype) &&
-        (alpha.kind == DT_KIND_FLOAT || beta.kind == DT_KIND_FLOAT))
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: alpha and beta have to be integers for tensors of type %s",
-                       c->name, dt_dtype_name((dt_dtype)a->dtype));
     int64_t shape[] = {a->shape[0], b->shape[1]};
-    double scale = dt_scalar_as_double(beta);
     if (dt_view_expand(c->name, &wide, input, 2, shape) ||
         dt_tensor_empty(c->name, out, (dt_dtype)a->dtype, 2, shape,
                         dt_tensor_device(a)))
@@ -317,7 +319,7 @@ static int addmm(dt_call *c)
     if ((scale != 0 && !is_row && dt_copy_into(c->name, out, &wide)) ||
         dt_view_unsqueeze(&abatch, a, 0) || dt_view_unsqueeze(&bbatch, b, 0))
         return -1;
-    return multiply(c->name, out, &abatch, &bbatch, dt_scalar_as_double(alpha), scale,
+    return multiply(c->name, out, &abatch, &bbatch, alpha, scale,
                     is_row ? &wide : NULL);
 }
 
