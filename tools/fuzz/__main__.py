@@ -2,6 +2,7 @@
 
 python tools/fuzz --calls 20000                 the CPU, simulated GPUs and NumPy
 python tools/fuzz --calls 20000 --against torch beside PyTorch, where it is installed
+python tools/fuzz --against opdb                PyTorch's own samples (op_database.py)
 python tools/fuzz --hostile --calls 20000       wrong types and values
 python tools/fuzz --seed 17 --calls 1           the program of one seed again
 """
@@ -28,7 +29,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after so long")
     parser.add_argument("--seed", type=int, default=0, help="of the first program")
     parser.add_argument(
-        "--against", choices=("numpy", "torch", "none"), default="numpy"
+        "--against", choices=("numpy", "torch", "opdb", "none"), default="numpy"
     )
     parser.add_argument("--hostile", action="store_true", help="wrong types and values")
     parser.add_argument("--devices", default="cpu,cuda:0,cuda:1")
@@ -37,7 +38,13 @@ def main():
         "--length", type=int, default=12, help="statements of a program"
     )
     parser.add_argument("--trace", help=argparse.SUPPRESS)
+    parser.add_argument("--ops", default="", help="of opdb: a pattern of names")
+    parser.add_argument("-v", action="store_true", help="of opdb: every difference")
     chosen = parser.parse_args()
+    if chosen.against == "opdb":
+        from fuzz.op_database import campaign as database
+
+        sys.exit(min(database(chosen.ops, chosen.v), 1))
     from fuzz.campaign import campaign, watched
 
     if not chosen.trace:

@@ -73,7 +73,7 @@ class Machine:
     def tensor(self, x):
         plain = x.detach()
         floating = x.dtype.is_floating_point
-        array = (plain.cpu().double() if floating else plain.cpu()).numpy()
+        array = (plain.cpu().double() if floating else plain.cpu()).numpy(force=True)
         return Value(str(x.dtype), np.array(array), x.requires_grad)
 
     def adopt(self, name, value):
@@ -150,11 +150,11 @@ def defined(values):
     return True
 
 
-def difference(found, expected, inputs, strict=True):
+def difference(found, expected, inputs, strict=True, floor=0.0):
     """What distinguishes two results, as (kind, sentence); None where they agree.
 
     inputs() has the values that the statement read; strict also compares whether
-    gradients are recorded."""
+    gradients are recorded. floor is the smallest step that rounding is held against."""
     if expected is None:  # the machine does not say
         return None
     if isinstance(expected, tuple):
@@ -162,7 +162,8 @@ def difference(found, expected, inputs, strict=True):
             return "value", f"{found} for {expected}"
         pairs = zip(found, expected, strict=True)
         return next(
-            filter(None, (difference(a, b, inputs, strict) for a, b in pairs)), None
+            filter(None, (difference(a, b, inputs, strict, floor) for a, b in pairs)),
+            None,
         )
     if not isinstance(expected, Value) or not isinstance(found, Value):
         if isinstance(found, Value) != isinstance(expected, Value):
@@ -191,7 +192,7 @@ def difference(found, expected, inputs, strict=True):
         return "value", f"{a.tolist()} for {b.tolist()}"[:400]
     # The coarsest type that took part rounds; integers compute in float32.
     types = [v.dtype.removeprefix("torch.") for v in values if isinstance(v, Value)]
-    eps = max(EPS.get(name, EPS["float32"]) for name in [dtype, *types])
+    eps = max(floor, *(EPS.get(name, EPS["float32"]) for name in [dtype, *types]))
     scale = magnitude([*values, expected])
     scale = min(scale**2, 1e30)
     with np.errstate(all="ignore"):
