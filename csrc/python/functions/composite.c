@@ -21,6 +21,7 @@ typedef struct composite {
     /* Set at the first call: */
     PyObject *body;
     const char *results; /* the names of results, "(values, indices)"; or NULL */
+    bool quick;          /* call_quickly may bind its calls */
 } composite;
 
 /* --- arguments --- */
@@ -34,7 +35,8 @@ static inline bool is_passed_on(const dt_parameter *parameter, PyObject *given)
     case DT_PARAM_GENERATOR: /* checked by what the body calls, for its tensor's device */
         return true;
     case DT_PARAM_TENSOR:
-        if (Py_TYPE(given) == dt_py.tensor_type)
+    case DT_PARAM_VALUE:
+        if (dt_tensor_check(given))
             return true;
         break;
     case DT_PARAM_BOOL:
@@ -272,6 +274,10 @@ static int load_body(composite *c)
     c->body = name ? PyObject_GetAttr(module, name) : NULL;
     const char *arrow = strstr(c->signature.text, " -> (");
     c->results = arrow ? arrow + strlen(" -> ") : NULL;
+    const dt_signature *s = &c->signature;
+    c->quick = c->body && !c->results && !s->next && s->rest < 0;
+    for (int i = s->positional; i < s->count; i++)
+        c->quick = c->quick && !s->parameters[i].required;
     Py_XDECREF(name);
     Py_XDECREF(module);
     Py_XDECREF(path);
@@ -311,8 +317,7 @@ static inline bool call_quickly(const composite *c, DT_CALL_PARAMETERS,
                                 PyObject **result)
 {
     const dt_signature *s = &c->signature;
-    if (!c->body || c->results || self || !s->simple || count < s->required ||
-        count > s->positional)
+    if (!c->quick || self || count < s->required || count > s->positional)
         return false;
     Py_ssize_t i = 0, nkeywords = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
     while (i < count && i != s->out && is_passed_on(&s->parameters[i], values[i]))
