@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
 from pydevtensor._functions import function
@@ -308,7 +308,7 @@ def cov(
     if weights is None:
         x = x - x.mean(1, keepdim=True)
         product = x @ x.T
-        degrees = max(x.size(1) - correction, 0)
+        degrees: Any = max(x.size(1) - correction, 0)
     else:
         total = weights.sum()
         x = x - (x * weights).sum(1, keepdim=True) / total

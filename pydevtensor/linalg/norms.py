@@ -92,7 +92,7 @@ def matrix_norm(
         from pydevtensor.linalg.spectra import svdvals
 
         S = svdvals(A.movedim((rows, columns), (-2, -1)))
-        value = S.sum(-1) if ord == "nuc" else _extreme(S, ord, -1)
+        value = S.sum(-1) if ord == "nuc" else _extreme(S, float(ord), -1)
         for place in sorted((rows, columns)) if keepdim else ():
             value = value.unsqueeze(place)
         return value
