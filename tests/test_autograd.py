@@ -401,8 +401,29 @@ def test_grad_leaves_leaves_alone(device):
 def test_backward_with_inputs(device):
     x = torch.ones(2, device=device, requires_grad=True)
     w = torch.ones(2, device=device, requires_grad=True)
+    calls = []
+    handle = x.register_post_accumulate_grad_hook(lambda x: calls.append(1))
     (x * w).sum().backward(inputs=[x])
-    assert x.grad.tolist() == [1, 1] and w.grad is None
+    assert x.grad.tolist() == [1, 1] and w.grad is None and calls == [1]
+    (x * w).sum().backward(inputs=[x, x])
+    assert x.grad.tolist() == [2, 2]
+    handle.remove()
+    # A tensor that is not a leaf keeps its gradient from then on.
+    y = x * 3
+    (y * w).sum().backward(inputs=[x, y], retain_graph=True)
+    assert x.grad.tolist() == [5, 5] and y.grad.tolist() == [1, 1]
+    (y * w).sum().backward()
+    assert y.grad.tolist() == [2, 2] and y.retains_grad and w.grad.tolist() == [3, 3]
+
+
+def test_a_leaf_that_requires_none_any_more_gets_none(device):
+    for end in (lambda x: x.requires_grad_(False), lambda x: x.detach_()):
+        x = torch.ones(2, device=device, requires_grad=True)
+        x.sum().backward()
+        y = (x * 2).sum()
+        end(x)
+        y.backward()
+        assert x.grad.tolist() == [1, 1]
 
 
 def test_several_roots():
@@ -832,6 +853,76 @@ def test_retain_grad(device):
         torch.ones(2).retain_grad()
 
 
+def test_a_kept_gradient_follows_the_tensor_and_comes_after_hooks(device):
+    x = torch.ones(2, device=device, requires_grad=True)
+    y, z = x * 2, x * 2
+    y.retain_grad()
+    y.register_hook(lambda g: g * 5)
+    y.sum().backward(retain_graph=True)
+    assert y.grad.tolist() == [5.0, 5.0]
+    y.mul_(3)
+    y.sum().backward(retain_graph=True)
+    assert y.grad.tolist() == [6.0, 6.0] and x.grad.tolist() == [40.0, 40.0]
+    v = z[:1]
+    v.retain_grad()
+    z.mul_(3)
+    (v.sum() + z.sum()).backward()
+    assert v.grad.tolist() == [1.0]
+    # A recorded pass does not record what later ones add.
+    y, x.grad = x * 2, None
+    y.retain_grad()
+    torch.autograd.grad((y * y).sum(), x, create_graph=True)
+    assert y.grad.requires_grad
+    y.sum().backward()
+    assert y.grad.tolist() == [5.0, 5.0] and not y.grad.requires_grad
+
+
+def test_hooks_are_removed_after_their_tensor_was_written(device):
+    x = torch.ones(2, device=device, requires_grad=True)
+    for write in (lambda y, v: y.mul_(2), lambda y, v: v.mul_(2)):
+        y = x * 1
+        v = y[:1]
+        calls = []
+        handles = [
+            t.register_hook(lambda g, calls=calls: calls.append(1)) for t in (y, v)
+        ]
+        write(y, v)
+        assert v.grad_fn and y.grad_fn
+        for handle in handles:
+            handle.remove()
+        (y.sum() + v.sum()).backward()
+        assert not calls
+
+
+def test_a_handle_alone_keeps_no_hook_alive():
+    class Marker:
+        pass
+
+    marker = Marker()
+    alive = weakref.ref(marker)
+    x = torch.ones(2, requires_grad=True)
+    handle = x.register_hook(lambda g, m=marker: None)
+    del x, marker
+    gc.collect()
+    assert alive() is None
+    handle.remove()
+
+
+def test_a_hook_behind_a_written_view_is_freed():
+    class Marker:
+        pass
+
+    marker = Marker()
+    alive = weakref.ref(marker)
+    x = torch.ones(2, requires_grad=True)
+    y = x * 2
+    y.register_hook(lambda g, me=[y], m=marker: None)
+    y[:1] += x[1:] * y[1:]
+    del x, y, marker
+    gc.collect()
+    assert alive() is None
+
+
 def test_a_hook_over_a_graph_is_freed():
     class Marker:
         pass
@@ -1097,6 +1188,26 @@ def test_hooks_that_remove_hooks(device):
         for _ in range(2):  # in the second pass none is left
             (y * 3).sum().backward(retain_graph=True)
         assert calls == [0, 1, *range(4, 12)]
+
+
+OVERWRITES = {
+    "zero_": lambda y: y.zero_(),
+    "fill_": lambda y: y.fill_(2),
+    "copy_": lambda y: y.copy_(torch.ones(2)),
+    "[...]": lambda y: y.__setitem__(..., 3.0),
+    "normal_": lambda y: y.normal_(),
+    "cauchy_": lambda y: y.cauchy_(),
+    "gt_": lambda y: y.gt_(1),
+}
+
+
+@pytest.mark.parametrize("write", OVERWRITES.values(), ids=OVERWRITES)
+def test_the_gradient_of_what_was_overwritten_is_zeros(device, write):
+    x = torch.ones(2, device=device, requires_grad=True)
+    y = x * 1
+    write(y)
+    y.sum().backward()
+    assert x.grad.tolist() == [0, 0]
 
 
 FLAT = {

@@ -1,6 +1,8 @@
 """Views of tensors that want no gradient yet: they learn of it when their base does.
 
-What these tests expect is what PyTorch gives for the same lines.
+What these tests expect is what PyTorch gives for the same lines, unless it refuses them:
+it forbids to write to views of unbind(), split() and chunk(), and to those taken under
+no_grad().
 """
 
 import gc
@@ -198,6 +200,92 @@ def test_gradients_of_some_tensors_through_a_view_of_what_was_written(
     assert gradient.tolist() == expected
     total.backward(inputs=[x])
     assert x.grad.tolist() == expected
+
+
+def test_elements_that_a_view_shows_several_times_get_the_sum(device):
+    x = torch.arange(4.0, device=device, requires_grad=True)
+    o = x.as_strided((3, 2), (1, 1))
+    p = o.as_strided((2, 2), (1, 1))
+    weights = torch.tensor([[1.0, 2.0], [3.0, 4.0]], device=device)
+    of_o, of_x = torch.autograd.grad((p * weights).sum(), [o, x])
+    # An element of o that several positions show has its gradient divided among them.
+    assert of_o.tolist() == [[1.0, 2.5], [2.5, 2.0], [2.0, 0.0]]
+    assert of_x.tolist() == [1.0, 5.0, 4.0, 0.0]
+    e = x[:1].expand(3)
+    (gradient,) = torch.autograd.grad(e.as_strided((2,), (0,)).sum(), e)
+    torch.testing.assert_close(gradient, torch.full((3,), 2 / 3, device=device))
+    # What a view shows beside its base has no gradient there.
+    y = x * 1
+    v = y[2:]
+    outside = v.as_strided((3,), (1,), 0)
+    grads = torch.autograd.grad(outside.sum(), [x, v])
+    assert [g.tolist() for g in grads] == [[0.0, 0.0, 1.0, 0.0], [1.0, 0.0]]
+    e = (x * 1).expand(2, 4)
+    base = x * 1
+    seen = base.expand(2, 4)
+    base.mul_(3)
+    (gradient,) = torch.autograd.grad(seen.sum(), x)
+    assert gradient.tolist() == [6.0] * 4
+    double = x.detach().double().requires_grad_()
+    assert torch.autograd.gradgradcheck(
+        lambda x: (x * x).as_strided((3, 2), (1, 1)) ** 2, (double,)
+    )
+
+
+SHAPES = {
+    "t_": lambda t: t.t_(),
+    "transpose_": lambda t: t.transpose_(0, 1),
+    "unsqueeze_": lambda t: t.unsqueeze_(0),
+    "squeeze_": lambda t: t.unsqueeze_(0).squeeze_(),
+    "as_strided_": lambda t: t.as_strided_((2, 2), (1, 2), t.storage_offset()),
+}
+
+
+@pytest.mark.parametrize("change", SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize("records", [True, False])
+def test_shapes_changed_in_place_of_views(device, change, records):
+    x = torch.arange(12.0, device=device).reshape(2, 2, 3).requires_grad_()
+    y = x * 2
+    v, beside = y[1], y[1, 0]
+    with torch.set_grad_enabled(records):
+        change(v)
+    weights = torch.arange(1.0, v.numel() + 1, device=device).reshape(v.shape)
+    plain = change(x.detach()[1]).clone()
+    assert v.tolist() == (plain * 2).tolist() and v._version == y._version > 0
+    (found,) = torch.autograd.grad((v * weights).sum(), x, retain_graph=True)
+    expected = torch.zeros_like(x)
+    change(expected[1]).copy_(2 * weights)
+    assert found.tolist() == expected.tolist()
+    v.mul_(10)
+    (found,) = torch.autograd.grad(y.sum() + beside.sum(), x)
+    touched = torch.ones_like(expected)
+    change(touched[1]).fill_(10)
+    touched[1, 0] += touched[1, 0]
+    assert found.tolist() == (2 * touched).tolist()
+
+
+def test_a_shape_changed_in_place_counts_as_a_write(device):
+    x = torch.ones(2, 3, device=device, requires_grad=True)
+    y = x.sigmoid()
+    y.t_()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_a_detached_base_stays_the_base_of_its_views(device):
+    x, b = weights(2, device), torch.zeros(2, device=device)
+    v = b[:]
+    b.detach_()
+    v.add_(x)
+    b.sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0]
+    y = x * 2
+    v = y[:1]
+    y.detach_()
+    with pytest.raises(RuntimeError, match="view of a leaf"):
+        v.mul_(2)
+    y.mul_(3)
+    assert torch.autograd.grad(v.sum(), x, allow_unused=True) == (None,)
 
 
 def test_other_memory_in_the_place_of_a_base(device):

@@ -326,11 +326,11 @@ static int run_task(pass *p, task *t)
     dt_hook *hooks = leaf ? dt_accumulator_leaf(node)->hooks : node->hooks;
     if (hooks && dt_hooks_run(hooks, t->gradients, node->nresults) < 0)
         return -1;
-    for (int i = 0; i < p->ninputs; i++)
+    for (int i = 0; p->into && i < p->ninputs; i++)
         if (p->inputs[i].node == node && t->gradients[p->inputs[i].index].storage &&
             !p->into[i].storage)
             dt_variable_alias(&p->into[i], &t->gradients[p->inputs[i].index]);
-    if (p->restricted && !leads_on(p, node))
+    if (p->restricted && !leads_on(p, node) && !(leaf && !p->into))
         return 0;
 
     dt_scope scope;
@@ -405,7 +405,7 @@ int dt_backward(int nroots, const dt_edge *roots, dt_tensor *const *gradients,
     bool mode = dt_grad_enabled;
     dt_grad_enabled = create_graph;
     bool casts = dt_autocast_pause();
-    for (int i = 0; i < ninputs; i++)
+    for (int i = 0; into && i < ninputs; i++)
         into[i].storage = NULL;
     int status = grow(&p);
     if (!status && ninputs)
@@ -422,7 +422,7 @@ int dt_backward(int nroots, const dt_edge *roots, dt_tensor *const *gradients,
     pass_end(&p);
     dt_autocast_resume(casts);
     dt_grad_enabled = mode;
-    for (int i = 0; status && i < ninputs; i++)
+    for (int i = 0; status && into && i < ninputs; i++)
         dt_tensor_clear(&into[i]);
     return status;
 }

@@ -7,9 +7,9 @@
 /* Computes gradients from `roots` (results of nodes, or leaves).
  *
  * gradients[i], borrowed, is the gradient of root i. With ninputs 0, leaves
- * accumulate their gradients. Otherwise only nodes between roots and inputs run, no
- * leaf accumulates, and into[i] becomes the gradient of input i, or stays empty if
- * there is none. keep_graph: saved tensors are kept for another pass. create_graph:
+ * accumulate their gradients. Otherwise only nodes between roots and inputs run, and
+ * into[i] becomes the gradient of input i, or stays empty if there is none; into NULL:
+ * leaves among the inputs accumulate theirs. keep_graph: saved tensors are kept for another pass. create_graph:
  * the pass itself is differentiable. Work on GPUs is queued on the streams of the
  * forward pass; does not synchronize. -1 after dt_fail; leaves may have accumulated
  * some gradients. */

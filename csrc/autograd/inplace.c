@@ -145,11 +145,9 @@ int dt_record_as_strided(const dt_tensor *view, dt_variable *v)
     }
     dt_node_lead(node, 0, edge);
     dt_node_set_result(node, 0, view);
-    dt_node *old = v->made.node;
     v->requires_grad = false; /* it becomes a non-leaf */
-    v->made.node = node;
-    v->made.index = 0;
-    dt_node_release(old);
+    dt_variable_become(v, node, 0);
+    dt_node_release(node);
     return 0;
 }
 
@@ -172,23 +170,13 @@ int dt_recorded_strided(dt_tensor *out, const dt_tensor *x, int ndim,
 
 /* --- a base whose view was written --- */
 
-typedef struct slices_data {
-    strided_data geometry;
-    dt_node *inner; /* the node of the write to the view; its edges are unused */
-} slices_data;
-
-static void slices_free(dt_node *node)
-{
-    dt_node_release(((slices_data *)node->data)->inner);
-}
-
 /* Inside of the view the gradient passes through the write's node; elsewhere it is
  * unchanged. */
 static int slices_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
                         dt_tensor **into)
 {
-    slices_data *data = node->data;
-    const strided_data *geometry = &data->geometry;
+    const strided_data *geometry = node->data;
+    dt_node *inner = node->inner; /* of the write to the view; its edges are unused */
     dt_tensor *g = gradients[0];
     if (!g)
         return 0;
@@ -204,7 +192,7 @@ static int slices_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradie
         dt_recorded_to(part, part_in, (dt_dtype)g->dtype, dt_tensor_device(g)) < 0)
         return -1;
     dt_tensor *const one[] = {part};
-    if (data->inner->type->apply(data->inner, scope, one, into) < 0)
+    if (inner->type->apply(inner, scope, one, into) < 0)
         return -1;
     if (!dt_node_wants(node, 0))
         return 0;
@@ -218,7 +206,7 @@ static int slices_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradie
     into[0] = whole;
     return status;
 }
-static const dt_node_type slices_type = {slices_apply, slices_free};
+static const dt_node_type slices_type = {slices_apply, NULL};
 
 int dt_in_place_steal(dt_tensor *t, dt_node *node)
 {
@@ -233,15 +221,15 @@ int dt_in_place_steal(dt_tensor *t, dt_node *node)
     }
     dt_variable *base = v->base;
     dt_node *outer = dt_node_new(&slices_type, "CopySlices", node->nedges, 0, 1,
-                                 sizeof(slices_data));
+                                 sizeof(strided_data));
     if (!outer) {
         dt_node_release(node);
         return -1;
     }
-    slices_data *data = outer->data;
-    data->geometry.base = *base->geometry;
-    dt_variable_set_geometry(&data->geometry.view, t);
-    data->inner = node;
+    strided_data *geometry = outer->data;
+    geometry->base = *base->geometry;
+    dt_variable_set_geometry(&geometry->view, t);
+    outer->inner = node;
     for (int i = 0; i < node->nedges; i++) {
         dt_edge edge = i ? node->edges[i] : base->made;
         dt_node_retain(edge.node);
@@ -250,14 +238,11 @@ int dt_in_place_steal(dt_tensor *t, dt_node *node)
     dt_tensor whole = *base->geometry;
     whole.storage = t->storage; /* borrowed, for its device */
     dt_node_set_result(outer, 0, &whole);
-    dt_node *old = base->made.node;
-    base->made.node = outer;
-    base->made.index = 0;
+    dt_variable_become(base, outer, 0);
+    dt_node_release(outer);
     v->version = t->storage->version;
     /* t itself is now a view of the base too. */
-    int status = dt_record_as_strided(t, v);
-    dt_node_release(old);
-    return status;
+    return dt_record_as_strided(t, v);
 }
 
 /* --- changing the shape in place --- */
@@ -269,10 +254,9 @@ int dt_recorded_become_steal(const char *op_name, const char *name, dt_tensor *t
     const dt_variable *of = dt_variable_of(view);
     if (!status && of && of->made.node) {
         of->made.node->name = name;
-        status = dt_variable_set_made(t, of->made.node, of->made.index);
+        status = dt_variable_reshape(t, of->made.node, of->made.index);
     }
     if (!status) {
-        /* No element changes: the storage keeps its version. */
         t->offset = view->offset;
         t->numel = view->numel;
         t->ndim = view->ndim;
@@ -281,9 +265,13 @@ int dt_recorded_become_steal(const char *op_name, const char *name, dt_tensor *t
             t->shape[d] = view->shape[d];
             t->strides[d] = view->strides[d];
         }
-        const dt_variable *v = dt_variable_of(t);
+        dt_variable *v = dt_variable_of(t);
         if (v && v->geometry)
             dt_variable_set_geometry(v->geometry, t);
+        /* A write, though no element changes: views come from the new shape then. */
+        dt_tensor_written(t);
+        if (of && of->made.node && v)
+            v->version = t->storage->version;
     }
     dt_tensor_clear(view);
     return status;

@@ -49,6 +49,7 @@ dt_node *dt_node_new(const dt_node_type *type, const char *name, int nedges, int
     node->saved = (dt_saved *)(void *)(block + head + edges);
     node->results = (dt_result *)(void *)(block + head + edges + saved);
     node->data = block + head + edges + saved + results;
+    node->inner = NULL;
     node->stream = NULL;
     node->used = false;
     node->calls_back = false;
@@ -90,6 +91,7 @@ static void free_one(dt_node *node)
     if (node->type->free)
         node->type->free(node);
     dt_node_free_saved(node);
+    dt_node_release(node->inner);
     dt_hooks_free(&node->hooks);
     for (int i = 0; i < node->nedges; i++)
         dt_node_release(node->edges[i].node);
@@ -216,33 +218,72 @@ void dt_node_free_saved(dt_node *node)
 
 /* --- hooks --- */
 
-int64_t dt_hooks_add(dt_hook **hooks, int index, dt_hook_fn call,
-                     void (*release)(void *), void *context)
+static void insert(dt_hook *hook, dt_hook **list)
+{
+    hook->list = list;
+    while (*list && (hook->last || !(*list)->last))
+        list = &(*list)->next;
+    hook->next = *list;
+    *list = hook;
+}
+
+dt_hook *dt_hooks_add(dt_hook **list, int index, bool last, dt_hook_fn call,
+                      void (*release)(void *), void *context)
 {
     static int64_t last_id;
     dt_hook *hook = malloc(sizeof *hook);
     if (!hook) {
         release(context);
-        return dt_fail(DT_ERROR_HOST_MEMORY, "register_hook: no memory left");
+        dt_fail(DT_ERROR_HOST_MEMORY, "register_hook: no memory left");
+        return NULL;
     }
     *hook = (dt_hook){.id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED),
                       .references = 1,
+                      .uses = 1,
+                      .last = last,
                       .index = index,
                       .call = call,
                       .free = release,
                       .context = context};
-    while (*hooks)
-        hooks = &(*hooks)->next;
-    *hooks = hook;
-    return hook->id;
+    insert(hook, list);
+    return hook;
 }
 
-static void hook_release(dt_hook *hook)
+void dt_hook_release(dt_hook *hook)
 {
-    if (!dt_count_down(&hook->references))
+    if (dt_count_down(&hook->references))
+        free(hook);
+}
+
+static void end_use(dt_hook *hook)
+{
+    if (dt_count_down(&hook->uses))
+        hook->free(hook->context);
+    dt_hook_release(hook);
+}
+
+static void take_out(dt_hook *hook)
+{
+    dt_hook **at = hook->list;
+    while (*at != hook)
+        at = &(*at)->next;
+    *at = hook->next;
+    hook->list = NULL;
+}
+
+void dt_hook_move(dt_hook *hook, dt_hook **list, int index)
+{
+    take_out(hook);
+    hook->index = index;
+    insert(hook, list);
+}
+
+void dt_hook_remove(dt_hook *hook)
+{
+    if (!hook->list)
         return;
-    hook->free(hook->context);
-    free(hook);
+    take_out(hook);
+    end_use(hook);
 }
 
 int dt_hooks_run(dt_hook *hooks, dt_tensor *gradients, int nresults)
@@ -260,34 +301,23 @@ int dt_hooks_run(dt_hook *hooks, dt_tensor *gradients, int nresults)
     count = 0;
     for (dt_hook *hook = hooks; hook; hook = hook->next) {
         dt_count_up(&hook->references);
+        dt_count_up(&hook->uses);
         all[count++] = hook;
     }
     for (size_t i = 0; i < count; i++) {
         dt_hook *hook = all[i];
-        if (!status && !hook->removed && hook->index < nresults &&
+        if (!status && hook->list && hook->index < nresults &&
             gradients[hook->index].storage)
             status = hook->call(hook->context, &gradients[hook->index]);
-        hook_release(hook);
+        end_use(hook);
     }
     if (all != few)
         free(all);
     return status;
 }
 
-void dt_hooks_remove(dt_hook **hooks, int64_t id)
-{
-    for (; *hooks; hooks = &(*hooks)->next)
-        if ((*hooks)->id == id) {
-            dt_hook *gone = *hooks;
-            *hooks = gone->next;
-            gone->removed = true;
-            hook_release(gone);
-            return;
-        }
-}
-
 void dt_hooks_free(dt_hook **hooks)
 {
     while (*hooks)
-        dt_hooks_remove(hooks, (*hooks)->id);
+        dt_hook_remove(*hooks);
 }

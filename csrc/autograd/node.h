@@ -37,10 +37,12 @@ typedef struct dt_result {
 typedef int (*dt_hook_fn)(void *context, dt_tensor *gradient);
 typedef struct dt_hook {
     struct dt_hook *next;
+    struct dt_hook **list; /* that it is in; NULL once it is removed */
     int64_t id;
-    int references; /* the list's, and those of passes that are calling it */
-    bool removed;
-    int index; /* of the result */
+    int references; /* the list's, handles', and those of passes that are calling it */
+    int uses;       /* the same without handles; at 0 the context is freed */
+    bool last;      /* called after those that are not */
+    int index;      /* of the result */
     dt_hook_fn call;
     void (*free)(void *context);
     void *context;
@@ -68,9 +70,10 @@ struct dt_node {
     dt_edge *edges;
     dt_saved *saved;
     dt_result *results;
-    void *data;   /* arguments of the backward function */
-    void *stream; /* current on the first result's device in the forward pass */
-    bool used;    /* a backward pass has freed the saved tensors */
+    void *data;     /* arguments of the backward function */
+    dt_node *inner; /* whose backward function is a step of this one's; or NULL */
+    void *stream;   /* current on the first result's device in the forward pass */
+    bool used;      /* a backward pass has freed the saved tensors */
     /* Whether the node, or one reachable from it, calls Python: set from the hooks
      * that exist when the node is created. */
     bool calls_back;
@@ -123,10 +126,15 @@ dt_tensor *dt_node_saved(dt_node *node, int i, struct dt_scope *scope);
 /* Drops all saved tensors. */
 void dt_node_free_saved(dt_node *node);
 
-/* Adds a hook, which takes over context; returns its id. -1 after dt_fail. */
-int64_t dt_hooks_add(dt_hook **hooks, int index, dt_hook_fn call, void (*free)(void *),
-                     void *context);
-void dt_hooks_remove(dt_hook **hooks, int64_t id);
+/* Adds a hook to a list, which keeps it; it takes over context. NULL after dt_fail. */
+dt_hook *dt_hooks_add(dt_hook **list, int index, bool last, dt_hook_fn call,
+                      void (*free)(void *), void *context);
+/* Puts a hook into another list. */
+void dt_hook_move(dt_hook *hook, dt_hook **list, int index);
+/* Takes a hook out of its list. A handle of it, which holds a reference, may do so at any
+ * time. */
+void dt_hook_remove(dt_hook *hook);
+void dt_hook_release(dt_hook *hook);
 
 /* Calls the hooks, each with the gradient of its result if there is one. They may
  * remove each other and themselves. -1 after dt_fail. */

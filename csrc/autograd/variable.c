@@ -86,6 +86,53 @@ void dt_variable_alias(dt_tensor *out, const dt_tensor *t)
     out->history = dt_history_retain(t->history);
 }
 
+/* --- sums of gradients --- */
+
+/* Whether nobody else refers to the memory and t fills it. */
+static bool is_own(const dt_tensor *t)
+{
+    return __atomic_load_n(&t->storage->references, __ATOMIC_RELAXED) == 1 &&
+           (t->contiguous || !dt_tensor_overlaps_itself(t)) && !t->storage->borrowed &&
+           t->storage->bytes == (size_t)t->numel * dt_dtype_size((dt_dtype)t->dtype);
+}
+
+int dt_variable_add(dt_tensor *sum, const dt_tensor *gradient)
+{
+    dt_tensor total;
+    if (dt_recorded_elementwise(DT_OP_add, &total,
+                                DT_ARGS(dt_arg_tensor(sum), dt_arg_tensor(gradient))) <
+        0)
+        return -1;
+    dt_tensor_move(sum, &total);
+    return 0;
+}
+
+static int add(dt_tensor *grad, dt_tensor *gradient, bool recorded)
+{
+    if (!grad->storage) {
+        if (recorded || is_own(gradient)) {
+            dt_variable_alias(grad, gradient);
+            return 0;
+        }
+        return dt_to(grad, gradient, (dt_dtype)gradient->dtype,
+                     dt_tensor_device(gradient));
+    }
+    if (!recorded)
+        return dt_elementwise_into(
+            DT_OP_add, grad, DT_ARGS(dt_arg_tensor(grad), dt_arg_tensor(gradient)));
+    return dt_variable_add(grad, gradient);
+}
+
+/* Keeps the GIL, so that sums of several threads are complete, and nobody takes the
+ * gradient away. */
+static int accumulate(dt_variable *v, dt_tensor *gradient)
+{
+    bool yielded = dt_gil_yield(false);
+    int status = add(&v->grad, gradient, dt_grad_enabled);
+    dt_gil_yield(yielded);
+    return status;
+}
+
 /* --- edges --- */
 
 typedef struct accumulator_data {
@@ -124,14 +171,14 @@ static int lay_as_leaf(dt_tensor *out, const dt_tensor *gradient,
 
 /* Gives the gradient the strides of its leaf, so that an optimizer can walk both
  * together. */
-static int accumulate(const accumulator_data *data, dt_tensor *gradient)
+static int accumulate_laid(const accumulator_data *data, dt_tensor *gradient)
 {
     if (dt_grad_enabled || data->leaf->grad.storage || lies_as_leaf(gradient, data))
-        return dt_variable_accumulate(data->leaf, gradient, dt_grad_enabled);
+        return accumulate(data->leaf, gradient);
     DT_LOCAL(laid);
     if (lay_as_leaf(&laid, gradient, data) < 0)
         return -1;
-    return dt_variable_accumulate(data->leaf, &laid, false);
+    return accumulate(data->leaf, &laid);
 }
 
 static int accumulator_apply(dt_node *node, dt_scope *scope,
@@ -140,9 +187,10 @@ static int accumulator_apply(dt_node *node, dt_scope *scope,
     const accumulator_data *data = node->data;
     (void)scope;
     (void)into;
-    if (!gradients[0])
+    /* The leaf may require none any more. */
+    if (!gradients[0] || !data->leaf->requires_grad)
         return 0;
-    if (accumulate(data, gradients[0]) < 0)
+    if (accumulate_laid(data, gradients[0]) < 0)
         return -1;
     return data->leaf->after ? dt_hooks_run(data->leaf->after, gradients[0], 1) : 0;
 }
@@ -189,7 +237,8 @@ int dt_variable_refresh(const dt_tensor *t)
     /* The base was written in place: the view's values now come from there. */
     unsigned before = v->version;
     v->version = t->storage->version;
-    if (!dt_variable_requires_grad(v->base) || dt_record_as_strided(t, v) == 0)
+    if ((!v->made.node && !dt_variable_requires_grad(v->base)) ||
+        dt_record_as_strided(t, v) == 0)
         return 0;
     v->version = before;
     return -1;
@@ -227,15 +276,36 @@ int dt_variable_base_edge(const dt_variable *v, dt_storage *storage, dt_edge *ou
     return edge_of(v->base, &base, out);
 }
 
+static void lead_to(dt_variable *v, dt_node *node, int index)
+{
+    dt_node *old = v->made.node;
+    v->made.node = dt_node_retain(node);
+    v->made.index = index;
+    dt_node_release(old);
+}
+
+void dt_variable_become(dt_variable *v, dt_node *node, int index)
+{
+    if (v->kept && v->kept->hook)
+        dt_hook_move(v->kept->hook, &node->hooks, index);
+    lead_to(v, node, index);
+}
+
 int dt_variable_set_made(dt_tensor *t, dt_node *node, int index)
 {
     dt_variable *v = dt_variable_ensure(t);
     if (!v)
         return -1;
-    dt_node *old = v->made.node;
-    v->made.node = dt_node_retain(node);
-    v->made.index = index;
-    dt_node_release(old);
+    dt_variable_become(v, node, index);
+    return 0;
+}
+
+int dt_variable_reshape(dt_tensor *t, dt_node *node, int index)
+{
+    dt_variable *v = dt_variable_ensure(t);
+    if (!v)
+        return -1;
+    lead_to(v, node, index);
     return 0;
 }
 
@@ -281,6 +351,19 @@ int dt_variable_follow_slowly(dt_tensor *view, const dt_tensor *t)
 
 /* --- leaves --- */
 
+void dt_variable_detach(dt_tensor *t)
+{
+    dt_variable *v = dt_variable_of(t);
+    if (!v)
+        return;
+    dt_node *made = v->made.node;
+    v->requires_grad = false;
+    v->made = (dt_edge){NULL, 0};
+    if (v->kept)
+        v->kept->hook = NULL; /* it stays with its node */
+    dt_node_release(made);
+}
+
 int dt_variable_require(dt_tensor *t, bool wanted)
 {
     dt_variable *v = dt_variable_of(t);
@@ -310,66 +393,21 @@ int dt_variable_require(dt_tensor *t, bool wanted)
     return 0;
 }
 
-/* Whether nobody else refers to the memory and t fills it. */
-static bool is_own(const dt_tensor *t)
-{
-    return __atomic_load_n(&t->storage->references, __ATOMIC_RELAXED) == 1 &&
-           (t->contiguous || !dt_tensor_overlaps_itself(t)) && !t->storage->borrowed &&
-           t->storage->bytes == (size_t)t->numel * dt_dtype_size((dt_dtype)t->dtype);
-}
-
-int dt_variable_add(dt_tensor *sum, const dt_tensor *gradient)
-{
-    dt_tensor total;
-    if (dt_recorded_elementwise(DT_OP_add, &total,
-                                DT_ARGS(dt_arg_tensor(sum), dt_arg_tensor(gradient))) <
-        0)
-        return -1;
-    dt_tensor_move(sum, &total);
-    return 0;
-}
-
-static int add(dt_tensor *grad, dt_tensor *gradient, bool recorded)
-{
-    if (!grad->storage) {
-        if (recorded || is_own(gradient)) {
-            dt_variable_alias(grad, gradient);
-            return 0;
-        }
-        return dt_to(grad, gradient, (dt_dtype)gradient->dtype,
-                     dt_tensor_device(gradient));
-    }
-    if (!recorded)
-        return dt_elementwise_into(
-            DT_OP_add, grad, DT_ARGS(dt_arg_tensor(grad), dt_arg_tensor(gradient)));
-    return dt_variable_add(grad, gradient);
-}
-
-/* Keeps the GIL, so that sums of several threads are complete, and nobody takes the
- * gradient away. */
-static int add_to(dt_tensor *grad, dt_tensor *gradient, bool recorded)
-{
-    bool yielded = dt_gil_yield(false);
-    int status = add(grad, gradient, recorded);
-    dt_gil_yield(yielded);
-    return status;
-}
-
-int dt_variable_accumulate(dt_variable *v, dt_tensor *gradient, bool recorded)
-{
-    return add_to(dt_variable_grad(v), gradient, recorded);
-}
-
+/* A sum is a new tensor: the shape of what it belongs to may have changed in place. */
 static int keep(void *context, dt_tensor *gradient)
 {
-    return add_to(&((dt_kept *)context)->grad, gradient, dt_grad_enabled);
+    dt_tensor *grad = &((dt_kept *)context)->grad;
+    bool yielded = dt_gil_yield(false);
+    int status = add(grad, gradient, grad->storage || dt_grad_enabled);
+    dt_gil_yield(yielded);
+    return status;
 }
 
 int dt_variable_retain_grad(const dt_tensor *t)
 {
     dt_variable *v = dt_variable_of(t);
     dt_edge edge;
-    if (v->kept)
+    if (!v || v->requires_grad || v->kept)
         return 0;
     if (dt_variable_edge(t, &edge) < 0)
         return -1;
@@ -385,9 +423,10 @@ int dt_variable_retain_grad(const dt_tensor *t)
     kept->object = NULL;
     kept->grad.storage = NULL;
     v->kept = kept;
-    int64_t id = dt_hooks_add(&edge.node->hooks, edge.index, keep, kept_release, kept);
+    kept->hook =
+        dt_hooks_add(&edge.node->hooks, edge.index, true, keep, kept_release, kept);
     dt_node_release(edge.node);
-    return id < 0 ? -1 : 0;
+    return kept->hook ? 0 : -1;
 }
 
 /* --- for the garbage collector --- */
@@ -430,6 +469,7 @@ int dt_owned_visit(const dt_tensor *t, int (*visit)(void *context, const dt_node
             meet(&w, node->edges[i].node);
         for (int i = 0; i < node->nsaved; i++)
             meet(&w, node->saved[i].edge.node);
+        meet(&w, node->inner);
     }
     for (dt_node *node = w.met; node; node = node->next_met)
         node->inside = 0;

@@ -15,6 +15,7 @@ extern _Thread_local bool dt_grad_enabled;
  * cycle with that node. */
 typedef struct dt_kept {
     dt_history head; /* reference count only: no tensor has this history */
+    dt_hook *hook;   /* in the list of its node; NULL: none, or of a former node */
     dt_tensor grad;
     void *object; /* as in dt_variable */
 } dt_kept;
@@ -100,8 +101,15 @@ int dt_variable_base_edge(const dt_variable *v, dt_storage *storage, dt_edge *ou
 /* A second tensor over the same storage with the same autograd metadata. */
 void dt_variable_alias(dt_tensor *out, const dt_tensor *t);
 
-/* Makes t result `index` of node. -1 after dt_fail. */
+/* Makes v's tensor result `index` of node, whose hooks then keep its gradient. */
+void dt_variable_become(dt_variable *v, dt_node *node, int index);
+
+/* The same for t, which may have no metadata yet. -1 after dt_fail. */
 int dt_variable_set_made(dt_tensor *t, dt_node *node, int index);
+
+/* The same where t is what it was in another shape: a gradient that it keeps has the
+ * shape of before, as in PyTorch. */
+int dt_variable_reshape(dt_tensor *t, dt_node *node, int index);
 
 /* Makes view a view of t, so that in-place writes to either update the other's
  * metadata. -1 after dt_fail. */
@@ -122,14 +130,15 @@ static inline int dt_variable_follow(dt_tensor *view, const dt_tensor *t)
                : 0;
 }
 
+/* Makes t, which is not a view, a leaf that does not require gradients; a base stays the
+ * base of its views. */
+void dt_variable_detach(dt_tensor *t);
+
 /* Sets requires_grad of a leaf. */
 int dt_variable_require(dt_tensor *t, bool wanted);
 
 /* Replaces sum by a new tensor, the recorded sum of both. */
 int dt_variable_add(dt_tensor *sum, const dt_tensor *gradient);
-
-/* Adds gradient to a leaf's; `recorded`: differentiably. */
-int dt_variable_accumulate(dt_variable *v, dt_tensor *gradient, bool recorded);
 
 /* The pointer to the Python object of the gradient of v's tensor, and what keeps
  * that pointer alive. */
@@ -139,7 +148,7 @@ static inline void **dt_variable_grad_object(dt_variable *v, dt_history **keeper
     return v->kept ? &v->kept->object : &v->object;
 }
 
-/* Makes t, a non-leaf, keep its gradient. -1 after dt_fail. */
+/* Makes t keep its gradient, which a leaf does anyway. -1 after dt_fail. */
 int dt_variable_retain_grad(const dt_tensor *t);
 
 /* The gradient of v's tensor; may be empty. */

@@ -24,9 +24,11 @@ static int add_edge(const char *function, PyObject *object, Py_ssize_t i,
         return DT_SET_ERROR(PyExc_TypeError, "%s(): %s is no Tensor", function,
                             dt_describe(object, text, sizeof text));
     }
-    if (dt_variable_edge(dt_tensor_of(object), edge) < 0)
+    const dt_tensor *t = dt_tensor_of(object);
+    if (dt_variable_edge(t, edge) < 0)
         return dt_raise_status();
-    if (edge->node)
+    /* A view may want gradients for its base's sake alone: it is an unused input. */
+    if (edge->node || (i >= nroots && dt_requires_grad(t)))
         return 0;
     if (i < nroots)
         PyErr_Format(PyExc_RuntimeError,
@@ -55,23 +57,6 @@ static PyObject *tuple_of(Py_ssize_t count, dt_tensor *made)
             PyTuple_SET_ITEM(result, i, gradient);
     }
     return result;
-}
-
-static PyObject *accumulate(Py_ssize_t count, PyObject *const *inputs, dt_tensor *made,
-                            bool create)
-{
-    for (Py_ssize_t i = 0; i < count; i++) {
-        /* Another thread may have detached the input meanwhile. */
-        dt_variable *v = dt_variable_of(dt_tensor_of(inputs[i]));
-        if (!v || !made[i].storage)
-            continue;
-        dt_history_retain(&v->head);
-        int status = dt_variable_accumulate(v, &made[i], create);
-        dt_history_release(&v->head);
-        if (status < 0)
-            return dt_raise();
-    }
-    Py_RETURN_NONE;
 }
 
 typedef struct pass {
@@ -109,7 +94,8 @@ static int check_depth(const char *function)
         function, depth);
 }
 
-/* A backward pass. With inputs it returns their gradients, or adds these to their grad. */
+/* A backward pass. With inputs it returns their gradients, or adds these to their grad,
+ * which those that are not leaves keep from then on. */
 static PyObject *run(const pass *p)
 {
     PyObject *result = NULL;
@@ -125,6 +111,11 @@ static PyObject *run(const pass *p)
     }
     for (Py_ssize_t i = 0; i < count; i++) {
         PyObject *object = i < p->nroots ? p->roots[i] : p->inputs[i - p->nroots];
+        if (p->accumulates && i >= p->nroots && dt_tensor_check(object) &&
+            dt_variable_retain_grad(dt_tensor_of(object)) < 0) {
+            dt_raise();
+            goto done;
+        }
         if (add_edge(p->function, object, i, p->nroots, &edges[i]) < 0)
             goto done;
         if (i >= p->nroots)
@@ -139,7 +130,7 @@ static PyObject *run(const pass *p)
             goto done;
         }
     }
-    dt_tensor *found = made + p->nroots;
+    dt_tensor *found = p->accumulates ? NULL : made + p->nroots;
     depth++;
     bool yielded = dt_gil_yield(true);
     int status = dt_backward((int)p->nroots, edges, gradients, (int)p->ninputs,
@@ -147,7 +138,7 @@ static PyObject *run(const pass *p)
     dt_gil_yield(yielded);
     depth--;
     result = status < 0       ? dt_raise()
-             : p->accumulates ? accumulate(p->ninputs, p->inputs, found, p->create)
+             : p->accumulates ? Py_NewRef(Py_None)
                               : tuple_of(p->ninputs, found);
 done:
     for (Py_ssize_t i = 0; i < count && edges && made; i++) {

@@ -255,9 +255,7 @@ DT_PUBLIC(detach_, "detach_(input: Tensor)")
             PyExc_RuntimeError,
             "detach_(): this Tensor is a view, which cannot be detached in "
             "place; use detach()");
-    dt_history *old = x->history;
-    x->history = NULL;
-    dt_history_release(old);
+    dt_variable_detach(x);
     return Py_NewRef(args->slots[0]);
 }
 
@@ -372,23 +370,50 @@ void dt_history_drop(dt_tensor *t)
     dt_history_release(history);
 }
 
+/* What a handle calls; self holds a reference to the hook, not to what it calls. */
+static PyObject *remove_hook(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    dt_hook_remove(PyCapsule_GetPointer(self, NULL));
+    Py_RETURN_NONE;
+}
+
+static void free_capsule(PyObject *self)
+{
+    dt_hook_release(PyCapsule_GetPointer(self, NULL));
+}
+
+static PyObject *remover_of(dt_hook *hook)
+{
+    static PyMethodDef method = {"remove", remove_hook, METH_NOARGS, NULL};
+    PyObject *capsule = PyCapsule_New(hook, NULL, free_capsule);
+    if (!capsule)
+        return NULL;
+    dt_count_up(&hook->references);
+    PyObject *remover = PyCFunction_New(&method, capsule);
+    Py_DECREF(capsule);
+    return remover;
+}
+
 /* Adds a hook of a tensor and returns its handle. Takes over context. */
 static PyObject *add_hook(PyObject *self, dt_hook **hooks, int index, dt_hook_fn call,
                           PyObject *context)
 {
-    int64_t id =
-        context ? dt_hooks_add(hooks, index, call, dt_object_free, context) : -1;
-    if (id < 0)
+    dt_hook *hook =
+        context ? dt_hooks_add(hooks, index, false, call, dt_object_free, context)
+                : NULL;
+    if (!hook)
         return context ? dt_raise() : NULL;
     if (!PyObject_GC_IsTracked(self)) /* it may be part of a cycle now */
         PyObject_GC_Track(self);
     PyObject *module = PyImport_ImportModule("pydevtensor.autograd");
-    PyObject *handle =
-        module ? PyObject_CallMethod(module, "_hook_handle", "OL", self, (long long)id)
-               : NULL;
+    PyObject *remover = module ? remover_of(hook) : NULL;
+    PyObject *handle = remover ? PyObject_CallMethod(module, "RemovableHandle", "OL",
+                                                     remover, (long long)hook->id)
+                               : NULL;
     Py_XDECREF(module);
+    Py_XDECREF(remover);
     if (!handle)
-        dt_hooks_remove(hooks, id);
+        dt_hook_remove(hook);
     return handle;
 }
 
@@ -437,16 +462,6 @@ DT_PUBLIC(register_post_accumulate_grad_hook,
     return add_hook(self, &dt_variable_of(v[0].tensor)->after, 0, call_after, context);
 }
 
-DT_PUBLIC(remove_hook, "_remove_hook(input: Tensor, id: int)")
-{
-    int index;
-    if (v[0].tensor->history) {
-        dt_hooks_remove(hooks_of(v[0].tensor, &index), v[1].i);
-        dt_hooks_remove(&dt_variable_of(v[0].tensor)->after, v[1].i);
-    }
-    Py_RETURN_NONE;
-}
-
 DT_PUBLIC(retain_grad, "retain_grad(input: Tensor)")
 {
     dt_tensor *x = dt_tensor_of(args->slots[0]);
@@ -456,7 +471,7 @@ DT_PUBLIC(retain_grad, "retain_grad(input: Tensor)")
             PyExc_RuntimeError,
             "retain_grad(): this Tensor wants no gradient; set requires_grad "
             "on what it is computed from");
-    if (!variable->requires_grad && dt_variable_retain_grad(x) < 0)
+    if (dt_variable_retain_grad(x) < 0)
         return dt_raise();
     Py_RETURN_NONE;
 }
@@ -509,7 +524,6 @@ static const dt_function rows[] = {
         "handle = x.register_post_accumulate_grad_hook(lambda x: "
         "print(x.grad))\nx.sum().backward()",
         "tensor([1., 1.])"),
-    DT_METHOD(remove_hook, "_remove_hook", "Removes a hook by its id.", "", ""),
     DT_METHOD(retain_grad, "retain_grad",
               "Keep the gradient in .grad though this is not a leaf.",
               "x = torch.ones(2, requires_grad=True)\ny = x * "

@@ -412,10 +412,6 @@ def _add_hook(
     return RemovableHandle(remove, key)
 
 
-def _hook_handle(tensor: Tensor, number: int) -> RemovableHandle:
-    return RemovableHandle(lambda: tensor._remove_hook(number), number)
-
-
 # --- custom operations --------------------------------------------------------------
 
 

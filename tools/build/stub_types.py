@@ -125,7 +125,6 @@ RESULTS = {
     "_storage_count": "builtins.int",
     "_capsule_facts": "tuple[builtins.int, builtins.int, builtins.bool]",
     "_storage_key": "builtins.int",
-    "_remove_hook": "None",
     "_update": "None",
     "_update_own": "None",
     "_update_rules": "Any",

@@ -146,7 +146,9 @@ static dt_node *node_of(dt_elementwise_op op, const dt_arg *args,
     const dt_tensor *inputs[3];
     int reads = 0;
     for (int i = 0; i < row->arity; i++) {
-        bool wants = dt_recording_arg(args[i]) && row->reads[i] != DT_READS_NOTHING;
+        /* What is overwritten gets zeros where there is no derivative. */
+        bool wants = dt_recording_arg(args[i]) &&
+                     (row->reads[i] != DT_READS_NOTHING || args[i].tensor == target);
         inputs[i] = wants ? args[i].tensor : NULL;
         reads |= wants ? row->reads[i] & DT_READS : 0;
     }
