@@ -17,14 +17,13 @@ def options(calls, **chosen):
     common = {
         "against": "numpy",
         "hostile": False,
+        "gradients": False,
         "failures": 1,
         "length": 12,
         "seed": 0,
     }
-    devices = ",".join(DEVICES)
-    return SimpleNamespace(
-        calls=calls, seconds=1e9, devices=devices, **{**common, **chosen}
-    )
+    common["devices"] = ",".join(DEVICES)
+    return SimpleNamespace(calls=calls, seconds=1e9, **{**common, **chosen})
 
 
 # --- programs
@@ -35,6 +34,12 @@ def test_random_programs(hostile, capfd):
     assert campaign.campaign(options(2000, hostile=hostile)) == 0, (
         capfd.readouterr().out
     )
+
+
+def test_random_gradients(capfd):
+    """Beside backward(), and finite differences in float64."""
+    chosen = options(1500, gradients=True, devices="cpu")
+    assert campaign.campaign(chosen) == 0, capfd.readouterr().out
 
 
 @pytest.mark.slow

@@ -4,6 +4,8 @@ python tools/fuzz --calls 20000                 the CPU, simulated GPUs and NumP
 python tools/fuzz --calls 20000 --against torch beside PyTorch, where it is installed
 python tools/fuzz --against opdb                PyTorch's own samples (op_database.py)
 python tools/fuzz --hostile --calls 20000       wrong types and values
+python tools/fuzz --gradients --calls 20000     views, writes, hooks, gradients, beside
+                                                finite differences or PyTorch
 python tools/fuzz --seed 17 --calls 1           the program of one seed again
 """
 
@@ -32,6 +34,9 @@ def main():
         "--against", choices=("numpy", "torch", "opdb", "none"), default="numpy"
     )
     parser.add_argument("--hostile", action="store_true", help="wrong types and values")
+    parser.add_argument(
+        "--gradients", action="store_true", help="views, writes, hooks and gradients"
+    )
     parser.add_argument("--devices", default="cpu,cuda:0,cuda:1")
     parser.add_argument("--failures", type=int, default=1, help="stop after so many")
     parser.add_argument(

@@ -16,7 +16,9 @@ from pathlib import Path
 
 import pydevtensor as torch
 
-from . import known
+from . import gradients, known
+from .generate import Generator
+from .gradients import Checks, Gradients
 from .machines import Torch
 from .play import Mismatch, Session, generate, replay
 from .shrink import shrink
@@ -42,11 +44,14 @@ def session_of(chosen, seed, trace=None):
     followers = []
     if chosen.against == "torch":
         followers.append(Torch())
+    elif chosen.gradients and chosen.against == "numpy":
+        followers.append(Checks())
     elif chosen.against == "numpy":
         from .mirror import NumPy
 
         followers.append(NumPy())
-    return Session(followers, devices, known.is_known, trace=trace)
+    judge = gradients.is_known if chosen.gradients else known.is_known
+    return Session(followers, devices, judge, trace=trace)
 
 
 def text_of(statements, device="cpu", schedule=None):
@@ -97,7 +102,8 @@ def play(chosen, seed, trace=None):
     session = session_of(chosen, seed, trace)
     failure = None
     try:
-        generate(seed, session, chosen.length, chosen.hostile)
+        writer = Gradients if chosen.gradients else Generator
+        generate(seed, session, chosen.length, chosen.hostile, writer)
     except Mismatch as found:
         failure = found.with_traceback(None)
     for machine in (session.leader, *session.followers):

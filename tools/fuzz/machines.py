@@ -39,10 +39,11 @@ class Machine:
     """Runs statements in a namespace in which `torch` is a module."""
 
     records = True  # gradients, and what a program did before
+    floor = 0.0  # its rounding, where that is coarser than the type's
     device = "PyTorch"
 
     def __init__(self, module):
-        self.module = module
+        self.module, self.namespace = module, {}
         self.clear()
 
     def prepare(self, statement, leader):
@@ -68,7 +69,7 @@ class Machine:
             return tuple(self.look(each) for each in found)
         if isinstance(found, (self.module.dtype, self.module.device)):
             return str(found)
-        return found
+        return "None" if found is None else found
 
     def tensor(self, x):
         plain = x.detach()
@@ -86,6 +87,11 @@ class Machine:
         """Waits for the device; gives the error that a kernel has reported."""
 
     def clear(self):
+        # A recorded gradient leads to its own tensor, and hooks to the namespace.
+        for found in self.namespace.values():
+            if isinstance(found, self.module.Tensor) and found.requires_grad:
+                found.grad = None
+        self.namespace.clear()
         self.namespace = {"torch": self.module, "hostile": hostile}
 
 

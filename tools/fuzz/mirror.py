@@ -496,6 +496,7 @@ class NumPy:
     tensors that the statement names, and afterwards it is asked for the target."""
 
     records = False
+    floor = 0.0
 
     def __init__(self):
         self.module = Module()

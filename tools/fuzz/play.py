@@ -92,7 +92,9 @@ class Session:
             raise Mismatch("raises", statement, f"when read: {late!r}") from None
         except TypeError:  # a sparse gradient of PyTorch
             raise Stop from None
-        told = difference(ours, other, lambda: self.inputs(statement), machine.records)
+        told = difference(
+            ours, other, lambda: self.inputs(statement), machine.records, machine.floor
+        )
         if told is not None:
             if self.known(self, machine, statement, ours, other):
                 if machine.records:
@@ -199,10 +201,10 @@ def check_error(statement, error):
         raise Mismatch("message", statement, repr(error))
 
 
-def generate(seed, session, length, spoils=False):
+def generate(seed, session, length, spoils=False, writer=Generator):
     """Writes and plays a program; its statements are in the session afterwards."""
     namespace = session.leader.namespace
-    generator = Generator(seed, namespace, session.step, spoils=spoils)
+    generator = writer(seed, namespace, session.step, spoils=spoils)
     try:
         while len(session.statements) < length:
             generator.step()
