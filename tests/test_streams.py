@@ -5,6 +5,7 @@ import pickle
 import threading
 
 import pytest
+from isolated import python
 
 import pydevtensor as torch
 
@@ -191,6 +192,47 @@ def test_memory_that_a_stream_was_said_to_use(gpu):
             torch.ones(2, device=gpu).record_stream(3)
     finally:
         torch.cuda.sim_schedule("eager")
+
+
+FORGOTTEN = """
+import pydevtensor as torch
+side = torch.cuda.Stream()
+x = torch.ones(1000, device="cuda")
+place = x.data_ptr()
+side.wait_stream(torch.cuda.current_stream())
+with side:
+    y = x * 2
+del x
+z = torch.zeros(1000, device="cuda")
+print(z.data_ptr() == place)
+torch.cuda.synchronize()
+print(sorted(set(y.tolist())))
+pinned = torch.ones(1000).pin_memory()
+y.copy_(pinned, non_blocking=True)
+del pinned
+other = torch.zeros(1000).pin_memory()
+print(sorted(set(y.tolist())))
+"""
+
+
+@pytest.mark.parametrize(
+    ("who", "said"),
+    [("", ["False", "[2.0]"]), ("automatic", ["False", "[2.0]"])]
+    + [("manual", ["True", "[0.0]"])],
+)
+def test_who_records_the_uses_of_memory(who, said):
+    out = python(
+        FORGOTTEN,
+        PYDEVTENSOR_SIM_GPUS="1",
+        PYDEVTENSOR_SIM_SCHEDULE="lazy",
+        PYDEVTENSOR_SIM_RECORD_STREAM=who,
+    )
+    assert out.splitlines() == [*said, "[1.0]"]
+
+
+def test_who_records_uses_is_checked():
+    with pytest.raises(ValueError, match="record_stream is 'no'; give 'automatic' or"):
+        torch.cuda.simulate(1, record_stream="no")
 
 
 @pytest.mark.parametrize("attempt", [copy.copy, copy.deepcopy, pickle.dumps])

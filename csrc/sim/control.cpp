@@ -52,6 +52,12 @@ static std::string schedule()
     return state().options.schedule_name;
 }
 
+static const char *record_stream()
+{
+    Entry in(Entry::kNothing);
+    return state().options.manual ? "manual" : "automatic";
+}
+
 /* "" without a card. */
 static std::string clocks()
 {
@@ -72,6 +78,8 @@ int dt_sim_control(const char *command, char *reply, size_t size)
         snprintf(reply, size, "%s", counts(atoi(value)).c_str());
     else if (name == "schedule" && !*value)
         snprintf(reply, size, "%s", schedule().c_str());
+    else if (name == "record_stream" && !*value)
+        snprintf(reply, size, "%s", record_stream());
     else if (name == "clock")
         snprintf(reply, size, "%s", clocks().c_str());
     else if ((status = dt_sim_set(name.c_str(), value)))

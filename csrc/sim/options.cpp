@@ -221,6 +221,19 @@ static int set_races(const char *text)
     return content();
 }
 
+static int set_record_stream(const char *text)
+{
+    const bool manual = !strcmp(text, "manual");
+    if (!manual && strcmp(text, "automatic"))
+        return complain(format(
+            "'%.40s' is not a way to record streams: give automatic or manual", text));
+    if (state().open && state().options.manual != manual)
+        return complain("simulated GPUs are already in use: choose who records streams "
+                        "before the first use");
+    state().options.manual = manual;
+    return content();
+}
+
 static const struct {
     const char *name, *variable;
     int (*set)(const char *text);
@@ -234,6 +247,7 @@ static const struct {
     {"sticky", "PYDEVTENSOR_SIM_STICKY", set_sticky},
     {"failures", "PYDEVTENSOR_SIM_FAIL", set_failures},
     {"races", "PYDEVTENSOR_SIM_RACES", set_races},
+    {"record_stream", "PYDEVTENSOR_SIM_RECORD_STREAM", set_record_stream},
 };
 
 static int read_environment()

@@ -12,6 +12,8 @@
  *     PYDEVTENSOR_SIM_STICKY=1        a device is lost after a fault (default 0)
  *     PYDEVTENSOR_SIM_FAIL=malloc:3   failures on demand
  *     PYDEVTENSOR_SIM_RACES=warn      off, warn or error (default off)
+ *     PYDEVTENSOR_SIM_RECORD_STREAM=manual
+ *                                     automatic or manual (default automatic)
  *
  * All functions may be called from any thread. */
 #ifndef DT_SIM_SIM_H
@@ -51,6 +53,10 @@ extern "C" {
  *
  * "races": what becomes of accesses to the same memory that nothing orders (race.h); from
  * "off" to another before the first use of a device only.
+ *
+ * "record_stream": before the first use of a device only. "manual": work that runs after its
+ * memory was handed out again finds the next owner's values, as on a GPU; "automatic": that
+ * is a fault. The core reads it to know whether its operations record their uses of memory.
  *
  * "failures": "malloc:3,copy:5+": from now on the third cudaMalloc fails, once, and the
  * fifth copy and all copies after it; "malloc:1:46": with error 46 of CUDA. Kinds: malloc,
@@ -103,8 +109,8 @@ size_t dt_sim_violation(char *out, size_t size);
 int64_t dt_sim_pending(int device);
 
 /* For Python: "count DEVICE" replies with the counters as JSON, "clock" with the clocks, ""
- * if there are none, "schedule" with the schedule; other commands are a setting's name and
- * value, such as "schedule lazy". The reply to a rejected one is the
+ * if there are none, "schedule" and "record_stream" with these settings; other commands are
+ * a setting's name and value, such as "schedule lazy". The reply to a rejected one is the
  * complaint. */
 __attribute__((visibility("default"))) int dt_sim_control(const char *command,
                                                           char *reply, size_t size);

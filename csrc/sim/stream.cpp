@@ -19,11 +19,22 @@ std::string Work::title() const
     return bytes ? format("a %s of %zu bytes", name, bytes) : name;
 }
 
-/* Whether the work may access its blocks at this point of its stream. */
+/* Whether a block's memory is there, as that of a block which an allocator handed out again. */
+static bool is_mapped(const Block &block)
+{
+    auto &segments = device_at(block.device).segments;
+    auto found = entry_before(segments, block.base);
+    return found != segments.end() &&
+           block.base < found->second.whole->base + found->second.whole->rounded;
+}
+
+/* Whether the work may access its blocks at this point of its stream. With "record_stream"
+ * manual, as on a GPU, it finds there what the next owner has written. */
 static bool blocks_hold(const Work &work, int device)
 {
+    const bool manual = state().options.manual;
     for (auto &block : work.blocks) {
-        if (!block->reused)
+        if (!block->reused || (manual && is_mapped(*block)))
             continue;
         blame(device, cudaErrorIllegalAddress,
               format("%s runs on a block of %zu bytes of simulated cuda:%d after the "

@@ -103,6 +103,7 @@ def simulate(
     races: str | None = None,
     card: str | None = None,
     host: str | None = None,
+    record_stream: str | None = None,
 ) -> None:
     """Use n simulated GPUs. Call it before the first use of a device.
 
@@ -116,6 +117,13 @@ def simulate(
               docs/clock.md. Several, 't4,h200', have a clock each
     host      the time of the program's own code on that clock: 'measured' (default), or
               'fixed', which gives the same result in every run
+    record_stream  'manual': memory that is freed while another stream than its own uses
+              it is handed out at once, as by PyTorch on a real GPU, unless the program
+              called Tensor.record_stream(); 'automatic' (default): operations record it
+
+    They take as long as the CPU does, so time.time() shows no gain from work that
+    overlaps or from a second GPU: choose a card, and take the times of clock(), of
+    Event.elapsed_time() or of a profile.
 
     simulate(0) selects the real GPUs and overrides PYDEVTENSOR_SIM_GPUS.
     """
@@ -129,6 +137,11 @@ def simulate(
         card = ",".join(_cards("simulate", card))
     if host not in (None, "measured", "fixed"):
         raise ValueError(f"simulate(): host is {host!r}; give 'measured' or 'fixed'")
+    if record_stream not in (None, "automatic", "manual"):
+        raise ValueError(
+            f"simulate(): record_stream is {record_stream!r}; give 'automatic' or "
+            "'manual'"
+        )
     _choose("simulate", n)
     # The simulator reads these when it is loaded.
     if memory is not None:
@@ -143,6 +156,8 @@ def simulate(
         os.environ["PYDEVTENSOR_SIM_CARD"] = card
     if host is not None:
         os.environ["PYDEVTENSOR_SIM_HOST"] = host
+    if record_stream is not None:
+        os.environ["PYDEVTENSOR_SIM_RECORD_STREAM"] = record_stream
 
 
 def _cards(function, text):

@@ -95,6 +95,19 @@ def test_the_tests_of_ci(tmp_path):
     assert "2 passed" in out
 
 
+def test_a_forgotten_record_stream():
+    text = (DOCS / "races.md").read_text()
+    section = text.partition("## A forgotten record_stream")[2].partition("\n## ")[0]
+    program, wrong, advice = re.findall(r"(?ms)^```\w*\n(.*?)^```", section)
+    assert python(program) == wrong
+    forgotten = "# x.record_stream(side)  # forgotten"
+    assert "tensor([2., 2., 2.]" in python(program.replace(forgotten, forgotten[2:]))
+    for schedule in ("lazy", "eager", "random:1"):
+        chosen = program.replace('"lazy"', f'"{schedule}", races="error"')
+        said = python(chosen, fails=True)
+        assert said.endswith(advice) and "fill writes them on s2" in said
+
+
 def test_the_workflow():
     yaml = pytest.importorskip("yaml")
     (text,) = re.findall(r"(?ms)^```yaml\n(.*?)^```", (DOCS / "ci.md").read_text())
