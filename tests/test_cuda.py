@@ -36,7 +36,7 @@ for name, call in cases.items():
         call()
         print(name, 'ran')
     except RuntimeError as error:
-        assert len(str(error)) > 30, error
+        assert name == 'info' or 'PYDEVTENSOR_SIM_GPUS=2' in str(error), (name, error)
 print((torch.ones(2) + 1).tolist())
 """)
     assert out.splitlines() == [

@@ -96,13 +96,11 @@ int dt_device_from_python(const char *function, const char *argument, PyObject *
             return DT_SET_ERROR(PyExc_RuntimeError,
                                 "%s(): %R is not a device index; indices start at 0",
                                 function, value);
-        if (!dt_device_count(DT_CUDA))
-            return DT_SET_ERROR(
-                PyExc_RuntimeError,
-                "%s(): device %lld is a GPU, and no GPU is usable; give "
-                "'cpu', or see cuda.why_unavailable()",
-                function, index);
         *out = dt_device_make(DT_CUDA, (int)index);
+        if (!dt_device_count(DT_CUDA) && dt_device_check(*out) < 0) {
+            dt_fail_prefix("%s(): ", function);
+            return dt_raise_status();
+        }
         return 0;
     }
     char text[DT_DESCRIBE_TEXT];
