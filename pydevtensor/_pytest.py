@@ -146,13 +146,14 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     lines = str(table) if table.rows else "(the test has a profile of its own)"
     if any(counts.values()):
         item.user_properties.append(("transfers", [sum(counts.values()), lines]))
-    over = [
-        f"{counts[name]} {name}, and max_transfers allows {limit}"
+    over = {
+        name: f"{counts[name]} {name}, and max_transfers allows {limit}"
         for name, limit in (limits or {}).items()
         if counts[name] > limit
-    ]
+    }
     if over:
-        pytest.fail("; ".join(over) + f"\n\n{lines}", pytrace=False)
+        said = "; ".join(over.values())
+        pytest.fail(f"{said}\n{table.sources(over)}\n\n{lines}", pytrace=False)
     return result
 
 

@@ -1,5 +1,6 @@
 """The pytest plugin that the package installs, in a pytest of its own."""
 
+import re
 import textwrap
 
 import pytest
@@ -23,6 +24,12 @@ def test_many_waits():
     x = torch.ones(3, device="cuda")
     for _ in range(12):
         x.sum().item()  # here
+
+@pytest.mark.gpus(1)
+@pytest.mark.max_transfers(host_to_device=0)
+def test_one_copy():
+    x = torch.ones(3, device="cuda").cpu()
+    y = x.to("cuda")  # sent
 
 @pytest.mark.gpus(1)
 @pytest.mark.max_transfers(waits=2, host_to_device=0)
@@ -66,13 +73,21 @@ def test_gpus_and_limits(run):
         "test_two_gpus": "PASSED",
         "test_three_gpus": "SKIPPED",
         "test_many_waits": "FAILED",
+        "test_one_copy": "FAILED",
         "test_few_waits": "PASSED",
         "test_with_a_profile": "FAILED",
         "test_without_gpus": "PASSED",
     }
     assert "12 waits, and max_transfers allows 1" in text
     assert "12 device_to_host, and max_transfers allows 2" in text
-    assert "x.sum().item()  # here" in text
+    for limited, source in {
+        "12 waits": "x.sum().item()  # here",
+        "1 host_to_device": 'y = x.to("cuda")  # sent',
+    }.items():
+        line = TESTS[: TESTS.index(source)].count("\n") + 1
+        assert re.search(
+            rf"test_it.py:{line}: .*{limited}.*\n    {re.escape(source)}\n", text
+        )
     assert "the test has a profile of its own" in text
 
 

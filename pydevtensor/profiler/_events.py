@@ -322,6 +322,16 @@ class Transfers:
 
     __repr__ = __str__
 
+    def sources(self, counters: Iterable[str]) -> str:
+        """The lines that made what these attributes count, each with its code."""
+        lines = []
+        for row in self.rows:
+            counts = [f"{n} {name}" for name in counters if (n := getattr(row, name))]
+            if counts:
+                lines.append(f"{self._cells(row)[0]}: {', '.join(counts)}")
+                lines.append(f"    {row.place.code() if row.place else ''}".rstrip())
+        return "\n".join(lines)
+
     def _repr_html_(self) -> str:
         rows = []
         for row in self.rows:
