@@ -1,8 +1,9 @@
 """Show the devices and libraries that pydevtensor finds.
 
 `python -m pydevtensor run script.py ARGUMENTS` (or `run -m module ARGUMENTS`) runs a
-program whose `import torch` means pydevtensor. `python -m pydevtensor top` shows the
-processes that use pydevtensor, and their GPUs.
+program whose `import torch` means pydevtensor. `python -m pydevtensor smi` shows GPUs,
+real and simulated, in the way of nvidia-smi, and `python -m pydevtensor top` the
+processes that use pydevtensor.
 
 `python -m pydevtensor estimate script.py ARGUMENTS --cards t4,h200` says how long it
 would take on these cards: docs/clock.md.
@@ -60,7 +61,7 @@ def main() -> None:
     parser.add_argument("run", nargs="*", help="run a program, or estimate its time")
     if parser.parse_args().run:
         parser.error(
-            "give what to run: run script.py, run -m module or run -c code; or top"
+            "give what to run: run script.py, run -m module or run -c code; or smi, top"
         )
     try:
         report()
@@ -126,6 +127,10 @@ if __name__ == "__main__":
         from pydevtensor._as_torch import run
 
         run(sys.argv[2:])
+    elif sys.argv[1:2] == ["smi"]:
+        from pydevtensor._smi import main as smi
+
+        smi(sys.argv[2:])
     elif sys.argv[1:2] == ["top"]:
         from pydevtensor._top import main as top
 

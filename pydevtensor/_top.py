@@ -89,7 +89,10 @@ def _process(pid: Path) -> Process | None:
 
 def processes() -> list[Process]:
     """All processes of this machine that use pydevtensor, but for this one."""
-    pids = [p for p in Path("/proc").iterdir() if p.name.isdigit()]
+    try:
+        pids = [p for p in Path("/proc").iterdir() if p.name.isdigit()]
+    except OSError:  # it is not mounted
+        return []
     own = str(os.getpid())
     found = [_process(pid) for pid in pids if pid.name != own]
     return sorted((p for p in found if p is not None), key=lambda p: p.pid)
@@ -138,6 +141,13 @@ class RealGPUs:
             return
         if library.nvmlInit_v2() == 0:
             self.library = library
+
+    def driver(self) -> str:
+        """The version of NVIDIA's driver, '' if there is none."""
+        text = ctypes.create_string_buffer(96)
+        if self.library is None or self.library.nvmlSystemGetDriverVersion(text, 96):
+            return ""
+        return text.value.decode(errors="replace")
 
     def rows(self, found: list[Process]) -> Iterator[list[str]]:
         """A row for each GPU; tells the processes what they use of it."""
