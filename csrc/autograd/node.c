@@ -91,7 +91,8 @@ static void free_one(dt_node *node)
     if (node->type->free)
         node->type->free(node);
     dt_node_free_saved(node);
-    dt_node_release(node->inner);
+    if (node->inner)
+        dt_node_release(node->inner);
     dt_hooks_free(&node->hooks);
     for (int i = 0; i < node->nedges; i++)
         dt_node_release(node->edges[i].node);

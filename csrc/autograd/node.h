@@ -77,9 +77,9 @@ struct dt_node {
     /* Whether the node, or one reachable from it, calls Python: set from the hooks
      * that exist when the node is created. */
     bool calls_back;
+    int line; /* where it was called, for observers (dt_activity_place); or -1 */
     dt_hook *hooks;
-    char *place;      /* where the operation was called, in anomaly mode; or NULL */
-    int line;         /* the same as dt_activity_place, for observers; or -1 */
+    char *place;      /* the same as a text, in anomaly mode; or NULL */
     dt_node *pending; /* list of nodes being freed */
     /* Used by the search of dt_owned_visit. */
     int inside;
