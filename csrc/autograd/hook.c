@@ -1,0 +1,110 @@
+#include "autograd/hook.h"
+
+#include <stdlib.h>
+
+#include "base/count.h"
+#include "base/error.h"
+
+static void insert(dt_hook *hook, dt_hook **list)
+{
+    hook->list = list;
+    while (*list && (hook->last || !(*list)->last))
+        list = &(*list)->next;
+    hook->next = *list;
+    *list = hook;
+}
+
+dt_hook *dt_hooks_add(dt_hook **list, int index, bool last, dt_hook_fn call,
+                      void (*release)(void *), void *context)
+{
+    static int64_t last_id;
+    dt_hook *hook = malloc(sizeof *hook);
+    if (!hook) {
+        release(context);
+        dt_fail(DT_ERROR_HOST_MEMORY, "register_hook: no memory left");
+        return NULL;
+    }
+    *hook = (dt_hook){.id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED),
+                      .references = 1,
+                      .uses = 1,
+                      .last = last,
+                      .index = index,
+                      .call = call,
+                      .free = release,
+                      .context = context};
+    insert(hook, list);
+    return hook;
+}
+
+void dt_hook_release(dt_hook *hook)
+{
+    if (dt_count_down(&hook->references))
+        free(hook);
+}
+
+static void end_use(dt_hook *hook)
+{
+    if (dt_count_down(&hook->uses))
+        hook->free(hook->context);
+    dt_hook_release(hook);
+}
+
+static void take_out(dt_hook *hook)
+{
+    dt_hook **at = hook->list;
+    while (*at != hook)
+        at = &(*at)->next;
+    *at = hook->next;
+    hook->list = NULL;
+}
+
+void dt_hook_move(dt_hook *hook, dt_hook **list, int index)
+{
+    take_out(hook);
+    hook->index = index;
+    insert(hook, list);
+}
+
+void dt_hook_remove(dt_hook *hook)
+{
+    if (!hook->list)
+        return;
+    take_out(hook);
+    end_use(hook);
+}
+
+int dt_hooks_run(dt_hook *hooks, dt_tensor *gradients, int nresults)
+{
+    dt_hook *few[8], **all = few;
+    size_t count = 0;
+    int status = 0;
+    for (dt_hook *hook = hooks; hook; hook = hook->next)
+        count++;
+    if (count > sizeof few / sizeof *few)
+        all = malloc(count * sizeof(dt_hook *));
+    if (!all)
+        return dt_fail(DT_ERROR_HOST_MEMORY,
+                       "backward: no memory left for the pass; free some");
+    count = 0;
+    for (dt_hook *hook = hooks; hook; hook = hook->next) {
+        dt_count_up(&hook->references);
+        dt_count_up(&hook->uses);
+        all[count++] = hook;
+    }
+    for (size_t i = 0; i < count; i++) {
+        dt_hook *hook = all[i];
+        if (!status && hook->list && hook->index < nresults &&
+            gradients[hook->index].storage)
+            status = hook->call(hook->context, &gradients[hook->index]);
+        end_use(hook);
+    }
+    if (all != few)
+        free(all);
+    return status;
+}
+
+void dt_hooks_free(dt_hook **hooks)
+{
+    while (*hooks)
+        dt_hook_remove(*hooks);
+}

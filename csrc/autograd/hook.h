@@ -1,0 +1,38 @@
+/* Hooks: functions that are called with a gradient, in a list of a node or a leaf. */
+#ifndef DT_AUTOGRAD_HOOK_H
+#define DT_AUTOGRAD_HOOK_H
+
+#include "tensor/tensor.h"
+
+/* Called with the gradient of a result, which it may replace (clear, then fill). 0,
+ * or -1 after dt_fail. */
+typedef int (*dt_hook_fn)(void *context, dt_tensor *gradient);
+typedef struct dt_hook {
+    struct dt_hook *next;
+    struct dt_hook **list; /* that it is in; NULL once it is removed */
+    int64_t id;
+    int references; /* the list's, handles', and those of passes that are calling it */
+    int uses;       /* the same without handles; at 0 the context is freed */
+    bool last;      /* called after those that are not */
+    int index;      /* of the result */
+    dt_hook_fn call;
+    void (*free)(void *context);
+    void *context;
+} dt_hook;
+
+/* Adds a hook to a list, which keeps it; it takes over context. NULL after dt_fail. */
+dt_hook *dt_hooks_add(dt_hook **list, int index, bool last, dt_hook_fn call,
+                      void (*free)(void *), void *context);
+/* Puts a hook into another list. */
+void dt_hook_move(dt_hook *hook, dt_hook **list, int index);
+/* Takes a hook out of its list. A handle of it, which holds a reference, may do so at any
+ * time. */
+void dt_hook_remove(dt_hook *hook);
+void dt_hook_release(dt_hook *hook);
+
+/* Calls the hooks, each with the gradient of its result if there is one. They may
+ * remove each other and themselves. -1 after dt_fail. */
+int dt_hooks_run(dt_hook *hooks, dt_tensor *gradients, int nresults);
+void dt_hooks_free(dt_hook **hooks);
+
+#endif
