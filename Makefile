@@ -71,7 +71,7 @@ test: build ## all tests
 # The sanitizers' runtimes have to be there before Python is; libstdc++ too, since they
 # look for its exceptions when they start. CPython itself leaks at exit by design.
 asan: python ## the tests with AddressSanitizer and UBSan
-	@$(call sanitized,address$(,)undefined,$(ASAN_VENV),-m "not slow")
+	@$(call sanitized,address$(,)undefined,$(ASAN_VENV),-m "not slow or core")
 
 # CPython is not instrumented, but its locks are seen, so what the GIL orders is no race.
 # The tests are programs without races of their own, which start threads or give the

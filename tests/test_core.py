@@ -43,7 +43,9 @@ LONG = ("cpu_elementwise_test", "cpu_reduce_test", "cuda_backend_test")
 
 
 def program_of(source):
-    marks = [pytest.mark.slow] if Path(source).stem in LONG else []
+    marks = [pytest.mark.core]
+    if Path(source).stem in LONG:
+        marks.append(pytest.mark.slow)
     return pytest.param(source, marks=marks, id=source)
 
 
