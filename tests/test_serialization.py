@@ -607,7 +607,7 @@ def test_hostile_archives():
     assert odd.view(torch.uint8).tolist() == [1]
     with pytest.raises(EOFError):
         torch.load(io.BytesIO())
-    with pytest.raises(pickle.UnpicklingError, match="no checkpoint"):
+    with pytest.raises(pickle.UnpicklingError, match="not a checkpoint"):
         torch.load(io.BytesIO(b"hello"))
 
 
