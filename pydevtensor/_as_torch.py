@@ -19,8 +19,9 @@ from typing import Any
 
 import pydevtensor
 from pydevtensor._absent import advice
+from pydevtensor._names import rename
 
-_NAMES = {"torch": "pydevtensor", "torchvision": "pydevtensor.vision"}
+_NAMES = {"torchvision": "pydevtensor.vision", "torch": "pydevtensor"}
 _PROCESSES = "multiprocessing.spawn"
 
 
@@ -56,6 +57,8 @@ def install_as_torch() -> ModuleType:
         sys.meta_path.insert(0, _Finder())
         if _PROCESSES in sys.modules:
             _pass_on(sys.modules[_PROCESSES])
+        import_module("torch")
+        rename({ours: name for name, ours in _NAMES.items()})
     return import_module("torch")
 
 

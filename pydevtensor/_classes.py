@@ -6,6 +6,7 @@ from operator import index
 from typing import Any, ClassVar
 
 from pydevtensor import _C
+from pydevtensor._names import give
 
 
 class TensorType(type):
@@ -196,3 +197,18 @@ class DoubleTensor(metaclass=TensorType):
     """
 
     dtype: ClassVar[_C.dtype] = _C.float64
+
+
+give(
+    "pydevtensor",
+    BoolTensor,
+    ByteTensor,
+    CharTensor,
+    ShortTensor,
+    IntTensor,
+    LongTensor,
+    HalfTensor,
+    BFloat16Tensor,
+    FloatTensor,
+    DoubleTensor,
+)

@@ -1,16 +1,27 @@
-"""What a public module says of its names."""
+"""What a public module says of its names, and a class of its module."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Collection
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 
+from pydevtensor import _C
 
-def publish(module: str, later: Collection[str] = ()) -> None:
+# The beginnings of modules' names, and those instead of them. install_as_torch() gives
+# PyTorch's, since programs compare `__module__` with them.
+_instead: dict[str, str] = {}
+_published: list[str] = []
+
+
+def publish(
+    module: str, later: Collection[str] = (), home_of: Collection[str] = ()
+) -> None:
     """Let dir(module) list its public names, and an unknown name say what to do.
 
     later: modules below it, also in __all__, that are imported at their first use.
+    home_of: classes of other modules that say they are from this one, as in PyTorch.
     Public are the names of __all__ or, without it, all names without an underscore of
     what this package defines. A call, and no __getattr__ in the module: that would tell
     type checkers that every name exists.
@@ -33,8 +44,69 @@ def publish(module: str, later: Collection[str] = ()) -> None:
         raise AttributeError(text, name=name, obj=sys.modules[module])
 
     names["__dir__"], names["__getattr__"] = __dir__, __getattr__
+    give(module, *(names[name] for name in home_of))
+    _published.append(module)
+    _rename(module)
+
+
+def give(home: str, *classes: type) -> None:
+    """Let classes say they are from home: by PyTorch's name of it, this package's."""
+    for each in classes:
+        _C._set_module(each, home)
+        _follow(each)
+
+
+def make_modules(above: str, **kinds: type) -> None:
+    """Make modules of one class, which PyTorch has and this package has no files of."""
+    for last, kind in kinds.items():
+        name = f"{above}.{last}"
+        made = ModuleType(name, kind.__doc__)
+        made.__spec__ = ModuleSpec(name, None)
+        setattr(made, kind.__name__, kind)
+        setattr(sys.modules[above], last, made)
+        sys.modules[name] = made
+        _published.append(name)
+        give(name, kind)
+        _rename(name)
+
+
+def rename(instead: dict[str, str]) -> None:
+    """Call modules, and the classes in them, by other names from now on."""
+    _instead.update(instead)
+    for module in list(sys.modules):
+        if _renamed(module) != module:
+            _rename(module)
+
+
+def _rename(module: str) -> None:
+    """Rename the classes of a module and, if it is published, the module."""
+    if not _instead:
+        return
+    found = sys.modules[module]
+    for value in list(vars(found).values()):
+        if isinstance(value, type):
+            _follow(value)
+    if module in _published:
+        found.__name__ = _renamed(module)
+        sys.modules.setdefault(found.__name__, found)
+
+
+def _follow(kind: type) -> None:
+    name = _renamed(kind.__module__)
+    if name != kind.__module__:
+        _C._set_module(kind, name)
+
+
+def _renamed(module: str) -> str:
+    """The name instead of a module's, which stays that of a private one."""
+    if "._" not in module:
+        for ours, theirs in _instead.items():
+            if module == ours or module.startswith(ours + "."):
+                return theirs + module[len(ours) :]
+    return module
 
 
 def _is_ours(value: object) -> bool:
     attribute = "__name__" if isinstance(value, ModuleType) else "__module__"
-    return (getattr(value, attribute, None) or "").startswith("pydevtensor")
+    name = getattr(value, attribute, None) or ""
+    return name.partition(".")[0] in {"pydevtensor", *_instead.values()}

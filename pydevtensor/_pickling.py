@@ -25,6 +25,7 @@ Unpickler below is safe because
 
 import re
 import struct
+import sys
 from _codecs import encode
 from collections import Counter, OrderedDict, deque
 from pickle import PicklingError, UnpicklingError, decode_long, encode_long
@@ -209,15 +210,15 @@ def _put_device(p, value):
 
 def _put_tensor(p, value):
     kind = type(value)
-    class_name = full_name(kind)
-    if class_name == "pydevtensor.nn.parameter.Parameter":
+    nn = sys.modules.get("pydevtensor.nn.parameter")  # not imported: it is not of nn
+    if nn is not None and kind is nn.Parameter:
         p.name("torch._utils", "_rebuild_parameter")
         p.out += b"("
         _put_view(p, value.detach())
         p.put(value.requires_grad)
         p.call("collections", "OrderedDict")
         p.out += b"tR"
-    elif kind is _C.Tensor or class_name == "pydevtensor.nn.parameter.Buffer":
+    elif kind is _C.Tensor or (nn is not None and kind is nn.Buffer):
         _put_view(p, value)
     else:
         _reject(p, value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, Self
 
 from pydevtensor import _C
+from pydevtensor._names import give
 
 __all__ = ["Event", "ExternalStream", "Stream"]
 
@@ -317,3 +318,7 @@ def current(function: str, device: Any = None) -> Stream:
 def given(function: str, stream: Any) -> Stream:
     """A stream argument; None is the current stream."""
     return current(function) if stream is None else checked(function, stream, Stream)
+
+
+give("pydevtensor", Event, Stream)
+give("pydevtensor.cuda.streams", ExternalStream)

@@ -231,7 +231,7 @@ def _layers() -> dict[str, type[Any]]:
         for name, kind in vars(nn).items()
         if isinstance(kind, type)
         and issubclass(kind, nn.Module)
-        and kind.__module__.startswith("pydevtensor.nn.")
+        and kind.__module__.startswith(("pydevtensor.nn.", "torch.nn."))
     }
 
 

@@ -3,8 +3,12 @@
 Each test runs programs in processes of their own.
 """
 
+import json
+import pickle
 import subprocess
 import sys
+from importlib import import_module
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
@@ -40,10 +44,65 @@ def test_modules_and_classes_are_ours():
         assert torch.Tensor is pydevtensor.Tensor and torch.float32 is pydevtensor.float32
         assert isinstance(F.relu(torch.ones(2)), torch.Tensor)
         assert set(pydevtensor.__all__) <= set(dir(torch))
-        assert torch.nn.Linear.__module__ == "pydevtensor.nn.modules.linear"
         print(torch)
     """)
     assert out == "<module 'torch' (pydevtensor)>\n"
+
+
+HOMES = json.loads((Path(__file__).parent / "golden/homes.json").read_text())["homes"]
+
+
+def other_homes(top):
+    """The classes of HOMES that say they are from another module, or are not there."""
+    other = []
+    for name, home in HOMES.items():
+        module, _, kind = name.rpartition(".")
+        module = module.replace("torch", top, 1)
+        found = getattr(import_module(module), kind)
+        home = home.replace("torch", top, 1)
+        if found.__module__ != home or pickle.loads(pickle.dumps(found)) is not found:
+            other.append((name, home, found.__module__))
+    return other
+
+
+@pytest.mark.parametrize("top", ["torch", "pydevtensor"])
+def test_classes_say_which_module_they_are_from(top):
+    out = python(f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+import pydevtensor
+import test_as_torch
+if {top!r} == "torch":
+    import pydevtensor.optim  # imported before, unlike others
+    pydevtensor.install_as_torch()
+print(test_as_torch.other_homes({top!r}))
+    """)
+    assert out == "[]\n"
+
+
+def test_modules_have_names_that_classes_say():
+    run("""
+        import torch
+        from torch.optim import lr_scheduler
+        net = torch.nn.Linear(1, 1)
+        scheduler = lr_scheduler.StepLR(torch.optim.SGD(net.parameters(), lr=1), 1)
+        assert scheduler.__module__ == lr_scheduler.__name__ == "torch.optim.lr_scheduler"
+        assert str(type(net)) == "<class 'torch.nn.modules.linear.Linear'>"
+        assert repr(torch.Tensor) == "<class 'torch.Tensor'>"
+    """)
+
+
+def test_pickles_from_before_load():
+    out = python("""
+import pickle, pydevtensor
+data = pickle.dumps(pydevtensor.nn.Linear(2, 1))
+pydevtensor.install_as_torch()
+import torch
+print(pickle.loads(data), pickle.dumps(torch.nn.Linear(2, 1)) == data)
+torch.save(torch.nn.Parameter(torch.ones(2)), "file")
+print(torch.load("file").requires_grad)
+    """)
+    assert out == "Linear(in_features=2, out_features=1, bias=True) False\nTrue\n"
 
 
 def test_pickles_by_either_name():

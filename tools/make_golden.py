@@ -13,6 +13,7 @@ tests/golden/README.md describes the files and says how to add a case.
 
 import argparse
 import base64
+import importlib
 import io
 import json
 import math
@@ -189,6 +190,14 @@ def make_random(golden, torch):
     return {"scripts": [script(row) for row in golden["scripts"]]}
 
 
+def make_homes(golden, torch):
+    def home(name):
+        module, _, kind = name.rpartition(".")
+        return getattr(importlib.import_module(module), kind).__module__
+
+    return {"homes": {name: home(name) for name in golden["homes"]}}
+
+
 MAKERS = {
     "activations": cases,
     "amp": cases,
@@ -206,6 +215,7 @@ MAKERS = {
     "special": cases,
     "errors": make_errors,
     "half": cases,
+    "homes": make_homes,
     "hooks": cases,
     "layers": cases,
     "learning": make_learning,

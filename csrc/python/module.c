@@ -116,9 +116,23 @@ int dt_add_function(PyObject *dictionary, const dt_function *row, PyObject *self
                   definition ? PyCFunction_NewEx(definition, self, home) : NULL);
 }
 
+/* _set_module(class, module): its __module__, also where the class is immutable. */
+static PyObject *set_module(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyTypeObject *type;
+    PyObject *module;
+    if (!PyArg_ParseTuple(args, "O!U", &PyType_Type, &type, &module) ||
+        PyDict_SetItemString(type->tp_dict, "__module__", module) < 0)
+        return NULL;
+    PyType_Modified(type);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef own_functions[] = {
     {"_find_libraries", find_libraries, METH_VARARGS,
      "Says where shared libraries may be."},
+    {"_set_module", set_module, METH_VARARGS, "Sets the __module__ of a class."},
     {"_operations", operations, METH_NOARGS,
      "Each row of ops/elementwise.def: name, arity, class, the range from which tests "
      "draw, whether it has kernels for bool, integers and floats, and whether each "

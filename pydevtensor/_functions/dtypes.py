@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from pydevtensor import _C
 from pydevtensor._functions import function
+from pydevtensor._names import give
 
 _PYTHON_TYPES = {float: "float64", int: "int64", bool: "bool"}
 
@@ -121,3 +122,6 @@ def typename(obj: Any) -> str:
     module = getattr(named, "__module__", None)
     before = "" if module in (None, "builtins", "__builtin__") else f"{module}."
     return before + str(named.__qualname__)
+
+
+give("pydevtensor", finfo, iinfo)

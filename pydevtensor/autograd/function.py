@@ -64,4 +64,4 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
     return backward
 
 
-_publish(__name__)
+_publish(__name__, home_of=("Function", "FunctionCtx"))

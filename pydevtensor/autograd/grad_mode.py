@@ -10,4 +10,4 @@ from pydevtensor.autograd import (
 
 __all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled"]
 
-_publish(__name__)
+_publish(__name__, home_of=__all__)

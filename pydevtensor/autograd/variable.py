@@ -5,4 +5,4 @@ from pydevtensor.autograd import Variable
 
 __all__ = ["Variable"]
 
-_publish(__name__)
+_publish(__name__, home_of=__all__)

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydevtensor import _C
 from pydevtensor._C import Tensor
+from pydevtensor._names import give
 
 UPPER, TRANSPOSED, UNIT, VECTORS, FULL = 1, 2, 4, 8, 16
 _NOT_FINITE = -1000
@@ -16,7 +17,7 @@ class LinAlgError(RuntimeError):
     """A matrix has no result: it is singular, or an iteration does not converge."""
 
 
-LinAlgError.__module__ = "pydevtensor.linalg"
+give("pydevtensor.linalg", LinAlgError)
 LinAlgError.__name__ = "_LinAlgError"  # as PyTorch calls it
 
 

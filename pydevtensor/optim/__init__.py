@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from pydevtensor._names import give as _give
+from pydevtensor._names import make_modules as _make_modules
 from pydevtensor._names import publish as _publish
 from pydevtensor.optim import lr_scheduler
 from pydevtensor.optim.adam import Adam, Adamax, AdamW, NAdam, RAdam
@@ -17,4 +19,8 @@ __all__ = ["ASGD", "LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adam
 __all__ += ["Muon", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop"]
 __all__ += ["lr_scheduler", "swa_utils"]
 
+_make_modules(__name__, asgd=ASGD, sgd=SGD, adadelta=Adadelta, adagrad=Adagrad)
+_make_modules(__name__, adamw=AdamW, adamax=Adamax, nadam=NAdam, radam=RAdam)
+_make_modules(__name__, rmsprop=RMSprop, rprop=Rprop)
+_give(__name__, Muon)
 _publish(__name__, later=("swa_utils",))  # it needs all of nn

@@ -3,6 +3,7 @@
 import enum
 
 from pydevtensor import from_dlpack, to_dlpack
+from pydevtensor._names import publish as _publish
 
 __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
 
@@ -19,3 +20,6 @@ class DLDeviceType(enum.IntEnum):
     kDLCPU = 1
     kDLCUDA = 2
     kDLCUDAHost = 3
+
+
+_publish(__name__)

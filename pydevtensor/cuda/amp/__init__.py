@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pydevtensor import amp
+from pydevtensor._names import make_modules as _make_modules
 from pydevtensor._names import publish as _publish
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
@@ -58,4 +59,5 @@ def custom_bwd(bwd: Callable[..., Any]) -> Callable[..., Any]:
     return amp.custom_bwd(bwd, device_type="cuda")
 
 
+_make_modules(__name__, autocast_mode=autocast, grad_scaler=GradScaler)
 _publish(__name__)

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._names import give
 from pydevtensor.nn import functional as F
 from pydevtensor.nn.init import constant_
 from pydevtensor.nn.modules._layer import explain
@@ -44,6 +45,9 @@ __all__ = [
     "Tanhshrink",
     "Threshold",
 ]
+
+
+give(__name__, MultiheadAttention)
 
 
 class _Activation(Module):

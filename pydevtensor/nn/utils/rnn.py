@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from pydevtensor import _C
+from pydevtensor._names import publish as _publish
 
 __all__ = [
     "PackedSequence",
@@ -397,3 +398,6 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Any]:
     """
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)
+
+
+_publish(__name__)

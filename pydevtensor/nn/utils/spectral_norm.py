@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import no_grad
 from pydevtensor.nn.modules.module import Module
 from pydevtensor.nn.parameter import Parameter, is_lazy
@@ -253,3 +254,6 @@ def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
     ):
         hooks.pop(_find(hooks, kind, name), None)
     return module
+
+
+_publish(__name__)

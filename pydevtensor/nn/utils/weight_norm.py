@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from pydevtensor._names import publish as _publish
 from pydevtensor.nn.modules.module import Module
 from pydevtensor.nn.parameter import Parameter, is_lazy
 from pydevtensor.nn.utils._weights import WHOLE, norm_except, normalized
@@ -120,3 +121,6 @@ def remove_weight_norm(module: Module, name: str = "weight") -> Module:
         )
     module._forward_pre_hooks.pop(key).remove(module)
     return module
+
+
+_publish(__name__)

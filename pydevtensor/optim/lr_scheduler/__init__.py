@@ -28,4 +28,4 @@ __all__ += ["CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR", "LRSched
 __all__ += ["LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR"]
 __all__ += ["PolynomialLR", "ReduceLROnPlateau", "SequentialLR", "StepLR"]
 
-_publish(__name__)
+_publish(__name__, home_of=__all__)
