@@ -35,7 +35,7 @@ _WAY_ROUND = {
 
 
 def absent(module: str, name: str) -> str:
-    """What to say of a name that a module of pydevtensor does not have."""
+    """The error message for a name that a module of pydevtensor lacks."""
     path = f"{module}.{name}".removeprefix("pydevtensor.")
     way = advice(path)
     if way:
@@ -44,7 +44,7 @@ def absent(module: str, name: str) -> str:
 
 
 def advice(path: str) -> str | None:
-    """What to do without a name, which is given without `torch.`."""
+    """The advice for a name that is missing, given without `torch.`."""
     while path:
         if path in _WAY_ROUND:
             return _WAY_ROUND[path]

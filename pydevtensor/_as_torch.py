@@ -210,7 +210,7 @@ def run(arguments: Sequence[str]) -> None:
 
 
 def _run_module(name: str, sets_argv: bool) -> None:
-    # What the interpreter itself calls for `python -m`.
+    # The interpreter calls this for `python -m`.
     from runpy import _run_module_as_main  # type: ignore[attr-defined]
 
     _run_module_as_main(name, sets_argv)

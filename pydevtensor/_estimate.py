@@ -20,7 +20,7 @@ from typing import Any
 
 from pydevtensor import _C, cuda
 
-# What the time of a device goes to, by the names of the clock's report.
+# The shares of a device's time, by their names in the clock's report.
 LIMITS = {
     "bandwidth": "memory bandwidth",
     "flops": "FLOP/s",
@@ -45,13 +45,13 @@ class Estimate:
     busy: dict[str, int]  # of the busiest device, by LIMITS
 
     def shares(self) -> dict[str, float]:
-        """What part of the time the host worked, and the busiest device, by reason."""
+        """The host's share of the time, and the busiest device's shares by reason."""
         parts = {"the host": self.time - self.waited}
         parts |= {LIMITS[name]: busy for name, busy in self.busy.items()}
         return {name: part / max(self.time, 1) for name, part in parts.items()}
 
     def limit(self) -> str:
-        """What most of the time went to."""
+        """The largest share of the time."""
         shares = self.shares()
         name = max(shares, key=lambda name: shares[name])
         return f"{name} ({100 * min(shares[name], 1):.0f}%)"

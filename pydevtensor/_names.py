@@ -1,4 +1,4 @@
-"""What a public module says of its names, and a class of its module."""
+"""Publishes the names of a module, and says which module a class is of."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """python -m pydevtensor top: the processes that use pydevtensor, and their GPUs.
 
-What it shows comes from /proc and, for real GPUs, from NVIDIA's management library: the
+Its source is /proc and, for real GPUs, NVIDIA's management library: the
 processes watched take no part in it.
 """
 

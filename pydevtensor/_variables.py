@@ -14,7 +14,7 @@ LIBRARY += ("TRANSFER_GUARD", "VIRTUAL_GPUS")
 
 BUILD: tuple[str, ...] = ("CUDA", "CUDA_ARCHS", "JOBS", "QUICK", "SANITIZE", "WERROR")
 
-# Of the tests and of the tools beside the library.
+# For the tests and the tools beside the library.
 TOOLS: tuple[str, ...] = (
     "ARRAY_API_TESTS",
     "EMULATOR",

@@ -238,7 +238,7 @@ def _layers() -> dict[str, type[Any]]:
 def _record(
     module: Any, layers: dict[str, type[Any]], known: dict[Any, Any], path: str
 ) -> dict[Any, Any]:
-    """What a file says of a module, once for each one."""
+    """The records of modules in a file, one for each module."""
     from pydevtensor.nn import functional
     from pydevtensor.nn.parameter import is_lazy
 

@@ -29,7 +29,7 @@ def _in_elements(data: _C.Tensor, dtype: _C.dtype) -> _C.Tensor:
 
 
 class _Storage:
-    """What both kinds do, by a tensor of one dimension over the elements."""
+    """The methods of both kinds, by a one-dimensional tensor over the elements."""
 
     _elements: _C.Tensor
 

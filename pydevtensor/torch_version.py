@@ -54,7 +54,7 @@ _STAGES = {"dev": -4, "a": -3, "alpha": -3, "b": -2, "beta": -2, "c": -1, "rc": 
 
 
 def _key(version: str) -> tuple[Any, ...]:
-    """What sorts as versions do: numbers, stage of the release, local label."""
+    """A sort key of versions: numbers, stage of the release, local label."""
     found = _FORM.match(version.strip())
     if found is None:
         raise ValueError(f"{version!r} is not a version")

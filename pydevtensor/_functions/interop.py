@@ -370,7 +370,7 @@ def _open(capsule: Any) -> tuple[Tensor, bool]:
 def _fitted(
     made: Tensor, copied: bool, device: Device | None, copy: bool | None
 ) -> Tensor:
-    """The tensor, copied and moved as from_dlpack() was told."""
+    """The tensor, copied and moved by the arguments of from_dlpack()."""
     device = made.device if device is None else device
     moves = device != made.device
     if not moves and (copied or not copy):

@@ -1,6 +1,6 @@
 """Losses of nn.functional, with a number for the reduction: 0 none, 1 mean, 2 sum.
 
-Without it there is none: so PyTorch's functions behave, whatever their signatures say.
+By default nothing is reduced, as in PyTorch's implementation.
 """
 
 from __future__ import annotations

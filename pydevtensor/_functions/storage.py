@@ -115,7 +115,7 @@ def is_shared(input: Tensor) -> bool:
 def share_memory_(input: Tensor) -> Tensor:
     """Move the tensor to memory that forked processes share; returns the tensor.
 
-    What one process writes, the others see. Views made before stay where they were, and
+    All see what one of them writes. Views made before stay where they were, and
     spawned processes get copies. On a GPU it does nothing.
 
     >>> torch.ones(2).share_memory_()

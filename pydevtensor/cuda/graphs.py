@@ -54,7 +54,7 @@ def _pool_number(pool: Any) -> int:
 class CUDAGraph:
     """Work that a stream captures, to be replayed with one launch.
 
-    What runs between capture_begin() and capture_end() is recorded, not run. A replay
+    Work between capture_begin() and capture_end() is recorded, not run. A replay
     runs it on the same memory: write new values into the tensors that were its inputs,
     replay(), and read the tensors that were its results. torch.cuda.graph() is the
     easier way.
@@ -88,7 +88,7 @@ class CUDAGraph:
         self._keeps, self._debugs = bool(keep_graph), False
         self._index, self._handle, self._pool = -1, 0, 0
         self._generators: list[_C.Generator] = []
-        # What happens before a replay: tables that the host fills.
+        # Called before a replay: they fill tables on the host.
         self._fills: list[Callable[[], None]] = []
         self._done = Event()  # recorded when a table was made, and after each replay
 

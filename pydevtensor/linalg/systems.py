@@ -244,7 +244,7 @@ def det(A: Tensor) -> Tensor:
 def slogdet(A: Tensor) -> tuple[Tensor, ...]:
     """The determinant's sign, and the logarithm of its magnitude: (sign, logabsdet).
 
-    Of a square matrix A, or of each of a batch. A singular one has sign 0 and -inf.
+    A is a square matrix or a batch of them. A singular one has sign 0 and -inf.
 
     >>> import pydevtensor as torch
     >>> torch.linalg.slogdet(torch.tensor([[0.0, 1.0], [1.0, 0.0]])).sign

@@ -19,7 +19,7 @@ from pydevtensor.autograd import RemovableHandle, _add_hook, enable_grad
 if TYPE_CHECKING:
     from pydevtensor.cuda.graphs import CUDAGraph
 
-# What an optimizer takes: Tensors, pairs of a name and a Tensor, or groups.
+# The params argument: Tensors, pairs of a name and a Tensor, or groups.
 ParamsT: TypeAlias = (
     Iterable[_C.Tensor] | Iterable[tuple[str, _C.Tensor]] | Iterable[dict[str, Any]]
 )
@@ -69,7 +69,7 @@ def _hooked(step: _Step) -> _Step:
 
 
 class _StateDictHooks:
-    """What is called around state_dict() and load_state_dict()."""
+    """The hooks around state_dict() and load_state_dict()."""
 
     def __init__(self) -> None:
         self.before_save: OrderedDict[object, Callable[..., Any]] = OrderedDict()
@@ -110,7 +110,7 @@ class Optimizer:
     _keeps: tuple[str, ...] = ()  # other numbers in it, which stay on the host too
     _repeats = False  # whether a group contains a parameter twice
     _in_step = False
-    _takes_rate = True  # whether the rule takes lr where it lies on a GPU
+    _takes_rate = True  # whether the rule accepts lr as a Tensor on a GPU
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -20,7 +20,7 @@ NARROWEST = 20
 
 
 def _cells(text: str) -> Iterator[str]:
-    """What each column of a text holds; nothing follows a character of two columns."""
+    """The columns of a text; a wide character takes two, the second empty."""
     for character in text:
         yield character
         if unicodedata.east_asian_width(character) in "WF":

@@ -264,7 +264,7 @@ class EventList(list[Average]):
         return _html(heads, rows) + f"<p>{'<br>'.join(self._totals())}</p>"
 
 
-# What a line that does this often ought to do instead, from so many times on.
+# The advice for a line that does this often, from so many times on.
 OFTEN = 10
 SMALL = 64 << 10
 
@@ -283,7 +283,7 @@ class Transfer:
     devices: set[str] = field(default_factory=set)
 
     def advice(self) -> str:
-        """What to do about it; "" where it is little."""
+        """The advice for it; "" if it is rare."""
         if self.waits >= OFTEN:
             return (
                 f"waited {self.waits} times; keep the values on the device and read "

@@ -127,7 +127,7 @@ class Timeline:
             y += LABEL + CURVE + GAP
 
     def _drawing(self) -> tuple[str, int]:
-        """What is inside of the svg element, and its height."""
+        """The content of the svg element, and its height."""
         self._merged = 0
         parts: list[str] = []
         y = TOP

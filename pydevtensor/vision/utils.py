@@ -46,8 +46,8 @@ def make_grid(
         )
     if not 2 <= tensor.ndim <= 4:
         raise ValueError(
-            f"make_grid(): the shape {[*tensor.shape]} is none of (B, C, H, W), "
-            "(C, H, W) and (H, W)"
+            f"make_grid(): the shape {[*tensor.shape]} is not (B, C, H, W), "
+            "(C, H, W) or (H, W)"
         )
     if value_range is not None and not isinstance(value_range, tuple):
         raise TypeError("make_grid(): value_range has to be a tuple (least, greatest)")

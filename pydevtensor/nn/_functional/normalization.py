@@ -239,7 +239,7 @@ def local_response_norm(
     squares = input.new_zeros(shape)
     squares = squares.slice_scatter(input.square(), 1, before, before + channels)
     total = squares.unfold(1, size, 1)
-    # Of integers the whole part of the mean, as PyTorch's average of a window.
+    # For integers the whole part of the mean, as PyTorch's average of a window.
     if input.is_floating_point():
         total = total.mean(-1)
     else:

@@ -79,7 +79,7 @@ def _checked(input: Any, pad: Any, mode: str, value: Any) -> list[int]:
 
 def _pad_one(x: Any, dim: int, before: int, after: int, mode: str) -> Any:
     if mode == "circular" and (before < 0 or after < 0):
-        # What is taken away is not repeated.
+        # Removed elements are not repeated.
         size = x.shape[dim]
         begin, end = min(max(-before, 0), size), size - max(-after, 0)
         x = x.narrow(dim, begin, max(end - begin, 0))

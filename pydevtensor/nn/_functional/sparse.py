@@ -48,7 +48,7 @@ def embedding(
     embedding_bag.
 
     weight               the table of rows, (n, size)
-    padding_idx          this row gets no gradient; AssertionError if it is no row
+    padding_idx          this row gets no gradient; AssertionError if it is not a row
     max_norm, norm_type  first scale the selected rows of weight down to that norm, in
                          place
     scale_grad_by_freq   a row's gradient is divided by how often its index occurs

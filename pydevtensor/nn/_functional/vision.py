@@ -407,7 +407,7 @@ def grid_sample(
     padding_mode: Text = "zeros",
     align_corners: bool | None = None,
 ) -> Tensor:
-    """What input (N, C, H, W) is at the places grid (N, h, w, 2): (N, C, h, w).
+    """Sample input (N, C, H, W) at the positions grid (N, h, w, 2): (N, C, h, w).
 
     Or input (N, C, D, H, W) and grid (N, d, h, w, 3). RuntimeError for other shapes and
     types.
@@ -464,7 +464,7 @@ def affine_grid(
 ) -> Tensor:
     """The grid for grid_sample where each place is theta @ (x, y, 1).
 
-    Of shape (N, H, W, 2), or (N, D, H, W, 3). ValueError, RuntimeError or
+    Its shape is (N, H, W, 2), or (N, D, H, W, 3). ValueError, RuntimeError or
     NotImplementedError for shapes that do not fit.
 
     theta          matrices, (N, 2, 3), or (N, 3, 4) for volumes

@@ -33,7 +33,7 @@ IncompatibleKeys.__name__ = IncompatibleKeys.__qualname__ = "_IncompatibleKeys"
 
 
 class Loading:
-    """What a state has for a tree of modules, and what does not fit."""
+    """The entries of a state dict for a tree of modules, and the mismatches."""
 
     def __init__(self, state: Any, assign: bool) -> None:
         self.metadata = getattr(state, "_metadata", None) or {}

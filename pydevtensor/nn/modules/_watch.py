@@ -102,7 +102,7 @@ class Watch:
         grads: tuple[Any, ...],
         *others: tuple[Any, ...],
     ) -> tuple[Any, ...]:
-        """What the hooks make of the gradients."""
+        """The gradients after the hooks."""
         for hook in hooks:
             made = hook(self.module, grads, *others)
             if made is None:

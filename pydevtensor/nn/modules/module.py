@@ -77,7 +77,7 @@ def _checked(value: Any, kind: type[Any], what: str) -> Any:
 
 
 def _no_module(given: Any) -> str:
-    """What to say of something else in the place of a module."""
+    """The error message for a value that is not a module."""
     advice = "give an nn.Module"
     if isinstance(given, type) and issubclass(given, Module):
         advice = f"this is the class: create one with {given.__name__}(...)"

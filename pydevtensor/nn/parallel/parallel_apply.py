@@ -35,7 +35,7 @@ def parallel_apply(
 ) -> list[Any]:
     """The results of modules[i](*inputs[i], **kwargs_tup[i]), each in its own thread.
 
-    What one raises is raised here, after all have ended. AssertionError for lists of
+    An exception of one is raised after all have ended. AssertionError for lists of
     different lengths.
 
     modules     modules, such as replicate() gives

@@ -134,7 +134,7 @@ class ParametrizationList(ModuleList):
             _must_be_alike("what the parametrization returns", self(), dtype, shape)
 
     def _inverse_or_same(self, value: Any) -> Any:
-        """What the parametrizations would make value of, as far as they can say it."""
+        """The originals for a value, from right_inverse() of those that have one."""
         with no_grad():
             for module in reversed([*self]):
                 if hasattr(module, "right_inverse"):

@@ -25,7 +25,7 @@ class _Note:
 
 
 def read_batch(path: str) -> dict[str, Any]:
-    """What a file holds; ValueError if it is damaged or holds anything else."""
+    """The batch in a file; ValueError if it is damaged or holds anything else."""
     with open(path, "rb") as file:
         data = file.read(_LIMIT + 1)
     if len(data) > _LIMIT:
@@ -62,7 +62,7 @@ def _plain(value: Any) -> Any:
 
 
 def _array(note: _Note) -> Any:
-    """The array of bytes that a note tells of."""
+    """The array of bytes that a note describes."""
     np = numpy("a data set")
 
     if note.name not in _ARRAYS or type(note.state) is not tuple:

@@ -15,7 +15,7 @@ __all__ = ["SqueezeNet", "SqueezeNet1_0_Weights", "SqueezeNet1_1_Weights"]
 __all__ += ["squeezenet1_0", "squeezenet1_1"]
 
 SqueezeNet1_0_Weights = SqueezeNet1_1_Weights = Weights
-# Of each version: the first convolution, and then the channels that a block squeezes
+# For each version: the first convolution, and then the channels that a block squeezes
 # to and expands to, with None for a pooling.
 _VERSIONS: dict[str, tuple[Any, ...]] = {
     "1_0": (
