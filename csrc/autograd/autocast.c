@@ -74,7 +74,7 @@ static bool each_tensor(const dt_call *c, const dt_op_info *info,
     return true;
 }
 
-/* What the tensors of a call are. */
+/* The dtypes and devices of a call's tensors. */
 typedef struct survey {
     int device_type; /* a GPU's, if one is there */
     int count;       /* of all tensors */

@@ -109,7 +109,7 @@ const dt_op_info *dt_op_prepare(dt_op *op)
 
 /* --- nodes --- */
 
-/* What a node keeps of its call; the ints and texts of its arguments follow. */
+/* The call of a node; the ints and texts of its arguments follow. */
 typedef struct op_data {
     dt_op *op;
     int64_t *items; /* of a Tensors parameter: ndim and shape of each tensor */

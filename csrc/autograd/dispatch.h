@@ -14,7 +14,7 @@
         &dt_op_##id;                                                                   \
     })
 
-/* What follows from a record's schema; made at the first use and kept. NULL after
+/* Facts derived from a record's schema; made at the first use and kept. NULL after
  * dt_fail. */
 struct dt_op_info {
     dt_schema schema;
@@ -40,9 +40,9 @@ static inline const dt_op_info *dt_op_info_of(dt_op *op)
     return info ? info : dt_op_prepare(op);
 }
 
-/* Checks that the inputs are on one device, runs the operation and, where an input wants
- * a gradient, attaches a node to the results. 0, or -1 after dt_fail: the results hold
- * nothing then. */
+/* Checks that the inputs are on one device, runs the operation and, where an input
+ * wants a gradient, attaches a node to the results. 0, or -1 after dt_fail: the results
+ * hold nothing then. */
 int dt_dispatch(dt_call *call);
 
 /* The same without a look at autocast, of a record that is prepared. */
@@ -65,8 +65,8 @@ int dt_call_as(const char *node, dt_op *op, dt_tensor *out, int count,
                (int)(sizeof((const dt_value[]){__VA_ARGS__}) / sizeof(dt_value)),      \
                (const dt_value[]){__VA_ARGS__})
 
-/* The same for an operation with DT_WRITES, in place: the first value is target. `name`:
- * for messages; NULL: the operation's. */
+/* The same for an operation with DT_WRITES, in place: the first value is target.
+ * `name`: for messages; NULL: the operation's. */
 int dt_call_into(dt_op *op, const char *name, dt_tensor *target, int count,
                  const dt_value *values);
 #define DT_CALL_INTO(id, target, ...)                                                  \
@@ -76,8 +76,8 @@ int dt_call_into(dt_op *op, const char *name, dt_tensor *target, int count,
               sizeof(dt_value)),                                                       \
         (const dt_value[]){dt_value_tensor(target), __VA_ARGS__})
 
-/* The same for a composite c that is another operation with other arguments: it gets the
- * results of c. */
+/* The same for a composite c that is another operation with other arguments: it gets
+ * the results of c. */
 int dt_call_overload(dt_op *op, dt_call *c, int count, const dt_value *values);
 #define DT_CALL_OVERLOAD(id, c, ...)                                                   \
     dt_call_overload(                                                                  \
@@ -89,8 +89,8 @@ int dt_call_overload(dt_op *op, dt_call *c, int count, const dt_value *values);
 
 /* A backward function gets the gradients of the results and sets those of the inputs,
  * in the order of the schema's parameters. Formulas are written with dt_arg values and
- * fail through the scope, which the dispatcher checks after the backward function. With one
- * result that runs only where there is a gradient. */
+ * fail through the scope, which the dispatcher checks after the backward function. With
+ * one result that runs only where there is a gradient. */
 typedef struct dt_grad {
     dt_node *node;
     dt_op *op;
@@ -131,16 +131,16 @@ static inline const dt_result *dt_grad_like(const dt_grad *g, int i)
 }
 /* Zeros in the shape of parameter i, with the type of the gradient. */
 dt_arg dt_grad_zeros(dt_grad *g, int i);
-/* Copies value into part, a view of whole, and makes whole, whose other elements are zeros,
- * the gradient of parameter i. */
+/* Copies value into part, a view of whole, and makes whole, whose other elements are
+ * zeros, the gradient of parameter i. */
 int dt_grad_place(dt_grad *g, int i, dt_arg whole, dt_tensor *part,
                   const dt_tensor *value);
 /* The gradient of parameter i where the results are its elements at index along dim:
  * zeros, with the gradient of result 0 written to (DT_INDEX_WRITE) or added at
  * (DT_INDEX_ADD) index. The results may lack dim. */
 int dt_grad_scatter(dt_grad *g, int i, dt_index_op op, int64_t dim, dt_arg index);
-/* The gradient of parameter 0 where the result is its elements at index, which counts the
- * flattened elements. */
+/* The gradient of parameter 0 where the result is its elements at index, which counts
+ * the flattened elements. */
 int dt_grad_put(dt_grad *g, dt_arg index);
 /* The shapes of the items of a Tensors parameter: *ndim sizes each. */
 const int64_t *dt_grad_item(const dt_grad *g, int k, int *ndim);

@@ -16,8 +16,8 @@
 extern "C" {
 #endif
 
-/* Of locks that guard one of several things; thing i has lock i % DT_LOCK_COPIES. Few, as
- * ThreadSanitizer knows at most 64 locks that a thread holds. */
+/* Copies of a lock that guards several things; thing i has lock i % DT_LOCK_COPIES.
+ * Few, as ThreadSanitizer knows at most 64 locks that a thread holds. */
 #define DT_LOCK_COPIES 8
 
 typedef enum dt_lock_id {

@@ -1,4 +1,4 @@
-/* What a thread keeps for itself until it ends. */
+/* Values of a thread's own, freed when it ends. */
 #ifndef DT_BASE_THREAD_H
 #define DT_BASE_THREAD_H
 

@@ -1,8 +1,7 @@
-/* What reaches a backend, while somebody observes it: kernels, copies, waits,
- * allocations.
+/* Notifications of what a backend is asked to do: kernels, copies, waits, allocations.
  *
- * Observing puts backends into dt_backends that tell of each call and pass it on. So it
- * costs nothing while nobody observes. */
+ * The first observer replaces the entries of dt_backends by backends that notify and
+ * then make the call, so nothing is paid while there is no observer. */
 #ifndef DT_DEVICE_ACTIVITY_H
 #define DT_DEVICE_ACTIVITY_H
 
@@ -38,7 +37,7 @@ typedef struct dt_activity {
     bool asked;     /* the program asked for this wait or copy by its name */
     const struct dt_tensor *tensor; /* that is copied, where it is known */
     void *data; /* of an allocation, once it is made, and of a free */
-    /* Of a kernel or a use by the host: its description (device/extents.h). */
+    /* The description of a kernel or a use by the host (device/extents.h). */
     const void *call;
     dt_work work;
 } dt_activity;
@@ -96,8 +95,8 @@ static inline int dt_activity_end(const dt_observed *observed,
     return status;
 }
 
-/* A number for the line of the program that runs on this thread, which the binding turns
- * into file, line and function; -1: unknown. Takes the GIL. */
+/* A number for the line of the program that runs on this thread, which the binding
+ * turns into file, line and function; -1: unknown. Takes the GIL. */
 int dt_activity_place(void);
 /* "train.py:31" of such a number; "" where it is unknown. Takes the GIL. */
 enum { DT_PLACE_TEXT = 256 };

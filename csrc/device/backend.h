@@ -150,14 +150,14 @@ typedef struct dt_backend {
     /* Calls visit for each block of the cache, segment by segment. NULL for the CPU. */
     void (*memory_blocks)(int device, dt_block_visitor visit, void *context);
     void (*reset_peaks)(int device);
-    /* Of the device's memory, the part that this process may allocate; from 0 to 1. Less
-     * than 0 leaves it as it is. Gives the part before. NULL for the CPU. */
+    /* The fraction of the device's memory that this process may allocate, from 0 to 1.
+     * A negative one changes nothing. Returns the old fraction. NULL for the CPU. */
     double (*memory_fraction)(int device, double fraction);
     int (*empty_cache)(int device);
 
     /* --- copies of bytes (NULL for the CPU) --- */
-    /* Host to device. The source may be changed or freed on return. Synchronizes only if
-     * the source is pinned, or too large to be staged whole. */
+    /* Host to device. The source may be changed or freed on return. Synchronizes only
+     * if the source is pinned, or too large to be staged whole. */
     int (*copy_to_device)(dt_stream stream, void *target, const void *source,
                           size_t bytes);
     /* Device to host. Synchronizes. */
@@ -183,22 +183,23 @@ typedef struct dt_backend {
     /* --- work: operands are on the stream's device --- */
 #define WORK(member, parameters, ...) int(*member) parameters;
 #include "device/works.def"
-    /* moments, nn, optim_step and foreach_norm take floats of 16 bits: `stored` of their
-     * calls. */
+    /* moments, nn, optim_step and foreach_norm take floats of 16 bits: `stored` of
+     * their calls. */
     bool halves;
 
     /* --- graphs (NULL for the CPU) --- */
-    /* From now on the stream's work is captured, not run, and so is that of streams that
-     * wait for it. mode: cudaStreamCaptureMode. pool: the number of the pool that the
-     * memory comes from. generators: those that may be drawn from; they have to outlive
-     * the graph. One graph of a device is captured at a time. */
+    /* From now on the stream's work is captured, not run, and so is that of streams
+     * that wait for it. mode: cudaStreamCaptureMode. pool: the number of the pool that
+     * the memory comes from. generators: those that may be drawn from; they have to
+     * outlive the graph. One graph of a device is captured at a time. */
     int (*graph_begin)(dt_stream stream, int mode, uint64_t pool,
                        struct dt_generator *const *generators, int count, void **out);
     int (*graph_end)(dt_stream stream, void *graph); /* of the stream that began */
-    /* Makes the graph that was ended ready for launches, again if it was. keep: what was
-     * captured stays, for graph_native, graph_dump and the next time. */
+    /* Makes the graph that was ended ready for launches, again if it was. keep: what
+     * was captured stays, for graph_native, graph_dump and the next time. */
     int (*graph_instantiate)(dt_stream stream, void *graph, bool keep);
-    /* CUDA's handle of what was captured, or of what is launched; NULL: there is none. */
+    /* CUDA's handle of what was captured, or of what is launched; NULL: there is
+     * none. */
     void *(*graph_native)(void *graph, bool launched);
     int (*graph_dump)(void *graph, const char *path); /* as a DOT file */
     /* The graph is ready. Launches run one after another. */
@@ -208,7 +209,7 @@ typedef struct dt_backend {
 
     /* Observe all activity from the start (device/activity.h); NULL: none. */
     const struct dt_observer *observers[2];
-    /* Of a simulated card (sim/clock.h); NULL where time is the system's. clock: its time
+    /* For a simulated GPU model (sim/clock.h); else NULL. clock: its time
      * in nanoseconds. span: when the work of the calling thread's last operation begins
      * and ends on it; false if it had no work. */
     int64_t (*clock)(void);
@@ -261,7 +262,7 @@ typedef struct dt_backend {
     MEMBER(graph_capturing)                                                            \
     MEMBER(graph_free)
 
-/* What the core passes to a backend in a library of its own. */
+/* The core's side of a backend in a library of its own. */
 typedef struct dt_host {
     int version; /* DT_BACKEND_VERSION */
     dt_error *(*error_slot)(void);

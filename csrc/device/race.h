@@ -30,7 +30,7 @@ typedef struct dt_race {
     bool fatal;  /* to be raised; else a warning */
 } dt_race;
 
-/* What becomes of a race: 0, or -1 after dt_fail. Called without a lock, on the thread
+/* Reports a race: 0, or -1 after dt_fail. Called without a lock, on the thread
  * whose call completed the race. */
 int dt_race_found(const dt_race *race);
 

@@ -12,7 +12,7 @@ typedef struct dt_record {
     double flops;
     void *stream;
     void *events[2]; /* around the work of a GPU; NULL: none */
-    /* Of the work on a GPU, in the same clock; 0 until dt_recorder_resolve. */
+    /* The work on a GPU, in the same clock; 0 until dt_recorder_resolve. */
     int64_t device_begin, device_end;
     int place;  /* dt_activity_place */
     int node;   /* dt_activity_node */
@@ -23,8 +23,9 @@ typedef struct dt_record {
 } dt_record;
 
 /* Records up to `capacity` events, and counts those beyond. device_times: also when the
- * work of GPUs begins and ends, by events. places: also the line of the program. -1 after dt_fail; DT_ERROR_RUNTIME if it records already. Call
- * with the GIL, as all of these. */
+ * work of GPUs begins and ends, by events. places: also the line of the program. -1
+ * after dt_fail; DT_ERROR_RUNTIME if it records already. Call with the GIL, as all of
+ * these. */
 int dt_recorder_start(int64_t capacity, bool device_times, bool places, bool shapes);
 void dt_recorder_stop(void);
 bool dt_recorder_running(void);
@@ -35,8 +36,8 @@ int64_t dt_recorder_now(void);
 /* Waits for the work of GPUs and reads its times. -1 after dt_fail. */
 int dt_recorder_resolve(void);
 
-/* The records of the last start, borrowed until the next or dt_recorder_clear; *dropped:
- * how many found no room. */
+/* The records of the last start, borrowed until the next or dt_recorder_clear;
+ * *dropped: how many found no room. */
 const dt_record *dt_recorder_read(int64_t *count, int64_t *dropped);
 void dt_recorder_clear(void);
 

@@ -58,7 +58,8 @@ int dt_registry_start(const dt_backend *cpu, const char *libraries,
     return 0;
 }
 
-/* What text, given as `where`, asks for: -1 after dt_fail if it is not a number of GPUs. */
+/* The number in text, given as `where`: -1 after dt_fail if it is not a number of
+ * GPUs. */
 static int count_from_text(const char *where, const char *text)
 {
     char *end = NULL;
@@ -118,7 +119,8 @@ static bool records_by_hand(void)
 static int gemm_of_simulator(dt_stream stream, const dt_gemm *gemm)
 {
     bool yielded = dt_gil_yield(false);
-    /* Not that of dt_backends: the work of a simulated GPU is not recorded as the CPU's. */
+    /* Not that of dt_backends: the work of a simulated GPU is not recorded as the
+     * CPU's. */
     int status = cuda.cpu->gemm(stream, gemm);
     dt_gil_yield(yielded);
     return status;

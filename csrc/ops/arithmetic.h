@@ -1,9 +1,9 @@
 /* Functions that the formulas use and the C maths library lacks, for every element type
  * and for both backends.
  *
- * The includer defines DT_FN (qualifiers: `static inline`, with `__device__` in CUDA) and
- * DT_FN_LONG (the same for functions of integers that are many instructions), and has
- * for floats op_abs, op_floor, op_ceil, op_trunc, op_rint, op_copysign, op_fmod and
+ * The includer defines DT_FN (qualifiers: `static inline`, with `__device__` in CUDA)
+ * and DT_FN_LONG (the same for functions of integers that are many instructions), and
+ * has for floats op_abs, op_floor, op_ceil, op_trunc, op_rint, op_copysign, op_fmod and
  * op_pow_raw (the library's pow). */
 #ifndef DT_OPS_ARITHMETIC_H
 #define DT_OPS_ARITHMETIC_H
@@ -13,7 +13,7 @@
 
 template <typename T>
 constexpr bool is_float = std::is_floating_point_v<T>;
-/* Of a number below 0. bool and uint8_t have none. */
+/* Whether a number is negative. bool and uint8_t never are. */
 template <typename T>
 DT_FN bool op_is_negative(T a)
 {
@@ -201,8 +201,8 @@ DT_FN T op_rint(T a)
 {
     return a;
 }
-/* Division guards its two traps, a zero divisor (the caller reports it where it can) and
- * the least integer by -1, which wraps to itself: no input may stop the process. */
+/* Division guards its two traps, a zero divisor (the caller reports it where it can)
+ * and the least integer by -1, which wraps to itself: no input may stop the process. */
 template <typename T>
 DT_FN_LONG T op_fmod(T a, T b)
 {

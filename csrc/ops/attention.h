@@ -2,8 +2,9 @@
  *
  * A row of scores is known a tile at a time. Its exponentials are taken relative to the
  * maximum so far; where a later tile raises that, what has been summed is multiplied by
- * the correction. The backward pass computes the shares again, from the logarithm of the
- * row's sum (Dao et al., 2022, FlashAttention; the sum: Milakov and Gimelshein, 2018).
+ * the correction. The backward pass computes the shares again, from the logarithm of
+ * the row's sum (Dao et al., 2022, FlashAttention; the sum: Milakov and Gimelshein,
+ * 2018).
  *
  * The includer has op_exp, op_log, and DT_FN, the qualifiers of functions. */
 #ifndef DT_OPS_ATTENTION_H
@@ -14,7 +15,7 @@
 namespace {
 namespace attention {
 
-/* What a row's sums so far are multiplied by. */
+/* The factor that rescales a row's sums so far. */
 template <typename T>
 DT_FN T correction(T old_top, T new_top)
 {

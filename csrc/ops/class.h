@@ -5,7 +5,7 @@
 
 #include "base/dtype.h"
 
-/* What a class asks for beyond a type that it has kernels for. */
+/* The demands of a class beyond a type with kernels. */
 typedef enum dt_class_rule {
     DT_RULE_NONE,
     DT_RULE_FLOATING, /* integers and bools become the default floating type */
@@ -16,7 +16,7 @@ typedef enum dt_class_rule {
     DT_RULE_CHOICE    /* A is of bool; B and C have the result's type, and are moved */
 } dt_class_rule;
 
-/* What docstrings say of the result's type. */
+/* Docstrings' sentences about the result's type. */
 #define DT_OF        "The result has the type that the inputs promote to"
 #define DT_OF_ANY    DT_OF "."
 #define DT_OF_NUMBER DT_OF "; not bool."
@@ -31,9 +31,10 @@ typedef enum dt_class_rule {
 #define DT_OF_TRUTH  "The result is of bool."
 #define DT_OF_CHOICE "The result has the type that the two choices promote to."
 
-/* A class: the kinds that it has kernels for (bool, integers, floats); whether the result
- * is of bool, whether A is, and whether the quick functions leave arguments to the exact
- * ones (cpu/kernels/math.h); the cost of an element in additions; rule; docstring. */
+/* A class: the kinds that it has kernels for (bool, integers, floats); whether the
+ * result is of bool, whether A is, and whether the quick functions leave arguments to
+ * the exact ones (cpu/kernels/math.h); the cost of an element in additions; rule;
+ * docstring. */
 /* clang-format off */
 /*                         kernels  result A  exact cost */
 #define DT_CLASS_ANY       1, 1, 1,   0,   0,   0,   1, DT_RULE_NONE,     DT_OF_ANY

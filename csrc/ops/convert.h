@@ -8,11 +8,11 @@
 
 #include "base/bool.h"
 
-/* What x86 gives for a float outside of an integer's range, and so what PyTorch gives
- * there: the least integer, of 32 bits for types up to that size, wrapped to the
- * target's. Between float32 and 32 bits it is compared in float32, which vectors do
- * twice as fast. uint8 goes by way of 64 bits; of a float32 beyond 32 bits the last eight
- * are 0 anyway. */
+/* The result of x86, and so of PyTorch, for a float outside of an integer's range: the
+ * smallest integer, of 32 bits for types up to that size, wrapped to the target's.
+ * Between float32 and 32 bits it is compared in float32, which vectors do twice as
+ * fast. uint8 goes by way of 64 bits; of a float32 beyond 32 bits the last eight are 0
+ * anyway. */
 template <typename T, typename From>
 DT_FN T dt_converted(From x)
 {

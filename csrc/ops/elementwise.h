@@ -22,7 +22,8 @@ enum {
     DT_FLOAT_ON_GPU = 16,     /* under autocast it takes float32 there */
 };
 
-/* What an expression of a derivative reads (bits of dt_elementwise_row.reads). */
+/* The operands that a derivative's expression reads (bits of
+ * dt_elementwise_row.reads). */
 enum {
     DT_READS_A = 1,
     DT_READS_B = 2,

@@ -1,9 +1,9 @@
 /* Pooling of one window, for both backends. A maximum is the first one of its window in
  * row-major order, or the last NaN, as in PyTorch.
  *
- * The includer has device/pooling.h, and DT_FN, the qualifiers of functions. A call C is a
- * dt_pooling_call, or has its members and a divided() of its own. Sizes and places are
- * computed with the type of its divisor. */
+ * The includer has device/pooling.h, and DT_FN, the qualifiers of functions. A call C
+ * is a dt_pooling_call, or has its members and a divided() of its own. Sizes and places
+ * are computed with the type of its divisor. */
 #ifndef DT_OPS_POOLING_H
 #define DT_OPS_POOLING_H
 
@@ -23,8 +23,8 @@ namespace pooling {
 template <class C>
 using Index = decltype(C::divisor);
 
-/* A window along one dimension: elements first, first + dilation, ... below end. `whole`
- * counts those in the padding too; windows of averages have no dilation. */
+/* A window along one dimension: elements first, first + dilation, ... below end.
+ * `whole` counts those in the padding too; windows of averages have no dilation. */
 template <typename I>
 struct Span {
     I first, end, whole;
@@ -111,7 +111,7 @@ DT_FN Found<T, I> max_of(const C &c, const T *plane, const Span<I> &d, const Spa
     return best;
 }
 
-/* What the sum over a window is divided by; 0: there is no element. */
+/* The divisor of the sum over a window; 0: there is no element. */
 template <class C, typename I = Index<C>>
 DT_FN I divisor_of(const C &c, const Span<I> &d, const Span<I> &h, const Span<I> &w)
 {

@@ -1,8 +1,8 @@
 /* The one argument parser: binds a call to a schema (tensor/schema.h) and converts its
  * arguments.
  *
- * NumPy's parameter names are accepted everywhere: axis for dim, keepdims for keepdim; x, a
- * and x1 for input; x2 for other. */
+ * NumPy's parameter names are accepted everywhere: axis for dim, keepdims for keepdim;
+ * x, a and x1 for input; x2 for other. */
 #ifndef DT_PYTHON_ARGUMENTS_H
 #define DT_PYTHON_ARGUMENTS_H
 
@@ -87,7 +87,7 @@ static inline int dt_bind(dt_signature *signature, dt_args *out, PyObject *self,
         return dt_bind_any(signature, out, self, values, count, kwnames);
     out->signature = signature;
     out->form = 0;
-    /* Of a fixed size, this needs no call of memset. */
+    /* A fixed size is compiled without a call of memset. */
     memset(out->slots, 0, DT_MAX_PARAMETERS * sizeof *out->slots);
     int i = 0;
     if (self)
@@ -162,8 +162,8 @@ static inline void dt_values_release(dt_values *s)
 /* An argument that has to be a Tensor; *out NULL: None, or not given. */
 int dt_take_tensor(const dt_args *args, int i, dt_tensor **out);
 
-/* generator.c: the Generator's, which it keeps. NULL with TypeError, or with RuntimeError
- * if it is on another device. `function` is for messages. */
+/* generator.c: the Generator's, which it keeps. NULL with TypeError, or with
+ * RuntimeError if it is on another device. `function` is for messages. */
 dt_generator *dt_generator_from_python(const char *function, PyObject *value,
                                        dt_device device);
 
@@ -220,9 +220,9 @@ static inline bool dt_convert_quickly(const dt_parameter *p, PyObject *value,
     return true;
 }
 
-/* Converts argument i, whose parameter is not Any, or what the schema has in its place. -1
- * with an exception that names function and argument, says what was given and what is
- * expected. */
+/* Converts argument i, whose parameter is not Any, or what the schema has in its place.
+ * -1 with an exception that names function and argument, says what was given and what
+ * is expected. */
 int dt_convert_ints(dt_values *s, const dt_args *args, int i);
 int dt_convert_any(dt_values *s, const dt_args *args, int i);
 static inline int dt_convert(dt_values *s, const dt_args *args, int i)
@@ -241,10 +241,10 @@ static inline int dt_convert(dt_values *s, const dt_args *args, int i)
 /* TypeError "sum(): dim is 'a' (str); give an int or a tuple of ints". Returns -1. */
 int dt_argument_error(const dt_args *args, int i);
 
-/* The arguments of DT_FACTORY_KWARGS, the first of which is parameter `first`. *dtype is
- * left as it is where none is given. Without a device it is that of like or, with like
- * NULL, the default device. A given out says type and device, which dtype and device may
- * only repeat. */
+/* The arguments of DT_FACTORY_KWARGS, the first of which is parameter `first`. *dtype
+ * is left as it is where none is given. Without a device it is that of like or, with
+ * like NULL, the default device. A given out says type and device, which dtype and
+ * device may only repeat. */
 int dt_take_factory(const dt_args *args, int first, const dt_tensor *like, int *dtype,
                     dt_device *device);
 /* made, which a factory is about to return (or NULL), wanting gradients where the

@@ -10,7 +10,7 @@
 #include "python/functions.h"
 #include "tensor/ops/ops.h"
 
-/* What a pass inside of another one finds free of the stack, at least. */
+/* The least free stack for a pass inside another one. */
 #define STACK_LEFT ((size_t)512 << 10)
 
 /* --- passes --- */
@@ -44,7 +44,8 @@ static int add_edge(const char *function, PyObject *object, Py_ssize_t i,
     return -1;
 }
 
-/* The gradients of the inputs, which are moved out of made; None where there is none. */
+/* The gradients of the inputs, which are moved out of made; None where there is
+ * none. */
 static PyObject *tuple_of(Py_ssize_t count, dt_tensor *made)
 {
     PyObject *result = PyTuple_New(count);
@@ -319,7 +320,8 @@ static PyObject *autocast_on(PyObject *module, PyObject *Py_UNUSED(none))
     return PyBool_FromLong(dt_autocast.on);
 }
 
-/* The arguments as they are or, while autocast is on, Tensors in the type of the flags. */
+/* The arguments as they are or, while autocast is on, Tensors in the type of the
+ * flags. */
 static PyObject *autocast_as(PyObject *const *args, Py_ssize_t count, unsigned flags)
 {
     PyObject *tuple = PyTuple_New(count);

@@ -50,8 +50,8 @@ static double factory_numel(const dt_args *args, const dt_value *values, int fir
     return fmin(has_sizes ? sizes : numbers, 1e18);
 }
 
-/* Of a call whose first parameter is a Value: where all are numbers, the first becomes a
- * tensor on the default device. */
+/* If a call's first parameter is a Value and all arguments are numbers, the first
+ * becomes a tensor on the default device. */
 static int convert_numbers(dt_values *s, const dt_args *args, const dt_op *op,
                            dt_tensor_object **number)
 {
@@ -237,8 +237,8 @@ static PyObject *finish(const dt_args *args, const dt_op_info *info, dt_call *ca
     return dt_finish(args, out, objects[0], status);
 }
 
-/* Runs the commonest calls: a Tensor and what dt_convert_quickly takes, by position, with one
- * result. Returns false, having done nothing, for others. */
+/* Runs the commonest calls: a Tensor and what dt_convert_quickly takes, by position,
+ * with one result. Returns false, having done nothing, for others. */
 static inline __attribute__((always_inline)) bool
 run_quickly(dt_signature *signature, bool in_place, PyObject *self,
             PyObject *const *values, Py_ssize_t count, PyObject **result)
@@ -378,7 +378,7 @@ enum {
     NROWS
 };
 
-/* Of the first row of a name; set at import. */
+/* The first row of each name; set at import. */
 static dt_signature *function_signatures[NROWS], *method_signatures[NROWS],
     *in_place_signatures[NROWS];
 
@@ -418,8 +418,8 @@ static bool same_name(const char *a, const char *b)
 }
 
 /* One overload's schema as its function (`*name: Sizes` takes one sequence) or in-place
- * method (its input a Tensor, no `out`, no named results) has it. Returns the end of what
- * it wrote. */
+ * method (its input a Tensor, no `out`, no named results) has it. Returns the end of
+ * what it wrote. */
 static char *derive(char *out, const char *schema, bool function, bool in_place)
 {
     size_t length = name_length(schema);
@@ -507,8 +507,8 @@ __attribute__((format(printf, 1, 2))) static char *text_of(const char *format, .
     return text;
 }
 
-/* The docstring of the in-place method. The last paragraph of a function with out= describes
- * the result's type, which does not apply in place: replace it. */
+/* The docstring of the in-place method. The last paragraph of a function with out=
+ * describes the result's type, which does not apply in place: replace it. */
 static char *in_place_doc(const dt_op *op)
 {
     int length = (int)name_length(op->schema);
@@ -521,8 +521,8 @@ static char *in_place_doc(const dt_op *op)
         length, op->schema, (int)(end - op->doc), op->doc);
 }
 
-/* Adds row i, the first of its name, with its overloads; under another name where alias is
- * given. */
+/* Adds row i, the first of its name, with its overloads; under another name where alias
+ * is given. */
 static int add_row(PyObject *module, int i, const char *alias)
 {
     const dt_op *op = rows[i].op;

@@ -174,7 +174,7 @@ int dt_int_from_python(PyObject *value, int64_t *out)
 
 /* --- taking --- */
 
-/* Of an argument with several items, of which number `at` is wrong. Not inline: the text
+/* The error of an argument's item number `at`. Not inline: the text
  * would make each call's frame large. */
 static __attribute__((noinline)) int item_error(const dt_args *args, int i,
                                                 Py_ssize_t at, PyObject *item,
@@ -651,7 +651,8 @@ static bool has_out(const dt_args *args, int first)
            dt_given(args, first + OUT);
 }
 
-/* What out says, where dtype (-1: not given) and device do not say otherwise. */
+/* Dtype and device of out, where dtype (-1: not given) and device do not say
+ * otherwise. */
 static int take_from_out(const dt_args *args, int first, int chosen, int *dtype,
                          dt_device *device)
 {

@@ -1,4 +1,4 @@
-/* What holds where a program does not say: device, current GPU, floating type. */
+/* Defaults that a program can set: device, current GPU, floating type. */
 #include "python/types/device.h"
 #include "python/types/dtype.h"
 #include "python/functions.h"

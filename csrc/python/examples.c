@@ -34,7 +34,7 @@ static const char *closing(const char *c)
     return c;
 }
 
-/* What the example of `name` does to its receiver, in place: "torch.ones(2).exp()"
+/* The example of `name` on its receiver, in place: "torch.ones(2).exp()"
  * becomes "x = torch.ones(2)" and "x.exp_() is x", and "torch.selu(y)" becomes
  * "torch.selu_(y)". Gives the end; out where the example does not call the method. */
 static char *write_in_place(char *out, const example *e)

@@ -42,13 +42,14 @@ typedef PyObject *(*dt_function_call)(DT_CALL_PARAMETERS);
         return CALL(__VA_ARGS__, self, values, count, kwnames);                        \
     }
 
-/* Of the bound arguments, and of those that are not Any as values. */
+/* Takes the bound arguments, and those that are not Any as values. */
 typedef PyObject *dt_public_body(const dt_args *args, const dt_value *v);
 PyObject *dt_call_public(dt_signature *signature, dt_public_body *body,
                          DT_CALL_PARAMETERS);
 
 /* Begins a public function: what follows is its body, a dt_public_body. Defines
- * name_function (arguments as they are) and name_method (self is the first parameter). */
+ * name_function (arguments as they are) and name_method (self is the first
+ * parameter). */
 #define DT_PUBLIC(NAME, TEXT)                                                          \
     static dt_signature NAME##_signature = {.text = TEXT};                             \
     static dt_public_body NAME##_body;                                                 \
@@ -79,8 +80,8 @@ int dt_add_functions(PyObject *module, const dt_function *rows, size_t count);
 #define DT_ADD_FUNCTIONS(module, rows)                                                 \
     dt_add_functions(module, rows, sizeof(rows) / sizeof *(rows))
 
-/* doc, wrapped, and an example: code, and what the last line prints. in_place: as the in-place method
- * of `name` has it. For free(); NULL with MemoryError. */
+/* doc, wrapped, and an example: code, and what the last line prints. in_place: as the
+ * in-place method of `name` has it. For free(); NULL with MemoryError. */
 char *dt_doc_with_example(const char *doc, const char *name, const char *code,
                           const char *prints, bool in_place);
 
@@ -88,8 +89,9 @@ char *dt_doc_with_example(const char *doc, const char *name, const char *code,
 int dt_add_function(PyObject *dictionary, const dt_function *row, PyObject *self,
                     PyObject *home);
 
-/* Offers the rows to the module of a namespace, "linalg": _namespace() makes its functions.
- */
+/* Offers the rows to the module of a namespace, "linalg": _namespace() makes its
+ * functions.
+ * */
 void dt_publish(const char *space, const dt_function *rows, size_t count);
 
 /* Adds getters and setters to Tensor; the table stays alive. Ends with a row without

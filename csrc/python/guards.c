@@ -9,8 +9,8 @@
 
 static enum { ALLOW, WARN, FORBID } waits;
 
-/* What becomes of the copies of a direction. Those after UNSET are in the order of _MODES in
- * pydevtensor/cuda/guards.py. */
+/* The rule for the copies of a direction. Those after UNSET are in the order of _MODES
+ * in pydevtensor/cuda/guards.py. */
 typedef enum { UNSET, ALLOWED, LOGGED, ASKED, FORBIDDEN } rule;
 enum { DIRECTIONS = 3 };
 static struct {
@@ -133,8 +133,8 @@ static PyObject *get_sync_debug_mode(PyObject *Py_UNUSED(self),
     return PyLong_FromLong(waits);
 }
 
-/* _transfer_rules(here, host_to_device, device_to_host, device_to_device): sets the rules
- * of the process or, with `here`, of this thread, and returns those before. */
+/* _transfer_rules(here, host_to_device, device_to_host, device_to_device): sets the
+ * rules of the process or, with `here`, of this thread, and returns those before. */
 static PyObject *transfer_rules(PyObject *Py_UNUSED(self), PyObject *args)
 {
     int here, rules[DIRECTIONS];

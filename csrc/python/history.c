@@ -1,4 +1,4 @@
-/* What a Tensor says about its gradient and its history, and hooks on them. */
+/* A Tensor's attributes and methods for gradients, history and hooks. */
 #include "python/history.h"
 
 #include "autograd/recorded.h"
@@ -370,7 +370,7 @@ void dt_history_drop(dt_tensor *t)
     dt_history_release(history);
 }
 
-/* What a handle calls; self holds a reference to the hook, not to what it calls. */
+/* Called by a handle; self holds a reference to the hook, not to its function. */
 static PyObject *remove_hook(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     dt_hook_remove(PyCapsule_GetPointer(self, NULL));

@@ -5,8 +5,8 @@
 #include "autograd/node.h"
 #include "python/types/tensor.h"
 
-/* A `Node`, as Tensor.grad_fn returns it: a new object for the node. NULL with an exception
- * set. */
+/* A `Node`, as Tensor.grad_fn returns it: a new object for the node. NULL with an
+ * exception set. */
 PyObject *dt_node_object_new(dt_node *node);
 
 bool dt_node_object_check(PyObject *value);
@@ -21,7 +21,7 @@ PyObject *dt_tensor_object_alias(const dt_tensor *t);
  * with the thread, where dt_raise finds it. Returns -1. */
 int dt_fail_in_python(void);
 
-/* What a node that was recorded by a program calls for gradients, borrowed; of other nodes:
+/* The object whose backward() a custom Function's node calls, borrowed; other nodes:
  * NULL. */
 PyObject *dt_function_object(const dt_node *node);
 

@@ -1,4 +1,5 @@
-/* What pydevtensor.cuda.memory reads: the memory of GPUs by block, storage and event. */
+/* The functions behind pydevtensor.cuda.memory: the memory of GPUs by block, storage
+ * and event. */
 #include "device/memory_history.h"
 #include "device/storage.h"
 #include "python/errors.h"
@@ -23,8 +24,8 @@ static void append_block(void *context, const dt_memory_block *b)
                                   PyBool_FromLong(b->pending)));
 }
 
-/* _cuda_memory_blocks(index): (segment, address, stream, size, requested, taken, pending)
- * of each block of the cache. */
+/* _cuda_memory_blocks(index): (segment, address, stream, size, requested, taken,
+ * pending) of each block of the cache. */
 static PyObject *memory_blocks(PyObject *Py_UNUSED(self), PyObject *index)
 {
     PyObject *list = PyList_New(0);
@@ -76,8 +77,8 @@ static PyObject *memory_history(PyObject *Py_UNUSED(self), PyObject *value)
     Py_RETURN_NONE;
 }
 
-/* _memory_events(): (time, address, stream, bytes, place, device, freed) of what was kept;
- * None if nothing is. */
+/* _memory_events(): (time, address, stream, bytes, place, device, freed) of what was
+ * kept; None if nothing is. */
 static PyObject *memory_events(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
     if (!dt_memory_history_running())

@@ -1,4 +1,4 @@
-/* What a program is told of a race on simulated GPUs: device/race.h. */
+/* The message for a race on simulated GPUs: device/race.h. */
 #include "device/race.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What pydevtensor.profiler calls: device/recorder.h. */
+/* The functions behind pydevtensor.profiler: device/recorder.h. */
 #include "device/recorder.h"
 
 #include "python/errors.h"
@@ -36,8 +36,8 @@ static PyObject *tuple_of(const dt_record *r)
         r->node, r->shapes ? r->shapes : "");
 }
 
-/* _recorder_events(): the records as tuples, the places, and how many were dropped. Waits
- * for GPUs, and lets the records go. */
+/* _recorder_events(): the records as tuples, the places, and how many were dropped.
+ * Waits for GPUs, and lets the records go. */
 static PyObject *events(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
     if (dt_recorder_running())

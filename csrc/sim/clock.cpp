@@ -9,8 +9,8 @@ namespace sim {
 
 bool clock_runs;
 
-/* What public measurements reach of the figures on paper: of a card's bandwidth in a plain
- * loop, of its FLOP/s in products of large matrices. */
+/* The share of the specified figures that public measurements reach: of a GPU's
+ * bandwidth in a plain loop, of its FLOP/s in products of large matrices. */
 static const double kBandwidthReached = 0.85, kFlopsReached = 0.8;
 
 /* Nanoseconds, of the order that public microbenchmarks report. */
@@ -26,8 +26,8 @@ enum {
 
 namespace {
 
-/* A part of a device that does one thing at a time. Work takes the first gap that is long
- * enough: what is queued later may begin earlier. */
+/* A part of a device that does one thing at a time. Work takes the first gap that is
+ * long enough: what is queued later may begin earlier. */
 class Engine {
   public:
     int64_t first_gap(int64_t ready, int64_t lasts) const
@@ -84,7 +84,7 @@ struct CardClock {
     std::vector<ClockedDevice> devices;
 };
 
-/* What a thread asks of the backend. */
+/* A thread's requests to the backend. */
 struct Shared {
     bool open = false;
     double bytes = 0, flops = 0; /* that no work has done yet */
@@ -92,8 +92,8 @@ struct Shared {
     int64_t begin = -1, end = -1; /* of its work, on the first clock */
 };
 
-/* A unit of work that waits for its times: its part of the operation's bytes and FLOPs is
- * known when the operation ends. */
+/* A unit of work that waits for its times: its part of the operation's bytes and FLOPs
+ * is known when the operation ends. */
 struct Queued {
     Stream *stream;
     Cost cost;
@@ -190,8 +190,8 @@ static double product_rate(const dt_sim_card &card, dt_dtype dtype, bool tf32)
 
 Cost product_cost(double m, double n, double k, double batch, dt_dtype dtype, bool tf32)
 {
-    /* Columns and rows of what one block computes, and terms of its sums: where blocks are
-     * few, libraries divide the sums too. */
+    /* Columns and rows of what one block computes, and terms of its sums: where blocks
+     * are few, libraries divide the sums too. */
     const double tile = 64, terms = 512;
     Cost cost;
     cost.kind = Cost::kProduct;
@@ -281,8 +281,8 @@ static void place(CardClock &clock, size_t number, const Queued &work)
 
 /* --- operations --- */
 
-/* Divides what an operation moves and computes among its kernels, by their threads, less
- * what its products do, which say it themselves. */
+/* Divides what an operation moves and computes among its kernels, by their threads,
+ * less what its products do, which say it themselves. */
 static void share(std::vector<Queued> &queued, Shared &whole)
 {
     double bytes = whole.bytes, flops = whole.flops, threads = 0;

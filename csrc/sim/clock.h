@@ -1,4 +1,5 @@
-/* A clock for simulated GPUs: how long the program would take on a card (docs/clock.md).
+/* A clock for simulated GPUs: how long the program would take on a card
+ * (docs/clock.md).
  *
  * Work gets its times when it is queued, in the order of the program, from the host's
  * time then; when a schedule runs it has no influence. Several cards may have a clock
@@ -29,7 +30,7 @@ struct Times {
 /* The end of a copy: a device's number, or the host. */
 enum { kOnHost = -1 };
 
-/* What a unit of work does, as far as whoever queues it knows. */
+/* The known cost of a unit of work when it is queued. */
 struct Cost {
     /* kProduct: of matrices, by a library, which tensor cores compute. */
     enum Kind { kNothing, kKernel, kProduct, kCopy, kFill } kind = kNothing;
@@ -76,7 +77,8 @@ void clock_wait(const Stream &stream);
 void clock_wait(const Moment &moment);
 void clock_wait(int device);
 void clock_wait_all();
-/* The host asks whether the first card has done a stream's work, or come to a moment. */
+/* The host asks whether the first card has done a stream's work, or come to a
+ * moment. */
 bool clock_reached(const Stream &stream);
 bool clock_reached(const Moment &moment);
 /* Milliseconds of the first card. */

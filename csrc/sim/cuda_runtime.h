@@ -150,7 +150,7 @@ cudaError_t cudaDeviceSynchronize(void);
 cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer);
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags);
 cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest);
-/* Of the driver: whether the device has a context, which takes memory. */
+/* A driver function: whether the device has a context, which takes memory. */
 int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active);
 
 /* --- errors --- */

@@ -17,7 +17,7 @@
 
 namespace sim {
 
-/* Of a block: threads, and bytes of shared memory. */
+/* Limits of a block: threads, and bytes of shared memory. */
 enum { kMaxThreads = 1024, kSharedBytes = 48 << 10 };
 
 /* --- memory --- */
@@ -78,7 +78,7 @@ struct Work {
     std::vector<Touch> touches;   /* its reads and writes, until it is queued */
     Cost cost;                    /* for the clocks */
     std::shared_ptr<Cost> shared; /* of captured work, whose operation settles it */
-    /* Of a replay: the operation that queued it while it was captured, and its line. */
+    /* In a replay: the operation that queued it while it was captured, and its line. */
     const char *operation = nullptr;
     int place = -1;
     bool replayed = false;

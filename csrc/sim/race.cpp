@@ -5,7 +5,7 @@
 
 namespace sim {
 
-/* Of a range, the accesses that are kept: the latest ones. */
+/* The number of accesses that are kept of a range: the latest. */
 enum { kKept = 64 };
 
 static dt_host core;

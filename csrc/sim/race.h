@@ -1,10 +1,10 @@
 /* Races: accesses to the same bytes that no stream order, event or wait puts in order.
  *
- * Each stream and the host have a vector clock: for each stream, up to where its work is
- * known to be done. Queueing work joins the host's clock into the stream's, waiting for an
- * event joins the clock that was recorded with it, and a wait of the host joins the
- * stream's clock into the host's. The program's calls decide all of that, so a race is
- * found under each schedule, whether or not it did harm. */
+ * Each stream and the host have a vector clock: for each stream, up to where its work
+ * is known to be done. Queueing work joins the host's clock into the stream's, waiting
+ * for an event joins the clock that was recorded with it, and a wait of the host joins
+ * the stream's clock into the host's. The program's calls decide all of that, so a race
+ * is found under each schedule, whether or not it did harm. */
 #ifndef DT_SIM_RACE_H
 #define DT_SIM_RACE_H
 
@@ -50,7 +50,7 @@ struct Owner {
     size_t bytes = 0;
 };
 
-/* What a unit of work does to a part of memory. */
+/* An access of a unit of work to a range of memory. */
 struct Touch {
     std::shared_ptr<const Footprint> footprint;
     bool reads, writes;
@@ -65,7 +65,7 @@ struct Access {
 };
 using AccessRef = std::shared_ptr<const Access>;
 
-/* What is known of a thread. */
+/* The state of a thread. */
 struct Watched {
     /* The operation that the library runs, and its operands. */
     const char *name = nullptr;
@@ -88,7 +88,8 @@ struct Races {
     std::set<std::tuple<std::string, int, std::string, int>> told;
 };
 
-/* --- what streams, events and copies call; each does nothing while nothing is wanted --- */
+/* --- what streams, events and copies call; each does nothing while nothing is wanted
+ * --- */
 
 /* The work is queued: it comes after what the host knows, and touches its memory. */
 void race_queued(Stream &stream, Work &work);
@@ -101,17 +102,17 @@ void race_host_waits(const Moment &moment);
 
 /* The work reads or writes [pointer, pointer + bytes). */
 void race_touch(Work &work, const void *pointer, size_t bytes, bool reads, bool writes);
-/* The kernel has a pointer: it touches the operation's operands in its block, or else all
- * from there to the block's end. */
+/* The kernel has a pointer: it touches the operation's operands in its block, or else
+ * all from there to the block's end. */
 void race_pointer(Work &work, const void *pointer, size_t bytes, bool reads,
                   bool writes);
 
 /* The memory is another's now: no queued work uses it. */
 void race_forget(char *base, size_t bytes);
 
-/* While it lives, the bytes of the work's blocks outside of its touches hold poison, and a
- * write to them is a fault: this checks that the core lists every operand of a kernel. Does
- * nothing unless "races" is "strict". */
+/* While it lives, the bytes of the work's blocks outside of its touches hold poison,
+ * and a write to them is a fault: this checks that the core lists every operand of a
+ * kernel. Does nothing unless "races" is "strict". */
 class Concealed {
   public:
     Concealed(const Work &work, int device);
@@ -137,7 +138,7 @@ int race_host(const char *name, const std::vector<dt_extent> &extents);
 /* Hands the races that this thread's call completed to the core; `status`, or -1 if one
  * was raised. */
 int race_answer(int status);
-/* What is told of the library's operations from the start, or NULL if nobody wants to know. */
+/* The observer of the library's operations, or NULL if races are not looked for. */
 const dt_observer *race_observer(const dt_host *host);
 
 } /* namespace sim */

@@ -1,6 +1,6 @@
-/* Simulated cuSOLVER: each function checks its arguments as cuSOLVER does, and queues the
- * CPU's LAPACK on the stream. Workspaces are checked and filled with rubbish, though the
- * CPU's routine has its own. */
+/* Simulated cuSOLVER: each function checks its arguments as cuSOLVER does, and queues
+ * the CPU's LAPACK on the stream. Workspaces are checked and filled with rubbish,
+ * though the CPU's routine has its own. */
 #include "sim/solver.h"
 
 #include <string.h>
@@ -140,14 +140,14 @@ int destroy_params(dt_cusolver_params params)
     return DT_CUSOLVER_SUCCESS;
 }
 
-/* Of a matrix of so many rows and columns. */
+/* Whether a matrix's sizes or leading dimension are invalid. */
 bool wrong(int64_t rows, int64_t columns, int64_t ld)
 {
     return rows < 0 || columns < 0 || ld < (rows > 1 ? rows : 1);
 }
 
-/* The elements that each routine asks for; all differ, so that a size taken from another
- * one shows. */
+/* The elements that each routine asks for; all differ, so that a size taken from
+ * another one shows. */
 int some(int *size, int m, int n, int more)
 {
     *size = m + 2 * n + more;
@@ -255,8 +255,8 @@ struct Typed {
         return wrong(m, k, lda) || wrong(m, n, ldc) || k > m ? DT_CUSOLVER_INVALID_VALUE
                                                              : some(size, m, n, ORMQR);
     }
-    /* From the left: C - tau v (v^T C) for each reflector v, in the order of Q^T, or the
-     * other one. */
+    /* From the left: C - tau v (v^T C) for each reflector v, in the order of Q^T, or
+     * the other one. */
     static int ormqr DT_CUSOLVER_ORMQR
     {
         if (side != DT_CUBLAS_LEFT || wrong(m, k, lda) || wrong(m, n, ldc) || k > m ||

@@ -1,4 +1,5 @@
-/* What stand-ins of cuSOLVER and cuBLAS share: the CPU's LAPACK as work on a stream. */
+/* Shared by the stand-ins of cuSOLVER and cuBLAS: the CPU's LAPACK as work on a
+ * stream. */
 #ifndef DT_SIM_SOLVER_H
 #define DT_SIM_SOLVER_H
 
@@ -22,8 +23,8 @@ struct Workspace {
     size_t host_bytes;
 };
 
-/* Queues the call: its operands are the matrices, packed for the CPU's routine and written
- * back. The workspace is filled with rubbish. */
+/* Queues the call: its operands are the matrices, packed for the CPU's routine and
+ * written back. The workspace is filled with rubbish. */
 cudaError_t queue_lapack(cudaStream_t stream, const char *name, dt_lapack_call call,
                          const std::vector<Matrix> &matrices, Workspace work = {});
 

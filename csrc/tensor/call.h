@@ -1,9 +1,10 @@
 /* An operation's record, and one call of it.
  *
- * A row of ops/functions is a record, dt_op: what Python calls it by, its forward function,
- * its backward function and what that one needs. A call, dt_call, holds the arguments in
- * the order of the schema. dt_dispatch (autograd/dispatch.h) runs a call; the binding
- * makes one from Python's arguments (python/call.c), and C code makes one with DT_CALL. */
+ * A row of ops/functions is a record, dt_op: what Python calls it by, its forward
+ * function, its backward function and what that one needs. A call, dt_call, holds the
+ * arguments in the order of the schema. dt_dispatch (autograd/dispatch.h) runs a call;
+ * the binding makes one from Python's arguments (python/call.c), and C code makes one
+ * with DT_CALL. */
 #ifndef DT_TENSOR_CALL_H
 #define DT_TENSOR_CALL_H
 
@@ -95,8 +96,8 @@ enum {
         DT_CASTS_WIDEST_ON_CPU | DT_CASTS_WIDEST_ON_GPU,
 };
 
-/* dt_op.saves: which tensors the backward function needs. A result beyond those that the
- * schema returns is made for the backward function alone. */
+/* dt_op.saves: which tensors the backward function needs. A result beyond those that
+ * the schema returns is made for the backward function alone. */
 #define DT_SAVES_NOTHING   0u
 #define DT_SAVES_INPUT(i)  (1u << (i)) /* argument i, by position in the schema */
 #define DT_SAVES_OUTPUT(i) (1u << (16 + (i))) /* result i */
@@ -161,7 +162,7 @@ static inline dt_value dt_value_none(void)
 {
     return (dt_value){.count = -1};
 }
-/* What a parameter is where it is left out. */
+/* The value of an omitted parameter. */
 static inline dt_value dt_value_default(const dt_parameter *p)
 {
     dt_value v = {.count = -1};
@@ -178,7 +179,7 @@ static inline dt_value dt_value_default(const dt_parameter *p)
     return v;
 }
 
-/* Of a Value argument: the operand. */
+/* The operand of a Value argument. */
 static inline dt_arg dt_value_operand(const dt_value *v)
 {
     return v->tensor ? dt_arg_tensor(v->tensor) : dt_arg_scalar(v->scalar);

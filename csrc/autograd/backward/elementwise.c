@@ -47,8 +47,8 @@ static dt_arg gradient_of(dt_scope *scope, dt_elementwise_op op, int input, dt_a
     }
 }
 
-/* Derivatives for the first input that are also one kernel, of the gradient, A or Y, and
- * the row's other inputs; 0: not this one. */
+/* Derivatives for the first input that are also one kernel, of the gradient, A or Y,
+ * and the row's other inputs; 0: not this one. */
 static const dt_elementwise_op fused[DT_NELEMENTWISE] = {
 #define ELEMENTWISE(...)
 #define FUSED(name, ...) [DT_OP_##name] = DT_OP_##name##_backward,
@@ -146,7 +146,7 @@ static dt_node *node_of(dt_elementwise_op op, const dt_arg *args,
     const dt_tensor *inputs[3];
     int reads = 0;
     for (int i = 0; i < row->arity; i++) {
-        /* What is overwritten gets zeros where there is no derivative. */
+        /* An overwritten input gets zeros if there is no derivative. */
         bool wants = dt_recording_arg(args[i]) &&
                      (row->reads[i] != DT_READS_NOTHING || args[i].tensor == target);
         inputs[i] = wants ? args[i].tensor : NULL;
@@ -356,8 +356,8 @@ int dt_sub_forward(dt_call *c)
     return add_scaled(c, DT_OP_sub, &c->args[0], &c->args[1]);
 }
 
-/* "trunc" is the quotient of what is left once the remainder is taken away, which is exact
- * for integers too. */
+/* "trunc" is the quotient of what is left once the remainder is taken away, which is
+ * exact for integers too. */
 int dt_div_forward(dt_call *c)
 {
     const char *mode = c->args[2].text;

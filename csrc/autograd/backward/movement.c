@@ -5,7 +5,7 @@
 #include "autograd/recorded.h"
 #include "tensor/ops/ops.h"
 
-/* Of an operation that is its own derivative: the same call on the gradient. */
+/* For an operation that is its own derivative: the same call on the gradient. */
 int dt_same_backward(dt_grad *g)
 {
     dt_value args[DT_MAX_PARAMETERS];

@@ -190,7 +190,7 @@ int dt_recorded_sum_to(dt_tensor *out, const dt_tensor *x, int ndim,
 
 /* --- variances --- */
 
-/* Of result 0, the variance or standard deviation, and result 1, the mean. */
+/* Result 0 is the variance or standard deviation, result 1 the mean. */
 int dt_var_backward(dt_grad *g)
 {
     const reduction reduced = reduction_of(g, 1, false);

@@ -75,7 +75,7 @@ int dt_grad_place(dt_grad *g, int i, dt_arg whole, dt_tensor *part,
     return dt_grad_set(g, i, whole);
 }
 
-/* Of every view that shows a part of its input: zeros, and the gradient where the same
+/* For every view of a part of its input: zeros, and the gradient where the same
  * view of them is. */
 int dt_part_backward(dt_grad *g)
 {
@@ -106,8 +106,8 @@ int dt_as_strided_forward(dt_call *c)
                                c->args[3].given ? c->args[3].i : x->offset);
 }
 
-/* Adds the elements at a position of all windows, or one whole window, of the gradient to
- * where they were read. */
+/* Adds the elements at a position of all windows, or one whole window, of the gradient
+ * to where they were read. */
 static int add_windows(dt_grad *g, const dt_tensor *whole, int64_t position,
                        bool one_window)
 {
@@ -127,9 +127,9 @@ static int add_windows(dt_grad *g, const dt_tensor *whole, int64_t position,
         DT_OP_add, &part, DT_ARGS(dt_arg_tensor(&part), dt_arg_tensor(&values)));
 }
 
-/* Windows overlap: an element that several of them read gets the sum of their gradients.
- * Two windows never have the same element at the same position, and one window never has
- * it twice. */
+/* Windows overlap: an element that several of them read gets the sum of their
+ * gradients. Two windows never have the same element at the same position, and one
+ * window never has it twice. */
 int dt_unfold_backward(dt_grad *g)
 {
     const dt_tensor *grad = g->gradients[0];

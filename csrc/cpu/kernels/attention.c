@@ -85,7 +85,8 @@ static tile rows_from(const job *j, int64_t batch, int64_t head, int64_t first)
     return (tile){batch, head, first, left < j->rows ? left : j->rows, 0, 0};
 }
 
-/* Goes to the keys from `first` on; false: none of them counts for a row of the tile. */
+/* Goes to the keys from `first` on; false: none of them counts for a row of the
+ * tile. */
 static bool take_keys(const job *j, tile *t, int64_t first)
 {
     int64_t end = j->call->key_length, last = t->first_row + t->rows;
@@ -215,7 +216,7 @@ static void run_forward(void *context, int64_t begin, int64_t end)
     char *scores = tiles_new(j, 1);
     for (int64_t item = begin; scores && item < end; item++) {
         int64_t head = item / j->row_tiles;
-        /* Of a causal call the last rows have the most keys: they go first. */
+        /* In a causal call the last rows have the most keys: they go first. */
         int64_t rows = j->row_tiles - 1 - item % j->row_tiles;
         run_rows(
             j,
@@ -345,8 +346,8 @@ int dt_cpu_attention_backward(dt_stream stream, const dt_attention_call *call)
     int64_t heads = call->batch * call->key_heads, grain = work > LONG ? 1 : INT64_MAX;
     bool for_keys = call->key_grad.data || call->value_grad.data;
     DT_WITHOUT_GIL(work > LONG);
-    /* A head's gradients in one go take five products instead of seven, but few heads do
-     * not keep all threads busy. */
+    /* A head's gradients in one go take five products instead of seven, but few heads
+     * do not keep all threads busy. */
     j.whole = for_keys && (heads >= 2 * dt_pool_threads() || dt_pool_threads() == 1 ||
                            work <= LONG);
     int status = 0;

@@ -1,17 +1,19 @@
 /* A convolution as a matrix product with patches of a tensor, the source, as the CPU
  * computes it.
  *
- * Position (t0, t1, t2) of the target and tap (j0, j1, j2) of the kernel meet at the source's
- * element t * move + offset + j * offset_step, in each dimension, where there is one. So
- * y is computed from x, with every element of the kernel as a tap; and so is x from y: the
- * elements of x with one remainder by the stride meet the same taps, at steps of 1 in y.
+ * Position (t0, t1, t2) of the target and tap (j0, j1, j2) of the kernel meet at the
+ * source's element t * move + offset + j * offset_step, in each dimension, where there
+ * is one. So y is computed from x, with every element of the kernel as a tap; and so is
+ * x from y: the elements of x with one remainder by the stride meet the same taps, at
+ * steps of 1 in y.
  *
- * The target is cut into items, of some rows of a plane or of some whole planes. The part of
- * the source that an item meets is staged: copied, a block of channels at a time, with its
- * padding, and columns with one remainder by `move` side by side. Then each tap of a row of
- * the target is a run of the stage, and a panel of patches is a few runs for each tap.
- * Where the target has few rows (channels), its products take less time than packing such
- * panels: then patches are read where they lie in the stage. */
+ * The target is cut into items, of some rows of a plane or of some whole planes. The
+ * part of the source that an item meets is staged: copied, a block of channels at a
+ * time, with its padding, and columns with one remainder by `move` side by side. Then
+ * each tap of a row of the target is a run of the stage, and a panel of patches is a
+ * few runs for each tap. Where the target has few rows (channels), its products take
+ * less time than packing such panels: then patches are read where they lie in the
+ * stage. */
 #ifndef DT_CPU_KERNELS_CONVOLUTION_H
 #define DT_CPU_KERNELS_CONVOLUTION_H
 
@@ -70,14 +72,14 @@ typedef struct dt_patches {
     int64_t tile_rows, tile_columns; /* of the products' tiles */
     int slides;                      /* Patches are read from the stage, not packed. */
     int64_t parts; /* of a gradient of a weight: ranges of places that add up alone */
-    /* Of the stage, in elements. */
+    /* Sizes of the stage, in elements. */
     int64_t stage_rows, pitch, row_length, plane_length;
     int failed; /* no memory */
 } dt_patches;
 
 typedef struct dt_patch_kernels {
-    /* Rows of a tile, at most; lanes of a register. A tile's row is of two registers, or of
-     * one: then it has up to twice the rows. */
+    /* Rows of a tile, at most; lanes of a register. A tile's row is of two registers,
+     * or of one: then it has up to twice the rows. */
     int64_t tile_rows, lanes;
     /* Weights in tiles of rows: packed[tile][channel][tap][row], for all groups. */
     void (*pack)(const dt_patches *p, void *packed);

@@ -105,8 +105,8 @@ struct WeightGradient : Stage<T> {
 
     /* --- the gradient of a weight, of few rows --- */
 
-    /* Adds to sums the products of `rows` rows of the target, which are `pitch` apart, and
-     * of the stage from each of `taps` offsets on: n of each, lane by lane. */
+    /* Adds to sums the products of `rows` rows of the target, which are `pitch` apart,
+     * and of the stage from each of `taps` offsets on: n of each, lane by lane. */
     template <int rows, int taps>
     static void dot(int64_t n, const T *target, int64_t pitch, const T *stage,
                     const int64_t *offsets, T *sums)
@@ -142,8 +142,9 @@ struct WeightGradient : Stage<T> {
     {
         return (p->band * p->row_length + lanes - 1) / lanes * lanes;
     }
-    /* Copies lines of the target in the stage's pitch, with zeros between them. They meet
-     * elements of the stage that do not count: an inf or nan there reaches all taps. */
+    /* Copies lines of the target in the stage's pitch, with zeros between them. They
+     * meet elements of the stage that do not count: an inf or nan there reaches all
+     * taps. */
     static void stage_target(const dt_patches *p, const dt_patch_part &part,
                              int64_t row, int64_t line, T *out)
     {
@@ -162,7 +163,7 @@ struct WeightGradient : Stage<T> {
         }
         zero(out + part.rows * p->row_length, pitch - part.rows * p->row_length);
     }
-    /* What is added up: [tile of rows][tile of patches][row][patch][lane]. */
+    /* The sums: [tile of rows][tile of patches][row][patch][lane]. */
     static void run_few_rows(const dt_patches *p, const dt_patch_part &part,
                              const T *stage_room, int64_t *offsets, T *target, T *sums)
     {
@@ -203,8 +204,8 @@ struct WeightGradient : Stage<T> {
     {
         dt_patches *p = (dt_patches *)patches;
         const int64_t depth = filled_depth(p), width = filled_rows(p);
-        /* Of packed patches and a panel of the target, or of the sums of lanes and some
-         * rows of the target. */
+        /* Bytes of packed patches and a panel of the target, or of the sums of lanes
+         * and some rows of the target. */
         const int64_t rows = p->slides ? depth * width * lanes
                                        : depth * CHUNK_PITCH + 2 * columns,
                       panel = p->slides ? p->tile_columns * target_pitch(p)

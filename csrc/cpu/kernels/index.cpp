@@ -67,7 +67,7 @@ inline int64_t offset_of(const dt_index_dims *index, const char *at)
 template <typename T, class F>
 inline void each(const row *r, F f)
 {
-    /* What f writes might be part of the row, for all that the compiler knows. */
+    /* The compiler cannot know that f does not write to the row. */
     const int64_t n = r->n, table_stride = r->table_stride;
     const int64_t value_stride = r->value_stride;
     char *const table = r->table, *const values = r->values;
@@ -180,8 +180,8 @@ void run_parts(void *context, int64_t begin, int64_t end)
 /* Elements from which on a call is shared among threads. */
 constexpr int64_t SHARED = 32768;
 
-/* The rows of a part of the outermost dimension longer than 1, if its parts of the table
- * have no element in common, so that several threads may write them; else 0. */
+/* The rows of a part of the outermost dimension longer than 1, if its parts of the
+ * table have no element in common, so that several threads may write them; else 0. */
 int64_t rows_apart(const dt_index_call *s, int64_t size)
 {
     int outer = 0;

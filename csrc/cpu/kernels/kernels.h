@@ -147,7 +147,8 @@ typedef struct dt_nn_row {
     void *at[DT_NN_OPERANDS];
 } dt_nn_row;
 
-/* Some rows of some columns, or one run of one column, that COLUMNS adds to its sums. */
+/* Some rows of some columns, or one run of one column, that COLUMNS adds to its
+ * sums. */
 typedef struct dt_nn_columns {
     int64_t rows, columns;
     int64_t row; /* elements from a row to the next */
@@ -167,7 +168,7 @@ typedef struct dt_nn_kernels {
     const dt_nn_kernel *float32, *float64; /* [op] */
 } dt_nn_kernels;
 
-/* What is added to the scores of a row, or which of them count. */
+/* Added to the scores of a row, or selects those that count. */
 typedef struct dt_attention_mask {
     const void *data; /* NULL: none */
     int64_t step;     /* elements */
@@ -177,8 +178,8 @@ typedef struct dt_attention_mask {
 /* Rows of a tile of attention: see ops/attention.h. */
 typedef struct dt_attention_kernel {
     /* n scaled products of query and key, of which the first `count` count, become
-     * shares relative to the row's maximum, *top, which they may raise, and are added to
-     * *sum. Returns the correction of what came before. */
+     * shares relative to the row's maximum, *top, which they may raise, and are added
+     * to *sum. Returns the correction of what came before. */
     double (*shares)(int64_t n, int64_t count, void *scores,
                      const dt_attention_mask *mask, double *top, double *sum);
     /* Sets the row's log_sum and returns what its result is multiplied by. */
@@ -212,8 +213,8 @@ typedef struct dt_pooling_kernels {
 } dt_pooling_kernels;
 
 typedef struct dt_resample_kernels {
-    /* Elements along the dimension, of all outer ones, begin to end-1; where the dimension
-     * is the last one, rows. */
+    /* Elements along the dimension, of all outer ones, begin to end-1; where the
+     * dimension is the last one, rows. */
     void (*run)(const dt_resample_call *call, int64_t begin, int64_t end);
 } dt_resample_kernels;
 
@@ -257,7 +258,7 @@ static inline void dt_convert(dt_dtype to, dt_dtype from, int64_t n, void *out,
     dt_cpu_kernels.copy->convert[to][from](n, data, strides);
 }
 
-/* Of elements next to each other. */
+/* For contiguous elements. */
 static inline void dt_convert_dense(dt_dtype to, dt_dtype from, int64_t n, void *out,
                                     const void *x)
 {

@@ -3,12 +3,12 @@
  * op_NAME is the C library's. Of some functions there are two forms: Exact's are the
  * library's, in double. Quick's are without branches, so that a loop of them becomes
  * vector code, and answer NaN for the rare arguments that they leave to the exact ones:
- * whoever uses them does an element with a NaN once more (elementwise.isa.cpp). Those for
- * float32 that are worth less than the utmost speed compute in double, where rounding
- * hardly matters.
+ * whoever uses them does an element with a NaN once more (elementwise.isa.cpp). Those
+ * for float32 that are worth less than the utmost speed compute in double, where
+ * rounding hardly matters.
  *
  * The coefficients are least-maximum fits made for these ranges, rounded to the type.
- */
+ * */
 #ifndef DT_CPU_KERNELS_MATH_H
 #define DT_CPU_KERNELS_MATH_H
 
@@ -335,7 +335,7 @@ static inline float quick_log10(float x)
 static inline float quick_log1p(float x)
 {
     double d = (double)x, u = 1.0 + d, power, near = log_parts(u, &power);
-    /* What the sum has lost of x. */
+    /* The part of x that the sum has lost. */
     double lost = (d - (u - 1.0)) / u;
     double result = mad(power, 0x1.62e42fefa39efp-1, near) + lost;
     float r = x == -1.0f ? -INFINITY : (float)result;

@@ -10,7 +10,7 @@
 #include "cpu/runtime/pool.h"
 #include "cpu/kernels/kernels.h"
 
-/* What ops/nn.def says of an operand. */
+/* The kinds of operands in ops/nn.def. */
 enum {
     DT_NN_NONE,
     DT_NN_OUT,
@@ -57,7 +57,7 @@ static const unsigned char ways[DT_NNN] = {
  * where they are short. */
 #define COLUMNS    16
 #define TILE_BYTES 131072
-/* Of sums over rows: columns whose sums stay in the first cache, elements of a piece
+/* For sums over rows: columns whose sums stay in the first cache, elements of a piece
  * of work, pieces. */
 #define SUM_COLUMNS 512
 #define SUM_WORK    65536
@@ -273,8 +273,8 @@ static void sum_columns(void *context, int64_t begin, int64_t end)
     }
 }
 
-/* Channels of a piece, each a run of every outer index, in the order in which they lie in
- * memory. */
+/* Channels of a piece, each a run of every outer index, in the order in which they lie
+ * in memory. */
 static void sum_channels(void *context, int64_t begin, int64_t end)
 {
     const job *j = context;

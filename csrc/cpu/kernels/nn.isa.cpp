@@ -75,7 +75,7 @@ DT_FN T add_lanes(T *lane)
     return lane[0];
 }
 
-/* What does not fill the lanes, by a function that is worth vector instructions. */
+/* The rest after full lanes, for a function that is worth vector instructions. */
 template <typename T, class F, class... E>
 DT_FN void add_last(T *lane, T *kept, int64_t count, F f, const E &...e)
 {

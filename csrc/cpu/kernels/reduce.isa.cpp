@@ -25,7 +25,7 @@ struct Kernel {
     /* A partial result. gcc makes vectors of these, but not of bool. */
     typedef std::conditional_t<std::is_same_v<R, bool>, dt_bool, R> Partial;
 
-    /* What partial results start from: an extreme is not changed by meeting itself. */
+    /* The initial partial result: an extreme is not changed by meeting itself. */
     static DT_INLINE Partial first(const T *x, int64_t i, double p)
     {
         return (Partial)(Row::row_class.starts ? Row::map((Compute<T>)x[i], p)

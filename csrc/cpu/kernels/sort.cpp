@@ -1,6 +1,6 @@
-/* Elements become keys, whole numbers in the order that is wanted (ops/sort.h), and a key
- * and its element's place become one item. Places make all items different, so that equal
- * elements stay in order whatever sorts them. */
+/* Elements become keys, whole numbers in the order that is wanted (ops/sort.h), and a
+ * key and its element's place become one item. Places make all items different, so that
+ * equal elements stay in order whatever sorts them. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,7 +140,7 @@ struct Sorter {
     dt_key_order order;
     bool few;   /* only the first few of each row are wanted */
     int failed; /* 1: no memory, -1: interrupted */
-    /* Of one row among several threads. */
+    /* For one row that several threads share. */
     int64_t long_row, part;
     Item *all, *other;
 
@@ -157,7 +157,8 @@ struct Sorter {
                 items[i] = Item(dt_key_of(x[i], own), first + i);
     }
 
-    /* Items of a row as values and places, from item number `first` of the result on. */
+    /* Items of a row as values and places, from item number `first` of the result
+     * on. */
     void store(int64_t row, int64_t first, int64_t count, const Item *items) const
     {
         const B *x = (const B *)s->x + row * s->n;

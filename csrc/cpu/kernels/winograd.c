@@ -7,14 +7,14 @@
 #include "cpu/runtime/backend.h"
 #include "cpu/runtime/pool.h"
 
-/* Channels and rows from which on the products outweigh the transforms. Fewer cells in all
- * do not outweigh those of the weights. */
+/* Channels and rows from which on the products outweigh the transforms. Fewer cells in
+ * all do not outweigh those of the weights. */
 #define LEAST       16
 #define LEAST_CELLS 64
-/* Of the transformed source of an item. */
+/* Bytes of an item's transformed source. */
 #define SOURCE_BYTES (384 << 10)
-/* Channels of a block of the gradient, and items of it, about: they do not depend on the
- * number of threads, nor does its rounding. */
+/* Channels of a block of the gradient, and items of it, about: they do not depend on
+ * the number of threads, nor does its rounding. */
 #define BLOCK          64
 #define GRADIENT_ITEMS 8
 

@@ -23,12 +23,12 @@ static __device__ __forceinline__ bool goes_before(const Found<T> &a, const Foun
     return a.index < b.index;
 }
 
-/* What elements are compared as: integers of all sizes as one. */
+/* The type in which elements are compared: one for all integers. */
 template <typename T>
 using Compared =
     std::conditional_t<dt_kind_of<T> == DT_KIND_FLOAT, Compute<T>, int64_t>;
 
-/* Of an element of dtype, which is compared as C. */
+/* Loads an element of dtype, to be compared as C. */
 template <typename C>
 static __device__ __forceinline__ C compared(const char *at, dt_dtype dtype)
 {

@@ -1,7 +1,7 @@
 /* The kernels for rows of one to four inputs, of any element type and any layout. All
- * rows of a type and arity lie in one kernel, each of them once, since a kernel costs a wheel
- * some kilobytes for each architecture and there are hundreds of rows; the threads of a
- * launch take the same branch. */
+ * rows of a type and arity lie in one kernel, each of them once, since a kernel costs a
+ * wheel some kilobytes for each architecture and there are hundreds of rows; the
+ * threads of a launch take the same branch. */
 #ifndef DT_CUDA_KERNELS_ELEMENTWISE_KERNELS_H
 #define DT_CUDA_KERNELS_ELEMENTWISE_KERNELS_H
 
@@ -65,8 +65,9 @@ apply_row(int op, const Vector<First, N> &a, const Vector<T, N> &b,
 template <typename T>
 constexpr int elements_each = (sizeof(T) < 4 ? 8 : 16) / (int)sizeof(T);
 
-/* Whether 16 bytes may be two packs: of small elements, or of floats that lie in 16 bits.
- * A thread asks for both at once, and sends one after the other through the row. */
+/* Whether 16 bytes may be two packs: of small elements, or of floats that lie in 16
+ * bits. A thread asks for both at once, and sends one after the other through the
+ * row. */
 template <typename T, int ROWS>
 constexpr bool may_be_pairs =
     (sizeof(T) < 4 || std::is_same_v<T, float>) && ROWS != LONG_ROWS;
@@ -121,7 +122,8 @@ struct Input {
         else
             return first<Stored>().elements();
     }
-    /* The second pack of a pair. Others are an element or a value, and stay the same. */
+    /* The second pack of a pair. Others are an element or a value, and stay the
+     * same. */
     template <int OPERANDS>
     __device__ __forceinline__ void next(const Packs<OPERANDS> &p)
     {
@@ -213,7 +215,7 @@ static unsigned pairs_of(const Packs<N> &p, const dt_plan *plan, int each)
 
 /* --- launches --- */
 
-/* What an operand has instead of elements. */
+/* The value of a scalar operand. */
 template <typename T>
 T value_of(const dt_operand &operand)
 {
@@ -221,7 +223,7 @@ T value_of(const dt_operand &operand)
     if (!operand.scalar)
         return value;
     if constexpr (std::is_same_v<T, float>)
-        /* Of any type of floats: a number among halves may be a float32. */
+        /* Any floating type: a number among halves may be a float32. */
         value = (float)dt_element_to_scalar(operand.dtype, operand.value.bytes).f;
     else if constexpr (std::is_same_v<T, bool>)
         value = (bool)operand.value.as_bool;
@@ -263,7 +265,7 @@ int elementwise_start(dt_stream stream, int op, const dt_plan *plan)
         return start_rows<First, T, R, INPUTS, ALL_ROWS>(stream, op, plan);
 }
 
-/* What cuda/kernels/elementwise.h says of an element type. */
+/* The kernels of an element type: cuda/kernels/elementwise.h. */
 #define ELEMENTWISE_TYPE(ID, type, ternary, quaternary, choice)                        \
     const elementwise_kernels elementwise_##ID = {                                     \
         {{elementwise_start<type, type, type, 1>,                                      \

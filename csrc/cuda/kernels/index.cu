@@ -159,7 +159,7 @@ static __device__ __forceinline__ void report_place(Report *report, int64_t plac
         report_range(report, index.op_name, place, index.low, index.size, index.dim);
 }
 
-/* Of an element by its number, in bytes; ndim is 1 or more. */
+/* Byte offset of an element by its number; ndim is 1 or more. */
 static __device__ __forceinline__ int64_t strided_offset(unsigned number, int ndim,
                                                          const Divider *sizes,
                                                          const int64_t *strides)
@@ -379,7 +379,7 @@ __global__ void join_indices(GRID_CONSTANT(ManyIndices) s, int64_t *joined,
 
 /* --- rows --- */
 
-/* What is done with rows, which is what embeddings and their gradients do. */
+/* The operations on whole rows, for embeddings and their gradients. */
 struct Read {};
 struct Write {};
 
@@ -503,8 +503,8 @@ static IndexCall elements_of_call(const dt_index_call *s)
     return c;
 }
 
-/* Calls use(call, report) for the call with one index instead of many: numbers of bytes,
- * for the dimensions along which the many change. */
+/* Calls use(call, report) for the call with one index instead of many: numbers of
+ * bytes, for the dimensions along which the many change. */
 template <class Use>
 static int with_joined(dt_stream stream, const dt_index_call *s, bool reads,
                        Report *report, Use use)
@@ -553,8 +553,8 @@ static int with_joined(dt_stream stream, const dt_index_call *s, bool reads,
     return use(&call, report);
 }
 
-/* Calls use(part, report) for the call, or, where there is more than one launch takes, for
- * parts of it along the outermost dimension. */
+/* Calls use(part, report) for the call, or, where there is more than one launch takes,
+ * for parts of it along the outermost dimension. */
 template <class Use>
 static int each_part(dt_stream stream, const dt_index_call *s, bool reads, Use use)
 {

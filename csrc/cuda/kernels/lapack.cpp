@@ -1,5 +1,5 @@
-/* Factorizations and solvers by cuSOLVER and cuBLAS, one matrix of a batch after another.
- * Their matrices are column-major as ours are. */
+/* Factorizations and solvers by cuSOLVER and cuBLAS, one matrix of a batch after
+ * another. Their matrices are column-major as ours are. */
 #include "device/lapack.h"
 
 #include <limits.h>
@@ -43,8 +43,8 @@ struct Solver {
     }
     int32_t *info(int operand) const { return (int32_t *)c->operands[operand]; }
 
-    /* run(i, workspace, its size) for each matrix. ask(&size) says how many elements the
-     * workspace has, which is the same for all. */
+    /* run(i, workspace, its size) for each matrix. ask(&size) says how many elements
+     * the workspace has, which is the same for all. */
     template <class Ask, class Run>
     int each(Ask ask, Run run) const
     {
@@ -277,8 +277,8 @@ struct Solver {
         return status ? -1 : join(4);
     }
 
-    /* Of full rank: A = Q R, X = R^-1 Q^T B; TRANSPOSED, X = Q R^-T B, whose lower rows
-     * are 0 before Q. */
+    /* For full rank: A = Q R, X = R^-1 Q^T B; TRANSPOSED, X = Q R^-T B, whose lower
+     * rows are 0 before Q. */
     int gels() const
     {
         Scratch taus(stream, (size_t)c->batch * (size_t)n * item());

@@ -42,9 +42,9 @@ static __device__ __forceinline__ unsigned divide(unsigned n, const Divider &d)
     return (__umulhi(n, d.magic) + n) >> d.shift;
 }
 
-/* Divides by a positive constant where the quotient is below 2^51: small numbers as above,
- * others as doubles, whose quotient is off by one at most. What a compiler makes of a
- * division of 64 bits is a hundred instructions in each kernel that has one. */
+/* Divides by a positive constant where the quotient is below 2^51: small numbers as
+ * above, others as doubles, whose quotient is off by one at most. What a compiler makes
+ * of a division of 64 bits is a hundred instructions in each kernel that has one. */
 struct LongDivider {
     Divider small;
     int64_t divisor;
@@ -103,7 +103,7 @@ layout_offsets(const Layout<N> &layout, unsigned index, int64_t *offsets)
             offsets[k] += at * layout.strides[k][d];
         index = outer;
     }
-    /* What is left is the place in the outermost dimension. */
+    /* The rest is the index in the outermost dimension. */
     UNROLL
     for (int k = 0; k < N; k++)
         offsets[k] += index * layout.strides[k][0];

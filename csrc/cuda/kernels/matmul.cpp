@@ -12,7 +12,7 @@ static int op_of(int64_t column_stride)
     return column_stride == 1 ? DT_CUBLAS_OP_N : DT_CUBLAS_OP_T;
 }
 
-/* Of a single row or column any stride is right; cuBLAS wants one of at least a line. */
+/* A single row or column has no stride; cuBLAS wants one of at least a line. */
 static int leading(int64_t rows, int64_t columns, int64_t row, int64_t column)
 {
     int64_t least = column == 1 ? columns : rows;

@@ -6,7 +6,7 @@
 
 namespace {
 
-/* What an update works on. */
+/* The operands of an update. */
 enum { PARAMETER, GRADIENT, STATES, OPERANDS = STATES + DT_OPTIM_STATES };
 
 struct OptimTensor {

@@ -1,13 +1,13 @@
-/* Long rows in order, by the digits of their elements' keys: a pass for each digit, from
- * the lowest on, brings the elements in the order of that digit and leaves those of one
- * digit as they were (LSD radix sort).
+/* Long rows in order, by the digits of their elements' keys: a pass for each digit,
+ * from the lowest on, brings the elements in the order of that digit and leaves those
+ * of one digit as they were (LSD radix sort).
  *
  * A row is cut into parts, each of which is a block's. In a pass a first kernel counts
  * the digits of each part, a second one adds up what the parts before each have, and a
- * third one moves the elements. Within a part a block goes from tile to tile: it sorts a
- * tile in shared memory first, so that what neighbouring threads write mostly lies side
- * by side. Elements move with their places, so keys are computed again in each pass, and
- * the last pass writes the results. */
+ * third one moves the elements. Within a part a block goes from tile to tile: it sorts
+ * a tile in shared memory first, so that what neighbouring threads write mostly lies
+ * side by side. Elements move with their places, so keys are computed again in each
+ * pass, and the last pass writes the results. */
 #ifndef DT_CUDA_KERNELS_RADIX_H
 #define DT_CUDA_KERNELS_RADIX_H
 
@@ -22,8 +22,8 @@ namespace {
 
 /* --- bits of elements --- */
 
-/* Elements of up to 4 bytes share kernels, which know when they run how many bytes those
- * are; elements of 8 bytes have their own. */
+/* Elements of up to 4 bytes share kernels, which know when they run how many bytes
+ * those are; elements of 8 bytes have their own. */
 template <typename B>
 DT_FN B bits_at(const void *x, int64_t i, int size)
 {
@@ -76,7 +76,7 @@ struct Pass {
 };
 NO_POINTERS(Pass)
 
-/* What a block has to do: the elements of a part. */
+/* The work of a block: the elements of a part. */
 struct Part {
     unsigned row, place, left; /* place: of its first element in the row */
     int64_t at;                /* where that element is */
@@ -173,8 +173,8 @@ __global__ void count_kernel(const void *x, unsigned *counts, GRID_CONSTANT(Pass
     counts[(int64_t)blockIdx.x * DIGITS + threadIdx.x] = count[threadIdx.x];
 }
 
-/* From the counts of a row's parts to what the parts before each have, and totals of the
- * row. `groups` blocks are a row's; each has DIGITS / groups digits, and as many threads
+/* Exclusive prefix sums of the digit counts over a row's parts, and the row's totals.
+ * `groups` blocks are a row's; each has DIGITS / groups digits, and as many threads
  * as there are groups share the parts of a digit. */
 __global__ void before_kernel(unsigned *counts, unsigned *totals, unsigned parts,
                               unsigned groups)
@@ -215,10 +215,11 @@ __global__ void before_kernel(unsigned *counts, unsigned *totals, unsigned parts
     });
 }
 
-/* One block a part: its elements, with their places in the row (NULL: as they stand), go
- * to where the row has them in the order of the digit: to `out` (or NULL) and either to
- * places_out or, in the last pass, to `index`. totals are of a row's digits, `before` is
- * what the parts before this one have of them, NULL if there is one part. */
+/* One block a part: its elements, with their places in the row (NULL: as they
+ * stand), go to where the row has them in the order of the digit: to `out` (or NULL)
+ * and either to places_out or, in the last pass, to `index`. totals are of a row's
+ * digits, `before` is what the parts before this one have of them, NULL if there is
+ * one part. */
 template <typename B>
 __global__ void __launch_bounds__(BLOCK, sizeof(B) == 8 ? 4 : ENOUGH)
     move_kernel(const void *x, const unsigned *places, void *out, unsigned *places_out,
@@ -231,8 +232,8 @@ __global__ void __launch_bounds__(BLOCK, sizeof(B) == 8 ? 4 : ENOUGH)
         unsigned places[TILE];
     } sorted;
     __shared__ uint8_t digits[TILE]; /* of the sorted elements */
-    /* Of an element of the tile: at first its digit and number among those of its digit
-     * in the warp's part, then its place among the sorted. */
+    /* For each element of the tile: at first its digit and number among those of its
+     * digit in the warp's part, then its place among the sorted. */
     __shared__ unsigned spots[TILE];
     __shared__ unsigned short counts[WARPS][DIGITS];
     __shared__ unsigned
@@ -256,7 +257,7 @@ __global__ void __launch_bounds__(BLOCK, sizeof(B) == 8 ? 4 : ENOUGH)
             counts[warp][32 * k + lane] = 0;
         __syncwarp();
 
-        /* What the last tile does not have goes behind all others. */
+        /* Pad the last tile with keys that sort last. */
         each_group<B>([&](unsigned at) {
             Vector<B, GROUP> group = load_group<B>(x, tile, at, left, p.size);
             UNROLL
@@ -357,8 +358,8 @@ int sort(dt_stream stream, const dt_sorting *s)
     while (groups < 32 && groups * AT_ONCE < p.parts)
         groups *= 2;
 
-    /* Counts, totals, and up to two sets of places and elements to go to and fro between;
-     * the last pass needs none. */
+    /* Counts, totals, and up to two sets of places and elements to go to and fro
+     * between; the last pass needs none. */
     const int64_t blocks = s->rows * p.parts, items = s->rows * s->n;
     const int64_t all_counts = blocks * DIGITS, all_totals = s->rows * DIGITS;
     const size_t tables =

@@ -32,7 +32,7 @@ POINTERS_OF(Reduction, f(s.input); f(s.out);)
 
 /* --- rows --- */
 
-/* What a row gives for an input type, in which it also computes. */
+/* The result type of a row for an input type; it also computes in it. */
 template <typename T>
 using Total = std::conditional_t<dt_kind_of<T> == DT_KIND_FLOAT, T, int64_t>;
 template <typename In, Accumulates accumulates>
@@ -135,8 +135,8 @@ elements_from(const Reduction &c, const char *base, bool vectors, int64_t i,
     return pack;
 }
 
-/* Reduces a thread's vectors, of the elements before `end` of what starts at `base`: the
- * one from element i on, and each `step` further on. */
+/* Reduces a thread's vectors, of the elements before `end` of what starts at `base`:
+ * the one from element i on, and each `step` further on. */
 template <typename T, typename Acc>
 static __device__ __forceinline__ Acc reduce_elements(const Reduction &c,
                                                       const char *base, bool vectors,

@@ -1,17 +1,17 @@
 /* Caches of GPU memory, one for each device, and one of page-locked (pinned) memory.
  *
- * Sizes and rules are PyTorch's: requests are rounded up to 512 bytes; up to 1 MiB
- * they are cut from segments of 2 MiB, below 10 MiB from segments of 20 MiB, and
- * larger ones get a segment of their own, rounded up to 2 MiB. Allocation takes the
- * best-fitting free block of the same stream and splits off a large rest; release
- * merges free neighbours. A block's own stream may reuse it at once, since its work
- * runs in order; uses on other streams are awaited through events.
+ * Sizes and rules are PyTorch's: requests are rounded up to 512 bytes; up to 1 MiB they
+ * are cut from segments of 2 MiB, below 10 MiB from segments of 20 MiB, and larger ones
+ * get a segment of their own, rounded up to 2 MiB. Allocation takes the best-fitting
+ * free block of the same stream and splits off a large rest; release merges free
+ * neighbours. A block's own stream may reuse it at once, since its work runs in order;
+ * uses on other streams are awaited through events.
  *
  * PYDEVTENSOR_NO_CACHE=1: each block is a cudaMalloc of its own, of the requested size,
  * and is freed on release, so that compute-sanitizer detects an access past its end.
  *
- * What a graph's capture allocates comes from a pool of the graph's own: its memory is not
- * handed out to others while a graph has the pool, since launches use it again. */
+ * Allocations of a graph's capture come from a pool of the graph's own: its memory is
+ * not handed out to others while a graph has the pool, since launches use it again. */
 #include "cuda/runtime/backend.h"
 
 #include <deque>

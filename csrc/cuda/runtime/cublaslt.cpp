@@ -145,7 +145,7 @@ class Described {
     void *preference = nullptr;
 };
 
-/* What a choice depends on. */
+/* The key of a cached choice. */
 typedef std::array<uint64_t, 15> Key;
 
 Key key_of(int device, const CublasProduct &p, const void *bias, size_t workspace)

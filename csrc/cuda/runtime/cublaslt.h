@@ -1,13 +1,13 @@
 /* The part of cuBLASLt that is used: products that add a row of biases to what they
- * write. It comes with cuBLAS and takes cuBLAS's handles; where it is not found, or knows
- * no way to compute a product, cuBLAS does. Declared here as in cublas.h. */
+ * write. It comes with cuBLAS and takes cuBLAS's handles; where it is not found, or
+ * knows no way to compute a product, cuBLAS does. Declared here as in cublas.h. */
 #ifndef DT_CUDA_RUNTIME_CUBLASLT_H
 #define DT_CUDA_RUNTIME_CUBLASLT_H
 
 #include "cuda/runtime/cublas.h"
 
 enum { DT_CUBLASLT_NOT_SUPPORTED = 15 };
-/* What describes a product. */
+/* Attributes of a product. */
 enum {
     DT_CUBLASLT_OP_A = 3,
     DT_CUBLASLT_OP_B = 4,
@@ -15,7 +15,7 @@ enum {
     DT_CUBLASLT_BIAS = 8
 };
 enum { DT_CUBLASLT_EPILOGUE_BIAS = 4 };
-/* What an algorithm has to keep to. */
+/* Limits of an algorithm. */
 enum {
     DT_CUBLASLT_WORKSPACE = 1,
     DT_CUBLASLT_ALIGNMENT_A = 5,
@@ -68,8 +68,8 @@ typedef struct dt_cublaslt {
 #undef FUNCTION
 } dt_cublaslt;
 
-/* C = alpha op(A) op(B), with bias[i] added to row i of the column-major C. 1 when it is
- * queued, 0 if cuBLASLt cannot, -1 after dt_fail. DT_LOCK_LIBRARY_CALLS is held. */
+/* C = alpha op(A) op(B), with bias[i] added to row i of the column-major C. 1 when it
+ * is queued, 0 if cuBLASLt cannot, -1 after dt_fail. DT_LOCK_LIBRARY_CALLS is held. */
 int cublaslt_add_row(const CublasHandle &blas, dt_stream stream,
                      const CublasProduct &product, double alpha, const void *bias);
 

@@ -1,6 +1,6 @@
 /* CUDA graphs: work that is captured once and launched many times.
  *
- * What is to change from launch to launch lies in memory that a launch fills before: the
+ * Values that change from launch to launch are in memory that a launch fills first: the
  * seed and offset of each generator that the graph draws from. */
 #include "cuda/runtime/graph.h"
 
@@ -102,7 +102,7 @@ int begin(Graph *graph, cudaStreamCaptureMode mode)
     return cuda_fail(error, "beginning to capture a graph");
 }
 
-/* What the graph's launches read is used on the stream. */
+/* Records that the stream uses the memory that launches read. */
 void note_uses(const Graph *graph, dt_stream stream)
 {
     for (const Drawn &each : graph->drawn)
@@ -237,7 +237,7 @@ int dt_cuda_graph_launch(dt_stream stream, void *handle)
 {
     Graph *graph = (Graph *)handle;
     cudaStream_t on = (cudaStream_t)stream.handle;
-    /* What the launch before reads is filled again. */
+    /* Refill the memory that the previous launch reads. */
     if (graph->last != stream.handle)
         CUDA_TRY("waiting for a launch of the graph",
                  cudaStreamWaitEvent(on, graph->done, 0));

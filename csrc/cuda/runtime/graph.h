@@ -1,4 +1,4 @@
-/* What the CUDA backend's files know of graphs that are being captured. */
+/* The interface of graph capture within the CUDA backend. */
 #ifndef DT_CUDA_RUNTIME_GRAPH_H
 #define DT_CUDA_RUNTIME_GRAPH_H
 
@@ -9,7 +9,8 @@
  * queried. */
 bool graphs_under_way(void);
 
-/* Whether a graph takes the stream's work. -1 after dt_fail if it is another device's. */
+/* Whether a graph takes the stream's work. -1 after dt_fail if it is another
+ * device's. */
 int graph_holds(dt_stream stream, bool *out);
 
 /* Where a draw begins: counter `offset` of the key `seed` or, if state is not NULL, of
@@ -47,12 +48,12 @@ class Relaxed {
 
 /* --- the graph's memory (allocator.cpp) --- */
 
-/* What the device's capturing streams allocate comes from the pool of this number, which
- * several graphs may have, until the capture ends. */
+/* Allocations of the device's capturing streams come from the pool of this number,
+ * which several graphs may have, until the capture ends. */
 void heap_begin_capture(int device, uint64_t pool);
 void heap_end_capture(int device);
-/* One graph less has the pool. The last one leaves its memory to empty_cache(), since work
- * of a launch may still use it. */
+/* One graph less has the pool. The last one leaves its memory to empty_cache(), since
+ * work of a launch may still use it. */
 void heap_drop_pool(int device, uint64_t pool);
 
 #endif

@@ -44,9 +44,9 @@ int library_fail(const dt_library *library, int status, const char *doing);
  * say either. */
 bool library_lacks_memory(const dt_library *library, int status);
 
-/* The library's handle for a stream, NULL after dt_fail. A handle's workspace serves one
- * stream at a time. Handles are few, since streams come from a pool, and live as long as
- * the process. DT_LOCK_LIBRARY_CALLS is held. */
+/* The library's handle for a stream, NULL after dt_fail. A handle's workspace serves
+ * one stream at a time. Handles are few, since streams come from a pool, and live as
+ * long as the process. DT_LOCK_LIBRARY_CALLS is held. */
 template <class Handle, class Functions>
 Handle library_handle(const dt_library *library, const Functions *functions,
                       dt_stream stream)
@@ -61,7 +61,7 @@ Handle library_handle(const dt_library *library, const Functions *functions,
     Handle fresh = nullptr;
     int status = functions->create(&fresh);
     if (library_lacks_memory(library, status)) {
-        /* What the allocator keeps for tensors to come may be enough. */
+        /* The memory that the allocator caches may be enough. */
         cudaGetLastError();
         if (dt_cuda_empty_cache(stream.device))
             return nullptr;

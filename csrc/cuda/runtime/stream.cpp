@@ -34,7 +34,7 @@ void dt_cuda_stream_free(int device, void *stream)
         cuda_succeeds(cudaStreamDestroy((cudaStream_t)stream));
 }
 
-/* What a query says: 1 if all is done, 0 if not yet, -1 after dt_fail. */
+/* The result of a query: 1 if all is done, 0 if not yet, -1 after dt_fail. */
 static int answer_of(cudaError_t error, const char *doing)
 {
     if (error == cudaErrorNotReady)

@@ -6,11 +6,11 @@
 #include "cuda/runtime/launch.h"
 #include "cuda/runtime/report.h"
 
-/* What a program copies to a device from pageable memory goes through pinned slots, a
- * slot at a time, so that the source may change at once and nobody waits for what the
- * stream has to do before. A slot is reused when its copy is done: a copy that is larger
- * than all slots waits for its own first pieces. Small copies have slots of their own
- * and do not wait for large ones. */
+/* Copies to a device from pageable memory pass through pinned slots, a slot at a time,
+ * so that the source may change at once and nobody waits for what the stream has to do
+ * before. A slot is reused when its copy is done: a copy that is larger than all slots
+ * waits for its own first pieces. Small copies have slots of their own and do not wait
+ * for large ones. */
 #define MAX_SLOTS  64
 #define SMALL_SLOT ((size_t)64 << 10)
 #define LARGE_SLOT ((size_t)1 << 20)

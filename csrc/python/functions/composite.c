@@ -1,5 +1,5 @@
-/* Public functions that are written in Python, of the package and of its namespaces such
- * as linalg.
+/* Public functions that are written in Python, of the package and of its namespaces
+ * such as linalg.
  *
  * The build makes a row of each function's signature and docstring, in composite.def
  * (tools/build/functions.py). The arguments are checked and converted here; the body is
@@ -62,8 +62,8 @@ static inline bool is_passed_on(const dt_parameter *parameter, PyObject *given)
     return given == Py_None && parameter->none;
 }
 
-/* The argument i as the body receives it (pydevtensor/_functions/types.py). NULL with an
- * exception set, also where it is not of its parameter's type. */
+/* The argument i as the body receives it (pydevtensor/_functions/types.py). NULL with
+ * an exception set, also where it is not of its parameter's type. */
 static PyObject *converted(const dt_args *args, int i)
 {
     PyObject *given = args->slots[i], *made = NULL;
@@ -140,8 +140,9 @@ static const char *without_name(const char *message)
     return c > message && !strncmp(end, ": ", 2) ? end + 2 : message;
 }
 
-/* Whether messages of this type of error begin with a function's name: those of Python's types
- * that the core raises, and of classes in a namespace, such as linalg's. */
+/* Whether messages of this type of error begin with a function's name: those of
+ * Python's types that the core raises, and of classes in a namespace, such as
+ * linalg's. */
 static bool is_named(PyTypeObject *type)
 {
     PyObject *const types[] = {PyExc_RuntimeError,   PyExc_ValueError,
@@ -159,9 +160,9 @@ static bool is_named(PyTypeObject *type)
     return ours;
 }
 
-/* Names an error after the public function instead of one that it calls: the body raises it
- * without a name, and what the body calls under its own. What copy, pickle and NumPy call,
- * such as __array__, is not public. -1 with another exception set. */
+/* Names an error after the public function instead of one that it calls: the body
+ * raises it without a name, and what the body calls under its own. What copy, pickle
+ * and NumPy call, such as __array__, is not public. -1 with another exception set. */
 static int name_error(PyObject *error, const char *name)
 {
     PyObject *args = ((PyBaseExceptionObject *)error)->args;
@@ -190,7 +191,8 @@ static void name_pending(const char *name)
     PyErr_Restore(type, error, traceback);
 }
 
-/* _name_error(error: Exception, name: str), for functions that are public themselves. */
+/* _name_error(error: Exception, name: str), for functions that are public
+ * themselves. */
 static PyObject *name_error_of(PyObject *Py_UNUSED(self), PyObject *args)
 {
     PyObject *error;
@@ -201,7 +203,7 @@ static PyObject *name_error_of(PyObject *Py_UNUSED(self), PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* What the body gets for the tensor that an in-place call overwrites: a copy where the
+/* The body's argument for the tensor that an in-place call overwrites: a copy where the
  * body's nodes may save it. */
 static PyObject *overwritten(const dt_args *args)
 {
@@ -311,8 +313,8 @@ static PyObject *named(const composite *c, const dt_args *args, PyObject *tuple)
                 : NULL;
 }
 
-/* Runs the commonest calls of a function, whose body takes every argument as it is given.
- * Returns false, having done nothing, for others. */
+/* Runs the commonest calls of a function, whose body takes every argument as it is
+ * given. Returns false, having done nothing, for others. */
 static inline bool call_quickly(const composite *c, DT_CALL_PARAMETERS,
                                 PyObject **result)
 {
@@ -404,7 +406,7 @@ static const dt_function rows[] = {
 #undef COMPOSITE
 };
 
-/* Of each row. Those of a namespace follow one another, the package's own, "", first. */
+/* Each row's namespace; rows are sorted by it, the package's own, "", first. */
 static const char *const namespaces[] = {
 #define COMPOSITE(id, public, space, ...) space,
 #include <composite.def>

@@ -4,7 +4,7 @@
 #include "python/functions.h"
 #include "autograd/recorded.h"
 
-/* What a conversion makes of a Tensor. */
+/* The target of a conversion. */
 typedef struct target {
     dt_dtype dtype;
     dt_device device;

@@ -139,7 +139,7 @@ static int count_all(const dt_optim_update *u, PyObject *steps, PyObject *kept)
     return put_kept(u, kept);
 }
 
-/* What a call has besides tensors; `counted` is u->steps. */
+/* The arguments of a call besides tensors; `counted` is u->steps. */
 typedef struct taken {
     PyObject *steps, *numbers, *kept;
     double *counted;

@@ -14,7 +14,7 @@ static const char *const formats[DT_NDTYPES] = {
     [DT_FLOAT16] = "e", [DT_FLOAT32] = "f", [DT_FLOAT64] = "d",
 };
 
-/* What one export holds: the memory, even if the tensor is given another storage. */
+/* One export keeps the memory, even if the tensor is given another storage. */
 typedef struct export {
     dt_storage *storage;
     Py_ssize_t shape[DT_MAX_NDIM], strides[DT_MAX_NDIM];

@@ -1,6 +1,6 @@
 /* DLPack's capsules: one over a tensor's memory, and a tensor over one's. The protocol
- * around them is Python (pydevtensor/_functions/interop.py). A capsule comes from outside,
- * so everything in it is checked. */
+ * around them is Python (pydevtensor/_functions/interop.py). A capsule comes from
+ * outside, so everything in it is checked. */
 #include "python/functions.h"
 #include "python/types/dtype.h"
 
@@ -58,8 +58,8 @@ static int bits_of(dt_dtype dtype)
     return 8 * (int)dt_dtype_size(dtype);
 }
 
-/* Calls the deleter of a capsule's contents. Other libraries' may use Python, and take the
- * GIL themselves. */
+/* Calls the deleter of a capsule's contents. Other libraries' may use Python, and take
+ * the GIL themselves. */
 static void delete_legacy(void *contents)
 {
     dl_legacy *managed = contents;
@@ -75,7 +75,7 @@ static void delete_versioned(void *contents)
 
 /* --- exporting --- */
 
-/* What an export keeps alive, behind the capsule's struct. No Python objects: the
+/* The owner of an export's memory, behind the capsule's struct. No Python objects: the
  * consumer may release it in any thread. */
 typedef struct export {
     union {

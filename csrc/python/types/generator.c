@@ -1,4 +1,5 @@
-/* `Generator`: random state as a Python object, the CPU's default generator, and seeds. */
+/* `Generator`: random state as a Python object, the CPU's default generator, and
+ * seeds. */
 #include <sys/random.h>
 
 #include "python/types/device.h"
@@ -12,7 +13,7 @@ typedef struct generator_object {
     dt_generator own;
 } generator_object;
 
-/* What a generator starts from where no seed is given: PyTorch's. */
+/* The seed of a generator without a seed: PyTorch's. */
 #define DEFAULT_SEED UINT64_C(67280421310721)
 
 static PyObject *default_generator; /* the CPU's */

@@ -14,7 +14,7 @@ typedef struct parts {
     const dt_tensor *const *tensors; /* borrowed */
     int64_t count;                   /* 1 or more */
     bool stack;                      /* along a new dimension */
-    /* Of the result: */
+    /* The result's: */
     dt_dtype dtype;
     dt_device device;
     int dim, ndim;

@@ -313,7 +313,7 @@ static int create_sized(dt_call *c, recipe r, int sizes, int first, dt_dtype oth
                   NULL);
 }
 
-/* Of the default floating type. */
+/* With the default floating type. */
 static int create_float(dt_call *c, recipe r, int first)
 {
     return create_sized(c, r, 0, first, dt_default_dtype());
@@ -367,7 +367,7 @@ static int create_like(dt_call *c, recipe r, int first)
                   ordered ? strides : NULL);
 }
 
-/* Of the type and device of another tensor, with the sizes of argument 1. */
+/* With the type and device of another tensor, with the sizes of argument 1. */
 static int create_new(dt_call *c, recipe r, int first)
 {
     return create_sized(c, r, 1, first, (dt_dtype)c->args[0].tensor->dtype);
@@ -464,8 +464,8 @@ static int fill(dt_call *c)
 
 /* --- triangles of a matrix --- */
 
-/* Zeros above diagonal k (lower), or below it, which is k columns to the right of the main
- * one. */
+/* Zeros above diagonal k (lower), or below it, which is k columns to the right of the
+ * main one. */
 static int triangle(dt_call *c, bool lower)
 {
     const dt_tensor *x = c->args[0].tensor;

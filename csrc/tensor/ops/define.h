@@ -24,7 +24,7 @@
 #define DEFINE_GRADIENT(...)      DEFINE
 #endif
 
-/* Of the call c: the first argument, an int, ints, and the first result. */
+/* Parts of the call c: the first argument, an int, ints, and the first result. */
 #define INPUT    c->args[0].tensor
 #define INT(at)  c->args[at].i
 #define INTS(at) c->args[at].count, c->args[at].ints

@@ -122,8 +122,9 @@ static int compute_type(const dt_elementwise_row *row, const dt_arg *args,
                       : "give integers");
 }
 
-/* DT_ONE_TYPE: tensors are of the type of the first, but for a third without dimensions.
- */
+/* DT_ONE_TYPE: tensors are of the type of the first, but for a third without
+ * dimensions.
+ * */
 static int check_one_type(const dt_elementwise_row *row, const dt_arg *args)
 {
     const dt_tensor *first = args[0].tensor;
@@ -291,7 +292,7 @@ static int run(dt_elementwise_op op, dt_tensor *out, dt_tensor *target,
                             : compute;
         if (prepare(row->name, &inputs[i], &copies[i], args[i], type, device))
             goto done;
-        /* What is read must not change under the reader's feet. */
+        /* An input must not change while it is read. */
         if (target && inputs[i].tensor && inputs[i].tensor != &copies[i] &&
             dt_iterate_partly_overlaps(target, inputs[i].tensor)) {
             if (dt_to(&copies[i], inputs[i].tensor, type, device))
@@ -299,7 +300,7 @@ static int run(dt_elementwise_op op, dt_tensor *out, dt_tensor *target,
             inputs[i].tensor = &copies[i];
         }
     }
-    /* Of tensors the CPU's kernel finds it; a GPU would have to be waited for. */
+    /* The CPU's kernel checks divisors in tensors; a GPU's would make the host wait. */
     if (class->rule == DT_RULE_DIVISOR && !dt_dtype_is_float(compute) &&
         !inputs[1].tensor &&
         dt_element_to_scalar(compute, inputs[1].value.bytes).i == 0) {

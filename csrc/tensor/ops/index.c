@@ -13,7 +13,7 @@
 #include "tensor/ops/elementwise.h"
 #include "tensor/view.h"
 
-/* What a call holds on to: index tensors in int64, on the tensor's device. */
+/* The prepared operands of a call: index tensors in int64, on the tensor's device. */
 typedef struct prepared {
     int count;
     dt_tensor indices[DT_MAX_NDIM];
@@ -359,8 +359,8 @@ int dt_index_write(dt_index_op op, dt_tensor *target, const dt_indexing *indexin
 /* --- operations --- */
 
 /* The indexing of a call (input, dim, index, ...), x[..., index, ...]. An index without
- * dimensions counts as a vector of one element, which `vector` holds. The index of an input
- * without dimensions has one element, and gives a result without dimensions. */
+ * dimensions counts as a vector of one element, which `vector` holds. The index of an
+ * input without dimensions has one element, and gives a result without dimensions. */
 static int index_of_dim(dt_indexing *indexing, const dt_call *c, dt_tensor *vector)
 {
     const dt_tensor *x = c->args[0].tensor;
@@ -565,8 +565,8 @@ static int masked_fill(dt_call *c)
 
 /* --- where something is true --- */
 
-/* Of shape [count, ndim]. A dimension's positions lie together, since each is an index
- * of its own. */
+/* Its shape is [count, ndim]. A dimension's positions lie together, since each is an
+ * index of its own. */
 static int empty_positions(dt_tensor *out, int64_t count, int ndim, dt_device device)
 {
     int64_t shape[] = {count, ndim}, strides[] = {1, count ? count : 1};

@@ -26,8 +26,8 @@ typedef struct dt_nn_rows {
  * dt_nn_run need be asked. */
 void dt_nn_begin(dt_nn_rows *rows, const char *op_name, dt_dtype dtype,
                  dt_device device, int ndim, const int64_t *shape, int dim);
-/* Operand `at`, an NN_AT, is t, made row-major and of the operand's type where it is not so
- * already; t NULL: there is none. stored: NN_IS_STORED. */
+/* Operand `at`, an NN_AT, is t, made row-major and of the operand's type where it is
+ * not so already; t NULL: there is none. stored: NN_IS_STORED. */
 void dt_nn_take(dt_nn_rows *rows, int at, bool stored, const dt_tensor *t);
 /* Operand `at` is t as it is. */
 void dt_nn_take_as_it_is(dt_nn_rows *rows, int at, const dt_tensor *t);
@@ -44,8 +44,8 @@ void dt_nn_make(dt_nn_rows *rows, int at, bool stored, dt_tensor *out, int ndim,
  * after dt_fail. */
 int dt_nn_run(dt_nn_rows *rows, dt_nn_op op);
 
-/* The gradient of softmax or log_softmax along dim (0 to ndim-1), from the result and its
- * gradient. */
+/* The gradient of softmax or log_softmax along dim (0 to ndim-1), from the result and
+ * its gradient. */
 int dt_softmax_gradient(dt_nn_op op, dt_tensor *out, const dt_tensor *g,
                         const dt_tensor *y, int dim);
 
@@ -71,7 +71,7 @@ typedef struct dt_loss_options {
     double smoothing; /* of labels: the part that goes to all classes alike */
 } dt_loss_options;
 
-/* What the gradient needs besides the input: each may hold nothing. */
+/* Tensors that the gradient needs besides the input; each may be empty. */
 typedef struct dt_loss_kept {
     dt_tensor max, log_sum; /* of each row of scores: see ops/nn.def */
     dt_tensor total;        /* what a mean was divided by */

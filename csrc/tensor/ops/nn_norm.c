@@ -157,7 +157,7 @@ static void begin_channels(dt_nn_rows *rows, const dt_tensor *x)
                 1);
 }
 
-/* Of each channel, divided by the number of its elements. */
+/* The variance of each channel, divided by the number of its elements. */
 static int channel_variances(dt_tensor *out, dt_tensor *mean, const dt_tensor *x)
 {
     bool reduced[DT_MAX_NDIM];

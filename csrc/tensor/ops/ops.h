@@ -1,4 +1,4 @@
-/* What operations offer to C code beside their records. */
+/* Operations that C code calls directly, without their records. */
 #ifndef DT_TENSOR_OPS_OPS_H
 #define DT_TENSOR_OPS_OPS_H
 
@@ -68,8 +68,8 @@ int dt_reduce_dims(const char *op_name, const dt_tensor *x, int count,
 int dt_reduce_shape(const dt_tensor *x, const bool *reduced, bool keepdim,
                     int64_t *shape);
 
-/* Variances over dimensions, with the divisor max(0, count - correction), and their means
- * unless mean is NULL. Those of floats of 16 bits are float32. */
+/* Variances over dimensions, with the divisor max(0, count - correction), and their
+ * means unless mean is NULL. Those of floats of 16 bits are float32. */
 int dt_variance(const char *op_name, dt_tensor *out, dt_tensor *mean,
                 const dt_tensor *x, const bool *reduced, bool keepdim,
                 double correction);
@@ -85,8 +85,8 @@ typedef enum dt_indexing_form {
     DT_INDEXING_TAKE    /* one index into x's elements in row-major order: take */
 } dt_indexing_form;
 
-/* Which elements of a tensor. The index tensors are borrowed; they are integers of any type
- * on the tensor's device, or on the CPU, from where they are copied. */
+/* Which elements of a tensor. The index tensors are borrowed; they are integers of any
+ * type on the tensor's device, or on the CPU, from where they are copied. */
 typedef struct dt_indexing {
     const char *op_name; /* the operation; a literal */
     dt_error_code code;  /* of an index out of range on the CPU. A GPU reports it at the
@@ -117,8 +117,8 @@ static inline dt_indexing dt_indexing_along(const char *op_name, dt_indexing_for
 int dt_index_read(dt_tensor *out, const dt_tensor *x, const dt_indexing *indexing);
 
 /* target[indexing] op= values, which broadcast to the shape of what is chosen (of
- * DT_INDEXING_GATHER: have at least the index's sizes) and have target's type. op is not
- * DT_INDEX_READ. Values of one place: on the CPU in row-major order, on a GPU in no
+ * DT_INDEXING_GATHER: have at least the index's sizes) and have target's type. op is
+ * not DT_INDEX_READ. Values of one place: on the CPU in row-major order, on a GPU in no
  * certain order, so sums of floats may differ in their last bits and which of several
  * values is written is open. */
 int dt_index_write(dt_index_op op, dt_tensor *target, const dt_indexing *indexing,
@@ -145,8 +145,9 @@ int dt_matmul(dt_tensor *out, const dt_tensor *a, const dt_tensor *b);
 /* --- repeats --- */
 
 /* The number i, repeats[i] times, for each i in turn: int64, on the device of repeats,
- * which are int32 or int64 of at most one dimension. One repeat counts for each of `size`
- * numbers. output_size -1: the sum of the repeats, which synchronizes with a GPU. */
+ * which are int32 or int64 of at most one dimension. One repeat counts for each of
+ * `size` numbers. output_size -1: the sum of the repeats, which synchronizes with a
+ * GPU. */
 int dt_repeat_index(dt_tensor *out, const dt_tensor *repeats, int64_t size,
                     int64_t output_size);
 

@@ -111,17 +111,18 @@ static int check_rate(const char *op_name, const dt_optim_update *u)
                        rule->name);
     if (t->numel != 1 || (t->dtype != DT_FLOAT32 && t->dtype != DT_FLOAT64) ||
         dt_device_is_cpu(dt_tensor_device(t)))
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: the rate is not a tensor of one float32 or float64 on a GPU; "
-                       "give one",
-                       op_name);
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "%s: the rate is not a tensor of one float32 or float64 on a GPU; "
+            "give one",
+            op_name);
     for (int64_t i = 0; i < u->count; i++)
         if (dt_check_same_device(op_name, "parameter", u->tensors[i], "rate", t))
             return -1;
     return dt_storage_use(t->storage);
 }
 
-/* What ops/optim.def says of names makes the numbers of a rate of 1 those of another. */
+/* Scales the numbers for a rate of 1 to the rate, by their names in ops/optim.def. */
 static void give_rate(dt_optim_call *call, const dt_optim_update *u)
 {
     const dt_optim_rule *rule = &dt_optim_rules[u->op];
@@ -235,7 +236,7 @@ static int check_writable(const char *op_name, const char *name, const dt_tensor
     return 0;
 }
 
-/* What u->tensors has for each parameter, one after the other. */
+/* The tensors of each parameter in u->tensors, in order. */
 enum { PARAMETER, GRADIENT, STATES };
 
 static dt_tensor *tensor_of(const dt_optim_update *u, int which, int64_t i)
@@ -311,8 +312,9 @@ static bool goes_with(const dt_tensor *a, const dt_tensor *b)
            dt_device_equal(dt_tensor_device(a), dt_tensor_device(b));
 }
 
-/* Whether all that belongs to the parameters that go with `head` has its type. States may be
- * wider than a parameter of 16 bits: then all are updated in copies of float32. */
+/* Whether all that belongs to the parameters that go with `head` has its type.
+ * States may be wider than a parameter of 16 bits: then all are updated in copies of
+ * float32. */
 static bool is_of_one_type(const dt_optim_update *u, const dt_tensor *head)
 {
     for (int64_t i = 0; i < u->count; i++)

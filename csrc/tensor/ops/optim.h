@@ -21,8 +21,8 @@ typedef struct dt_optim_kept {
 } dt_optim_kept;
 
 /* An update of `count` parameters. A parameter's gradient and states have its shape and
- * are on its device, in any layout and any floating type, but those of the parameter are
- * the quick ones. */
+ * are on its device, in any layout and any floating type, but those of the parameter
+ * are the quick ones. */
 typedef struct dt_optim_update {
     dt_optim_op op;
     int64_t count;
@@ -34,11 +34,11 @@ typedef struct dt_optim_update {
     double numbers[DT_OPTIM_NUMBERS];
     const dt_tensor
         *scale; /* one element, by which gradients are multiplied; or NULL */
-    /* One element on the parameters' GPU, which is the number lr; then numbers are those of
-     * an lr of 1. NULL: they are what counts. */
+    /* One element on the parameters' GPU, which is the number lr; then numbers are
+     * those of an lr of 1. NULL: they are what counts. */
     const dt_tensor *rate;
-    /* Of a step that a graph captures, which is no step yet: a table on the parameters'
-     * GPU, which dt_optim_prepare fills before each replay; or NULL. */
+    /* While a graph captures: the table of per-parameter numbers on the GPU, which
+     * dt_optim_prepare fills before each replay; else NULL. */
     const dt_tensor *own;
 } dt_optim_update;
 
@@ -47,8 +47,8 @@ typedef struct dt_optim_update {
 void dt_optim_prepare(const dt_optim_update *update, double *table);
 
 /* Makes one call of the backend for each device and type among the parameters. Counts a
- * write of each parameter and state. A misfit fails before anything is written. Does not
- * wait, unless scale is on a GPU and a parameter on the CPU. */
+ * write of each parameter and state. A misfit fails before anything is written. Does
+ * not wait, unless scale is on a GPU and a parameter on the CPU. */
 int dt_optim_step(const char *op_name, const dt_optim_update *update);
 
 #endif

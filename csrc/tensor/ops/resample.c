@@ -1,6 +1,6 @@
 /* Interpolation and padding with a tensor's own elements: sums with weights along one
- * dimension, for which a table of indices and weights is made. The weights are PyTorch's,
- * computed in the type of the elements, at least float32. */
+ * dimension, for which a table of indices and weights is made. The weights are
+ * PyTorch's, computed in the type of the elements, at least float32. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static const char *const mode_names[MODES] = {"nearest",   "nearest-exact", "lin
                                               "cubic",     "lanczos",       "reflect",
                                               "replicate", "circular"};
 
-/* What an element of the result is made of. */
+/* The inputs and weights of one element of the result. */
 typedef struct rule {
     resampling mode;
     int64_t inputs, outputs;
@@ -52,7 +52,8 @@ static int64_t floor_within(double value, int64_t low, int64_t high)
                                    : (int64_t)floor(value);
 }
 
-/* sin(pi x) / (pi x); exactly 0 at whole numbers, so that equal sizes change nothing. */
+/* sin(pi x) / (pi x); exactly 0 at whole numbers, so that equal sizes change
+ * nothing. */
 static double sinc(double x)
 {
     double angle = x * 3.14159265358979323846;
@@ -62,8 +63,8 @@ static double sinc(double x)
 /* How far the filters reach on each side. */
 static const double reaches[MODES] = {[LINEAR] = 1, [CUBIC] = 2, [LANCZOS] = 3};
 
-/* The filters: a triangle, Keys' cubic convolution (1981) with slope a, and Lanczos' sinc
- * in a window that is a wider sinc (Duchon 1979). */
+/* The filters: a triangle, Keys' cubic convolution (1981) with slope a, and Lanczos'
+ * sinc in a window that is a wider sinc (Duchon 1979). */
 static double filter(resampling mode, double a, double x)
 {
     x = fabs(x);
@@ -76,8 +77,8 @@ static double filter(resampling mode, double a, double x)
                    : 0;
 }
 
-/* A filter stretched over the elements that one of the result stands for; its weights add
- * up to 1. */
+/* A filter stretched over the elements that one of the result stands for; its weights
+ * add up to 1. */
 static int64_t smooth_taps(const rule *r, int64_t o, dt_tap *taps)
 {
     double half = reaches[r->mode], total = 0;

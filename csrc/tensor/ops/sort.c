@@ -210,7 +210,7 @@ static int median_along(dt_call *c, const dt_tensor *x, int64_t along_dim, bool 
     return take_values(c, x, dim, keepdim);
 }
 
-/* Of all elements. Without elements: NaN, or the smallest integer. */
+/* The median of all elements. Without elements: NaN, or the smallest integer. */
 static int median(dt_call *c, bool skips)
 {
     const dt_tensor *x = c->args[0].tensor;
@@ -268,9 +268,9 @@ static int check_search(const char *op_name, const dt_tensor *sequence,
                   : 0;
 }
 
-/* The index at which to insert each of `values` into a sorted sequence of one dimension,
- * or into that of its row. A number becomes a tensor of the sequence's dtype, or int64 or
- * float64 if that cannot hold it. */
+/* The index at which to insert each of `values` into a sorted sequence of one
+ * dimension, or into that of its row. A number becomes a tensor of the sequence's
+ * dtype, or int64 or float64 if that cannot hold it. */
 static int search(dt_call *c, const dt_tensor *sequence, const dt_value *value,
                   const dt_tensor *sorter, bool right, bool narrow)
 {
