@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <execinfo.h>
 #include <link.h>
+#include <malloc.h>
 
 enum { HOST = 1, PYTHON = 2, INTERPRETER = 4 };
 
@@ -66,14 +67,38 @@ static int look(struct dl_phdr_info *info, size_t size, void *unused)
 }
 
 /* Blocks that the core has allocated and not freed. (The simulator keeps account of what
- * was freed, too.) */
+ * was freed, too.) Their last bytes say that they are the core's: who calls free() cannot
+ * be seen where the compiler made it a jump. */
 long faults_blocks;
+enum { MARK = sizeof(uintptr_t) };
+
+static uintptr_t *mark_of(void *memory)
+{
+    return (uintptr_t *)((char *)memory + (malloc_usable_size(memory) & ~7UL) - MARK);
+}
+
+static uintptr_t mark_for(const void *memory)
+{
+    return (uintptr_t)memory ^ 0x9e3779b97f4a7c15;
+}
 
 static void *counted(void *memory, const void *caller)
 {
-    if (memory && is_in(&core, caller))
+    if (memory && is_in(&core, caller)) {
         __atomic_add_fetch(&faults_blocks, 1, __ATOMIC_RELAXED);
+        *mark_of(memory) = mark_for(memory);
+    }
     return memory;
+}
+
+/* Whether the block is the core's, which it is no longer. */
+static int uncounted(void *memory)
+{
+    if (!memory || *mark_of(memory) != mark_for(memory))
+        return 0;
+    *mark_of(memory) = 0;
+    __atomic_sub_fetch(&faults_blocks, 1, __ATOMIC_RELAXED);
+    return 1;
 }
 
 static int host_fails(void *caller)
@@ -92,30 +117,38 @@ void __libc_free(void *);
 
 void *malloc(size_t size)
 {
-    return ALLOCATED(__libc_malloc(size));
+    return ALLOCATED(__libc_malloc(size + 2 * MARK));
 }
 
 void *calloc(size_t count, size_t size)
 {
-    return ALLOCATED(__libc_calloc(count, size));
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes))
+        return NULL;
+    return ALLOCATED(__libc_calloc(1, bytes + 2 * MARK));
 }
 
 void *realloc(void *old, size_t size)
 {
     if (host_fails(CALLER))
         return NULL;
-    void *memory = __libc_realloc(old, size);
-    return old ? memory : counted(memory, CALLER);
+    int ours = uncounted(old);
+    void *memory = __libc_realloc(old, size + 2 * MARK);
+    if (!old)
+        return counted(memory, CALLER);
+    if (ours)
+        counted(memory ? memory : old, (const void *)core.begin);
+    return memory;
 }
 
 void *aligned_alloc(size_t alignment, size_t size)
 {
-    return ALLOCATED(__libc_memalign(alignment, size));
+    return ALLOCATED(__libc_memalign(alignment, size + 2 * MARK));
 }
 
 int posix_memalign(void **out, size_t alignment, size_t size)
 {
-    void *memory = ALLOCATED(__libc_memalign(alignment, size));
+    void *memory = ALLOCATED(__libc_memalign(alignment, size + 2 * MARK));
     if (!memory)
         return ENOMEM;
     *out = memory;
@@ -125,14 +158,13 @@ int posix_memalign(void **out, size_t alignment, size_t size)
 char *strdup(const char *text)
 {
     size_t size = strlen(text) + 1;
-    char *copy = ALLOCATED(__libc_malloc(size));
+    char *copy = ALLOCATED(__libc_malloc(size + 2 * MARK));
     return copy ? memcpy(copy, text, size) : NULL;
 }
 
 void free(void *memory)
 {
-    if (memory && is_in(&core, CALLER))
-        __atomic_sub_fetch(&faults_blocks, 1, __ATOMIC_RELAXED);
+    uncounted(memory);
     __libc_free(memory);
 }
 
