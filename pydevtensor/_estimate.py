@@ -44,17 +44,18 @@ class Estimate:
     memory: int
     busy: dict[str, int]  # of the busiest device, by LIMITS
 
-    def shares(self) -> dict[str, float]:
-        """The host's share of the time, and the busiest device's shares by reason."""
-        parts = {"the host": self.time - self.waited}
-        parts |= {LIMITS[name]: busy for name, busy in self.busy.items()}
-        return {name: part / max(self.time, 1) for name, part in parts.items()}
+    def host(self) -> int:
+        """The time of the host's own work."""
+        return self.time - self.waited
+
+    def worked(self) -> int:
+        """The time that the busiest GPU worked."""
+        return sum(self.busy.values())
 
     def limit(self) -> str:
-        """The largest share of the time."""
-        shares = self.shares()
-        name = max(shares, key=lambda name: shares[name])
-        return f"{name} ({100 * min(shares[name], 1):.0f}%)"
+        """The reason that limited most of the busiest GPU's work."""
+        name = max(self.busy, key=lambda name: self.busy[name])
+        return f"{LIMITS[name]} ({_percent(self.busy[name], self.worked())})"
 
 
 def estimates(report: dict[str, Any]) -> list[Estimate]:
@@ -106,9 +107,12 @@ def child(path: str, program: Sequence[str]) -> None:
 
 
 def _measure(
-    program: list[str], gpus: int, cards: list[str], host: str
+    program: list[str], gpus: int, cards: list[str], host: str, quiet: bool
 ) -> dict[Any, Any]:
-    """The report of a run. Exits with its status if it fails."""
+    """The report of a run. Exits with its status if it fails.
+
+    A quiet run shows only its stderr, and only when it fails.
+    """
     memory = dict(_C._sim_cards(None))
     largest = max(memory[card] for card in cards)
     chosen = {
@@ -125,8 +129,12 @@ def _measure(
         done = subprocess.run(
             [sys.executable, *safe, "-m", __name__, path, *program],
             env={**os.environ, **chosen},
+            stdout=subprocess.DEVNULL if quiet else None,
+            stderr=subprocess.PIPE if quiet else None,
+            text=True,
         )
         if done.returncode:
+            sys.stderr.write(done.stderr or "")
             print(
                 f"estimate: the program ended with status {done.returncode} on {gpus} "
                 "simulated GPUs, so its time is not known",
@@ -135,6 +143,10 @@ def _measure(
             sys.exit(done.returncode if done.returncode > 0 else 1)
         with open(path, encoding="utf-8") as file:
             return json.load(file)
+
+
+def _percent(part: float, whole: float) -> str:
+    return f"{100 * part / max(whole, 1):.0f}%"
 
 
 def _time(nanoseconds: float) -> str:
@@ -153,9 +165,12 @@ def _bytes(count: float) -> str:
 
 
 def table(found: list[Estimate]) -> str:
-    """The estimates as text, a card's together, with the gain over its first row."""
-    heads = ["card", "GPUs", "time", "gain", "kernels", "copies", "waits", "waited"]
-    rows = [[*heads, "memory", "most of the time goes to"]]
+    """The estimates as text, a card's together, with the gain over its first row.
+
+    The host's own work, which differs little between cards, has a row of its own.
+    """
+    heads = ["card", "GPUs", "time", "gain", "GPU works", "kernels", "copies", "waits"]
+    rows = [[*heads, "waited", "memory", "most of the GPU's work"]]
     first: dict[str, int] = {}
     for each in found:
         gain = first.setdefault(each.card, each.time) / max(each.time, 1)
@@ -164,12 +179,15 @@ def table(found: list[Estimate]) -> str:
         if each.peak > each.memory:
             memory += f", more than {_bytes(each.memory)}"
         rows.append([each.card, str(each.gpus), _time(each.time), f"{gain:.2f}"])
-        rows[-1] += [*counts, _time(each.waited), memory, each.limit()]
+        rows[-1] += [_time(each.worked()), *counts, _time(each.waited), memory]
+        rows[-1].append(each.limit())
+        share = f"{_percent(each.host(), each.time)} of the time"
+        rows.append(["  the host", "", _time(each.host()), *[""] * 7, share])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
         cells = [
-            cell.ljust(width) if i in (0, 8, 9) else cell.rjust(width)
+            cell.ljust(width) if i in (0, 9, 10) else cell.rjust(width)
             for i, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         lines.append("  ".join(cells).rstrip())
@@ -183,7 +201,7 @@ def svg(found: list[Estimate]) -> str:
     parts = []
     for i, each in enumerate(found):
         y, wide = 10 + i * (height + 6), room * each.time / longest
-        own = room * (each.time - each.waited) / longest
+        own = room * each.host() / longest
         name = f"{each.card}, {each.gpus} GPU{'s' * (each.gpus > 1)}"
         parts.append(f'<text x="6" y="{y + 15}">{escape(name)}</text>')
         parts.append(
@@ -225,8 +243,9 @@ def _arguments(given: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument("--cards", required=True, help="names, separated by commas")
     parser.add_argument("--gpus", default="1", help="how many, such as 1,2,4")
     parser.add_argument(
-        "--host", choices=("measured", "fixed"), default="measured",
-        help="the time of the program's own code",
+        "--host", choices=("fixed", "measured"), default="fixed",
+        help="the time of the program's own code: a model of it (docs/clock.md), or "
+        "what it takes on this machine",
     )  # fmt: skip
     parser.add_argument("--svg", metavar="FILE", help="also draw the times")
     given, more = list(given), []
@@ -250,9 +269,9 @@ def _arguments(given: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
 def main(given: Sequence[str]) -> int:
     """Estimate a program: the exit status."""
     chosen, program = _arguments(given)
-    found = []
+    found: list[Estimate] = []
     for gpus in chosen.gpus:
-        report = _measure(program, gpus, chosen.cards, chosen.host)
+        report = _measure(program, gpus, chosen.cards, chosen.host, bool(found))
         if not report.get("kernels") and not report.get("copies"):
             print("estimate: the program used no GPU", file=sys.stderr)
             return 1

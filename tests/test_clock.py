@@ -519,6 +519,7 @@ x = [torch.ones(600, 600, device=f"cuda:{i}") for i in range(count)]
 for i in range(8):
     x[i % count] @ x[i % count]
 print("ran", count, sys.argv[1:], flush=True)
+print("warned", count, file=sys.stderr)
 """
 
 
@@ -531,11 +532,15 @@ def estimate(*arguments, **words):
 def test_estimate(tmp_path):
     script, drawing = tmp_path / "script.py", tmp_path / "times.svg"
     script.write_text(SCRIPT)
-    words = ["--cards", "t4,a100 80gb", "--gpus", "1,2", "--host", "fixed"]
-    out = estimate(script, "--lr", "3", *words, "--svg", drawing).splitlines()
-    assert out[:2] == ["ran 1 ['--lr', '3']", "ran 2 ['--lr', '3']"]
-    assert out[2].split()[:4] == ["card", "GPUs", "time", "gain"]
-    rows = [re.split(r"  +", line) for line in out[3:]]
+    words = ["--cards", "t4,a100 80gb", "--gpus", "1,2"]
+    text = estimate(script, "--lr", "3", *words, "--svg", drawing)
+    assert text == estimate(script, "--lr", "3", *words)  # the host's time is fixed
+    out = text.splitlines()
+    assert out[0] == "ran 1 ['--lr', '3']"  # once, not for each number of GPUs
+    assert out[1].split()[:4] == ["card", "GPUs", "time", "gain"]
+    cells = [re.split(r"  +", line.strip()) for line in out[2:]]
+    rows, hosts = cells[::2], cells[1::2]
+    assert all(row[0] == "the host" and "% of the time" in row[-1] for row in hosts)
     assert [row[:2] for row in rows] == [
         ["T4", "1"],
         ["T4", "2"],
@@ -546,17 +551,38 @@ def test_estimate(tmp_path):
     times = [float(row[2].split()[0]) * scale[row[2].split()[1]] for row in rows]
     assert times[0] > times[1] and times[0] > times[2]
     assert float(rows[1][3]) == pytest.approx(times[0] / times[1], abs=0.02)
-    assert [row[4:6] for row in rows] == [["9", "0"], ["10", "0"]] * 2
-    assert "FLOP/s (" in out[3] and "3 MiB" in out[3]
+    assert [row[5:7] for row in rows] == [["9", "0"], ["10", "0"]] * 2
+    assert "FLOP/s (" in out[2] and "3 MiB" in out[2]
     text = drawing.read_text()
     assert text.startswith("<svg") and "A100 80GB, 2 GPUs" in text
+
+
+def test_estimate_tells_cards_apart_for_a_small_network():
+    code = """
+import torch
+net = torch.nn.Linear(64, 64).cuda()
+x = torch.ones(32, 64).cuda()
+for _ in range(20):
+    net(x).sum().backward()
+"""
+    out = estimate("-c", code, "--cards", "t4,h200").splitlines()
+    t4, h200 = (re.split(r"  +", line.strip()) for line in out[1::2])
+    assert "the host" not in t4[-1] + h200[-1]
+    assert t4[4] != h200[4]  # how long the GPU works
+
+
+def test_estimate_shows_why_a_later_run_failed():
+    code = "import torch; torch.ones(1).cuda(); assert torch.cuda.device_count() < 2, 'two'"
+    words = ["--cards", "t4", "--gpus", "1,2"]
+    said = estimate("-c", code, *words, fails=True, status=1)
+    assert "AssertionError: two" in said and "on 2 simulated GPUs" in said
 
 
 @large
 def test_estimate_says_what_does_not_fit():
     code = "import torch; x = torch.empty(17 << 30, dtype=torch.uint8, device='cuda'); x[0] = 1"
     out = estimate("-c", code, "--cards", "t4,h200", "--host", "fixed")
-    t4, h200 = out.splitlines()[1:]
+    t4, h200 = out.splitlines()[1::2]
     assert "17.0 GiB, more than 16.0 GiB" in t4 and "more than" not in h200
 
 

@@ -59,7 +59,7 @@ CLAIMS = {
         "relu_backward           backward  Sequential.1",
         "8 tensors In[11]:2",
         "Missing between program.py:7 and program.py:8: s2.wait_stream(s1)",
-        "the host (",
+        "  the host ",
     ],
     "training.ipynb": [
         "cpu [##############################] 276/276",
