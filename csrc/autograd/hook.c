@@ -105,6 +105,9 @@ int dt_hooks_run(dt_hook *hooks, dt_tensor *gradients, int nresults)
 
 void dt_hooks_free(dt_hook **hooks)
 {
-    while (*hooks)
-        dt_hook_remove(*hooks);
+    for (dt_hook *hook; (hook = *hooks);) {
+        *hooks = hook->next;
+        hook->list = NULL;
+        end_use(hook);
+    }
 }

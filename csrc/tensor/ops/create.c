@@ -1,5 +1,6 @@
 #include "tensor/ops/ops.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 
@@ -107,6 +108,7 @@ static int64_t count_steps(dt_scalar start, dt_scalar end, dt_scalar step, bool 
         uint64_t distance = by > 0 ? (uint64_t)end.i - (uint64_t)start.i
                                    : (uint64_t)start.i - (uint64_t)end.i;
         uint64_t stride = by > 0 ? (uint64_t)step.i : -(uint64_t)step.i;
+        assert(stride);
         uint64_t count = distance / stride + (distance % stride != 0);
         if (count <= INT64_MAX)
             return (int64_t)count;

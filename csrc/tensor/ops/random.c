@@ -669,9 +669,10 @@ int dt_generator_restore(dt_generator *g, bool twister, const unsigned char *byt
     memcpy(&state, bytes, sizeof state);
     if (state.seeded != 1 || state.left < 1 || state.left > DT_TWISTER_WORDS ||
         (state.left > 1 && state.next != (uint64_t)(DT_TWISTER_WORDS + 1 - state.left)))
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "set_state: these bytes are not the state of a CPU generator; give "
-                       "what get_state() gave");
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "set_state: these bytes are not the state of a CPU generator; give "
+            "what get_state() gave");
     dt_lock(g->lock);
     g->seed = state.seed;
     g->next = state.left > 1 ? (int)state.next : DT_TWISTER_WORDS;
