@@ -363,6 +363,16 @@ STOPS = {
         assert not out[-1].any(), "it did not stop"
         del x, out
     """,
+    "recurrent": """
+        steps, n = 10_000, 1024
+        gates, y, h_before = torch.zeros(3, steps, n)
+        y += 7
+        h, weight = torch.zeros(1, n), torch.zeros(n, n)
+        operands = [gates, h, y, h_before, weight]
+        assert interrupt(lambda: torch._C._rnn_steps(0, operands, [1] * steps, False))
+        assert y[-1, 0].item() == 7, "it did not stop"
+        del gates, y, h_before, h, weight, operands
+    """,
     "backward": """
         y = w = torch.ones(1, requires_grad=True)
         for _ in range(1_000_000):
