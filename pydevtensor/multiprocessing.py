@@ -1,8 +1,14 @@
 """Python's multiprocessing, by PyTorch's name.
 
-Tensors go to other processes as copies: there is no shared memory of tensors. Workers
+Tensors go to other processes as copies, except those in shared memory: after
+Tensor.share_memory_() or nn.Module.share_memory() the receiver uses the same memory,
+however it was started. The sender has to run until a Queue or Pipe is read. Workers
 that are spawned see `import torch` as this process does.
 """
 
 from multiprocessing import *
 from multiprocessing import __all__ as __all__
+
+from pydevtensor._sharing import register as _register
+
+_register()

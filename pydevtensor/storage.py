@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-import mmap
-import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 from pydevtensor import _C
 from pydevtensor._names import publish as _publish
-
-# Memory that processes share, by its address, for as long as it is there. Forked
-# processes have a copy of the table.
-_shared: weakref.WeakValueDictionary[int, mmap.mmap] = weakref.WeakValueDictionary()
-
-
-def _shared_copy(data: _C.Tensor) -> _C.Tensor:
-    """A copy of bytes in memory that forked processes share."""
-    room = mmap.mmap(-1, max(1, data.numel()))
-    made = _C.frombuffer(room, dtype=_C.uint8)[: data.numel()]
-    _shared[made.data_ptr()] = room
-    return made.copy_(data)
+from pydevtensor._sharing import memory_of as _memory_of
 
 
 def _in_elements(data: _C.Tensor, dtype: _C.dtype) -> _C.Tensor:
@@ -171,8 +158,8 @@ class _Storage:
         return self._elements.is_pinned()
 
     def is_shared(self) -> bool:
-        """Whether forked processes share the memory; memory of GPUs counts as such."""
-        return self.is_cuda or self.data_ptr() in _shared
+        """Whether processes share the memory; memory of GPUs counts as such."""
+        return self.is_cuda or _memory_of(self._elements) is not None
 
     def _shown(self, name: str) -> str:
         return "".join(f" {n}\n" for n in self) + (

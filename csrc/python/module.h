@@ -43,6 +43,7 @@
     SETUP(extract)                                                                     \
     SETUP(buffer)                                                                      \
     SETUP(numpy)                                                                       \
+    SETUP(mapping)                                                                     \
     SETUP(dlpack)                                                                      \
     SETUP(generator_type)                                                              \
     SETUP(cuda)                                                                        \

@@ -103,7 +103,7 @@ def set_(
 
 @method()
 def is_shared(input: Tensor) -> bool:
-    """Whether forked processes share the memory; memory of GPUs counts as such.
+    """Whether processes share the memory; memory of GPUs counts as such.
 
     >>> torch.ones(2).is_shared(), torch.ones(2).share_memory_().is_shared()
     (False, True)
@@ -113,18 +113,22 @@ def is_shared(input: Tensor) -> bool:
 
 @method()
 def share_memory_(input: Tensor) -> Tensor:
-    """Move the tensor to memory that forked processes share; returns the tensor.
+    """Move the tensor to memory that processes share; returns the tensor.
 
-    All see what one of them writes. Views made before stay where they were, and
-    spawned processes get copies. On a GPU it does nothing.
+    A process that is forked, or that gets the tensor by multiprocessing (as an argument
+    of a Process, through a Queue or a Pipe), uses the same memory: all see what one of
+    them writes. Each storage takes a file descriptor; RuntimeError if none, or no
+    memory, is left. Views made before stay where they were. On a GPU it does
+    nothing, and other processes get copies.
 
     >>> torch.ones(2).share_memory_()
     tensor([1., 1.])
     """
-    if not is_shared(input):
-        from pydevtensor.storage import _shared_copy
+    from pydevtensor._sharing import register, shared_copy
 
-        memory = _shared_copy(_C._storage_bytes(input.detach())).view(input.dtype)
+    register(type(input))
+    if not is_shared(input):
+        memory = shared_copy(_C._storage_bytes(input.detach())).view(input.dtype)
         place = input.stride(), input.storage_offset()
         input.data = memory.as_strided(input.shape, *place)
     return input

@@ -689,9 +689,10 @@ class Module:
         return self._apply(lambda t: t.cpu())
 
     def share_memory(self) -> Self:
-        """Move parameters and buffers to memory that forked processes share.
+        """Move parameters and buffers to memory that processes share.
 
-        Returns the module. See also Tensor.share_memory_().
+        Returns the module. A process that is forked, or gets the module by
+        multiprocessing, sees what others write. See also Tensor.share_memory_().
         """
         return self._apply(lambda t: t.share_memory_())
 

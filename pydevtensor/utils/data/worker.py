@@ -32,13 +32,13 @@ import pydevtensor as torch
 # A module that another thread imports during a fork stays locked in the child for ever.
 # So what workers use is imported before they start.
 from pydevtensor import _numpy as _numpy
+from pydevtensor import _sharing
 from pydevtensor import _streams as _streams
 from pydevtensor._functions import interop as interop
 
 # Smaller data is sent through the pipe: a mapping costs more than the copy. Small
 # messages also never fill the pipes, so the two sides cannot deadlock.
 SHARED_FROM = 1 << 13
-_ALIGN = 64
 
 # The exit code of a worker that failed outside the data set.
 FAILED = 70
@@ -165,7 +165,7 @@ def send(end: Any, value: object) -> None:
     big.append(text.getbuffer())
     try:
         with _socket_of(end) as way:
-            fd, places = _write_shared(big)
+            fd, places = _sharing.write("pydevtensor-batch", big)
             try:
                 end.send_bytes(pickle.dumps(_Shared(places)))
                 socket.send_fds(way, [b"x"], [fd])
@@ -194,24 +194,6 @@ def _socket_of(end: Any) -> Iterator[Any]:
         yield way
     finally:
         way.detach()
-
-
-def _write_shared(buffers: list[memoryview]) -> tuple[int, list[slice]]:
-    """A descriptor of anonymous shared memory with the buffers, and their places."""
-    size, places = 0, []
-    fd = os.memfd_create("pydevtensor-batch", os.MFD_CLOEXEC)
-    try:
-        for raw in buffers:
-            places.append(slice(size, size + raw.nbytes))
-            # Unlike a store to a mapping, a write reports that no memory is left.
-            while raw:
-                count = os.pwrite(fd, raw, size)
-                raw, size = raw[count:], size + count
-            size += -size % _ALIGN
-    except BaseException:
-        os.close(fd)
-        raise
-    return fd, places
 
 
 def receive(end: Any) -> Any:
