@@ -207,6 +207,9 @@ typedef struct dt_backend {
     int (*graph_capturing)(dt_stream stream); /* 1: a graph takes its work */
     void (*graph_free)(void *graph);          /* ends the capture; launches still run */
 
+    /* The program records uses of memory on other streams, as in PyTorch: dt_storage_use
+     * does not. Of simulated GPUs alone. */
+    bool program_records;
     /* Observe all activity from the start (device/activity.h); NULL: none. */
     const struct dt_observer *observers[2];
     /* For a simulated GPU model (sim/clock.h); else NULL. clock: its time

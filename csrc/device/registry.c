@@ -9,7 +9,6 @@
 #include "base/lock.h"
 #include "device/activity.h"
 #include "device/race.h"
-#include "device/storage.h"
 
 const dt_backend *dt_backends[DT_NDEVICE_TYPES];
 
@@ -104,17 +103,6 @@ static int count_from_environment(const char *name)
     return count;
 }
 
-/* Whether the simulator's "record_stream" is "manual". */
-static bool records_by_hand(void)
-{
-    int (*control)(const char *, char *, size_t) = NULL;
-    char reply[64] = "";
-    void *symbol = dlsym(cuda.library, "dt_sim_control");
-    memcpy(&control, &symbol, sizeof control);
-    return control && !control("record_stream", reply, sizeof reply) &&
-           !strcmp(reply, "manual");
-}
-
 /* The simulator holds its lock, which other threads take with the GIL. */
 static int gemm_of_simulator(dt_stream stream, const dt_gemm *gemm)
 {
@@ -196,8 +184,6 @@ static const dt_backend *open_cuda(void)
         dt_error_clear();
         return NULL;
     }
-    if (simulated && records_by_hand())
-        dt_storage_uses_by_program();
     return backend;
 }
 

@@ -272,23 +272,16 @@ void dt_storage_release(dt_storage *storage)
     end(storage);
 }
 
-static bool uses_by_program;
-
-void dt_storage_uses_by_program(void)
-{
-    __atomic_store_n(&uses_by_program, true, __ATOMIC_RELAXED);
-}
-
 int dt_storage_use(dt_storage *storage)
 {
     /* External memory does not come from the allocator. */
     if (dt_device_is_cpu(storage->device) || !storage->data || storage->borrowed)
         return 0;
     dt_stream stream = dt_stream_current(storage->device);
-    if (stream.handle == storage->stream ||
-        __atomic_load_n(&uses_by_program, __ATOMIC_RELAXED))
+    if (stream.handle == storage->stream)
         return 0;
-    return dt_backend_of(storage->device)->record_use(stream, storage->data);
+    const dt_backend *backend = dt_backend_of(storage->device);
+    return backend->program_records ? 0 : backend->record_use(stream, storage->data);
 }
 
 int dt_storage_use_pinned(dt_storage *storage, dt_device gpu)

@@ -70,12 +70,8 @@ static inline dt_storage *dt_storage_retain(dt_storage *storage)
 void dt_storage_release(dt_storage *storage);
 
 /* Records a use on the device's current stream, so that the memory is not reused
- * before the work queued there is done. Does nothing where the program has to record it. */
+ * before the work queued there is done. Does nothing if the program records uses. */
 int dt_storage_use(dt_storage *storage);
-
-/* From now on the program has to record the uses of a GPU's memory on other streams than
- * its own, as in PyTorch. */
-void dt_storage_uses_by_program(void);
 
 /* The same of pinned memory, on a GPU's current stream. */
 int dt_storage_use_pinned(dt_storage *storage, dt_device gpu);

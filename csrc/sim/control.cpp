@@ -52,10 +52,10 @@ static std::string schedule()
     return state().options.schedule_name;
 }
 
-static const char *record_stream()
+bool sim_program_records()
 {
     Entry in(Entry::kNothing);
-    return state().options.manual ? "manual" : "automatic";
+    return state().options.manual;
 }
 
 /* "" without a card. */
@@ -79,7 +79,7 @@ int dt_sim_control(const char *command, char *reply, size_t size)
     else if (name == "schedule" && !*value)
         snprintf(reply, size, "%s", schedule().c_str());
     else if (name == "record_stream" && !*value)
-        snprintf(reply, size, "%s", record_stream());
+        snprintf(reply, size, "%s", sim_program_records() ? "manual" : "automatic");
     else if (name == "clock")
         snprintf(reply, size, "%s", clocks().c_str());
     else if ((status = dt_sim_set(name.c_str(), value)))

@@ -19,6 +19,7 @@ void sim_lapack_set(int (*lapack)(dt_stream stream,
 const dt_observer *sim_observer();
 int64_t sim_clock();
 bool sim_span(int64_t *begin, int64_t *end);
+bool sim_program_records(); /* sim/control.cpp */
 #endif
 
 static void visit_version(dt_fact_visitor visit, void *context, const char *name,
@@ -135,6 +136,7 @@ dt_backend_open(const dt_host *host)
 #include "device/works.def"
 #undef MEMBER
 #ifdef DT_SIMULATED
+    backend.program_records = sim_program_records();
     backend.observers[0] = sim_observer();
     backend.observers[1] = sim::race_observer(host);
     if (backend.observers[0]) {
