@@ -537,6 +537,15 @@ dt_value dt_grad_list(dt_grad *g, int i, const dt_tensor **items)
     return dt_value_tensors(g->args[i].count, items);
 }
 
+int dt_grad_not_implemented(dt_error_code code, const char *op_name)
+{
+    return dt_fail(
+        code,
+        "backward: the derivative of %s is not implemented; leave its result "
+        "out of what is differentiated, by detach()",
+        op_name);
+}
+
 dt_arg dt_grad_zeros(dt_grad *g, int i)
 {
     const dt_result *like = dt_grad_like(g, i);

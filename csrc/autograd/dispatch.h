@@ -131,6 +131,9 @@ static inline const dt_result *dt_grad_like(const dt_grad *g, int i)
 }
 /* Zeros in the shape of parameter i, with the type of the gradient. */
 dt_arg dt_grad_zeros(dt_grad *g, int i);
+
+/* Fails, since no derivative is written down for the operation. */
+int dt_grad_not_implemented(dt_error_code code, const char *op_name);
 /* Copies value into part, a view of whole, and makes whole, whose other elements are
  * zeros, the gradient of parameter i. */
 int dt_grad_place(dt_grad *g, int i, dt_arg whole, dt_tensor *part,

@@ -46,14 +46,9 @@ int dt_overwrite_backward(dt_grad *g)
     return 0;
 }
 
-/* Nobody has written down the derivative. */
 int dt_unknown_backward(dt_grad *g)
 {
-    return dt_fail(
-        DT_ERROR_RUNTIME,
-        "backward: the derivative of %s is not implemented; leave its result "
-        "out of what is differentiated, by detach()",
-        g->op->info->schema.name);
+    return dt_grad_not_implemented(DT_ERROR_RUNTIME, g->op->info->schema.name);
 }
 
 int dt_fill_backward(dt_grad *g)

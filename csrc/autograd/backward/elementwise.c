@@ -15,11 +15,8 @@ static dt_arg not_implemented(dt_scope *scope, dt_elementwise_op op)
 {
     const bool of_one = dt_elementwise_rows[op].reads[1] != DT_READS_UNKNOWN;
     scope->failed = true;
-    dt_fail(
-        of_one ? DT_ERROR_NOT_IMPLEMENTED : DT_ERROR_RUNTIME,
-        "backward: the derivative of %s is not implemented; leave its result out of "
-        "what is differentiated, by detach()",
-        dt_elementwise_rows[op].name);
+    dt_grad_not_implemented(of_one ? DT_ERROR_NOT_IMPLEMENTED : DT_ERROR_RUNTIME,
+                            dt_elementwise_rows[op].name);
     return ZERO;
 }
 
