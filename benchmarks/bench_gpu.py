@@ -291,7 +291,7 @@ class Bench:
                     continue
                 rates = {}
                 for name, lib in self.libs.items():
-                    # What a library cannot be asked for is not a failure.
+                    # A case that a library lacks is not a failure.
                     able = dtype != "tf32" or hasattr(lib, "backends")
                     if able and name != "cupy":
                         rates[name] = self.attempt(

@@ -393,7 +393,7 @@ int dt_variable_require(dt_tensor *t, bool wanted)
     return 0;
 }
 
-/* A sum is a new tensor: the shape of what it belongs to may have changed in place. */
+/* A sum is a new tensor, since the tensor's shape may have changed in place. */
 static int keep(void *context, dt_tensor *gradient)
 {
     dt_tensor *grad = &((dt_kept *)context)->grad;

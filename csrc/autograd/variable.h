@@ -107,8 +107,8 @@ void dt_variable_become(dt_variable *v, dt_node *node, int index);
 /* The same for t, which may have no metadata yet. -1 after dt_fail. */
 int dt_variable_set_made(dt_tensor *t, dt_node *node, int index);
 
-/* The same where t is what it was in another shape: a gradient that it keeps has the
- * shape of before, as in PyTorch. */
+/* The same after t's shape has changed in place: a retained gradient keeps the old
+ * shape, as in PyTorch. */
 int dt_variable_reshape(dt_tensor *t, dt_node *node, int index);
 
 /* Makes view a view of t, so that in-place writes to either update the other's

@@ -17,7 +17,7 @@ typedef struct dt_rnn_operand {
     bool each, shared;
 } dt_rnn_operand;
 
-/* Of each operation in order. */
+/* The operands of each operation, in order. */
 #define EACH(name, width)   {width, true, false},
 #define STATE(name, width)  {width, false, false},
 #define SHARED(name, width) {width, false, true},

@@ -419,7 +419,7 @@ static bool same_name(const char *a, const char *b)
 
 /* One overload's schema as its function (`*name: Sizes` takes one sequence) or in-place
  * method (its input a Tensor, no `out`, no named results) has it. Returns the end of
- * what it wrote. */
+ * the text. */
 static char *derive(char *out, const char *schema, bool function, bool in_place)
 {
     size_t length = name_length(schema);

@@ -25,7 +25,7 @@ TEXTS = {
 # A comment, a docstring or a paragraph begins.
 START = r'^[ \t]*(?://|/?\*+|# |""")?[ \t]*'
 HABITS = {
-    "Of what": (START + r"Of [a-z]", (1, 0, 0)),
+    "Of what": (START + r"Of [a-z]", (0, 0, 0)),
     "What it is": (START + r"What [a-z]", (1, 0, 0)),
     "is none": (r"(?<![Tt]here )\b(?:is|are) none\b", (4, 0, 0)),
     "is no leaf": (r"(?<![Tt]here )\b(?:is|are) no (?!longer|more)[a-z]", (5, 0, 0)),
