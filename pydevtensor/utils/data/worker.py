@@ -316,19 +316,12 @@ def _seed(seed: int, base_seed: int, worker: int) -> None:
         numpy.random.seed(numpy.random.SeedSequence(words).generate_state(4))
 
 
-def main(
-    end: Any,
-    job: tuple[Any, ...],
-    base_seed: int,
-    worker: int,
-    workers: int,
-    init: Callable[[int], object] | None,
-) -> None:
-    """Answer tasks (epoch, number, indices) until the reader is gone."""
+def main(end: Any, *work: Any) -> None:
+    """Run _answer() with these arguments, as the whole of a process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the reader terminates this process
     _ends.add(end)  # a spawned worker's is new
     try:
-        _answer(end, job, base_seed, worker, workers, init)
+        _answer(end, *work)
     except (EOFError, ConnectionError):
         pass  # the reader is gone
     except Exception:
@@ -344,6 +337,7 @@ def _answer(
     workers: int,
     init: Callable[[int], object] | None,
 ) -> None:
+    """Answer tasks (epoch, number, indices) until the reader is gone."""
     global _info
     dataset, iterable, *batching = job
     where = f"DataLoader worker process {worker}"
