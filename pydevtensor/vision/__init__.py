@@ -1,7 +1,7 @@
 """A part of torchvision: data sets, transforms, models and utils.
 
 Data are read from local files; nothing is loaded from the network. Images are Pillow's
-(`pip install pydevtensor[vision]`). Under `python -m pydevtensor run`,
+(`pip install pillow`). Under `python -m pydevtensor run`,
 `import torchvision` is this package.
 
 >>> torch.vision.transforms.CenterCrop(2)(torch.arange(16).reshape(1, 4, 4))

@@ -64,8 +64,8 @@ static void *find(dt_library *library)
     if (!handle)
         dt_fail(DT_ERROR_RUNTIME,
                 "%s on a GPU need %s (%s), which was not found; install it with pip "
-                "install 'pydevtensor[cuda%d]', or with the CUDA toolkit",
-                library->purpose, library->title, name, DT_CUDA_MAJOR);
+                "install %s, or with the CUDA toolkit",
+                library->purpose, library->title, name, library->wheel);
     return handle;
 }
 
