@@ -71,6 +71,8 @@ def _box(head: str, tables: list[list[list[str]]]) -> Iterator[str]:
             if i == 0:
                 yield line.replace("-", "=")
         yield line
+    if not tables:
+        yield "+" + "-" * (inner + 2) + "+"
 
 
 def _lines() -> Iterator[str]:

@@ -9,9 +9,11 @@ SMI = ["-m", "pydevtensor", "smi"]
 
 def cells(text):
     """The cells of the lines in the frame."""
-    lines = [line for line in text.splitlines() if line.startswith("|")]
+    lines = [line for line in text.splitlines() if line.startswith(("|", "+"))]
+    assert lines[0].startswith("+") and lines[-1].startswith("+")
     assert len({len(line) for line in lines}) == 1
-    return [[c.strip() for c in line.strip("|").split(" | ")] for line in lines]
+    rows = [line for line in lines if line.startswith("|")]
+    return [[c.strip() for c in row.strip("|").split(" | ")] for row in rows]
 
 
 def test_the_gpus_of_the_environment():
@@ -60,7 +62,7 @@ x = t.zeros(5, 1 << 20, device="cuda:1")
 )
 def test_without_gpus_it_says_what_to_do(chosen):
     text = python("", arguments=SMI, **chosen)
-    assert "pydevtensor 0." in text
+    assert "pydevtensor 0." in cells(text)[0][0]
     assert "torch.cuda.simulate(2)" in text and "PYDEVTENSOR_SIM_GPUS=2" in text
     for value in set(chosen.values()) & {"many", "loud"}:
         assert value in text
