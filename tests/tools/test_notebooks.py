@@ -67,6 +67,12 @@ CLAIMS = {
         "parameters agree: True",
     ],
 }
+# What gpu.ipynb counts where there are two GPUs, real or simulated.
+COUNTED = [
+    "one_by_one: 1000 waits, 1000 copies",
+    "kept_there: 1 waits, 1 copies",
+    "products on ['cuda:0', 'cuda:1'] with 0 waits so far",
+]
 SIMULATED = ["timeline.ipynb"]  # whatever the machine has
 NEEDED = {
     "convolution.ipynb": ["matplotlib"],
@@ -107,6 +113,8 @@ def test_runs(path, gpus, monkeypatch):
     if path.name not in SIMULATED:
         assert f"GPUs: {gpus}" in text
         assert ("cuda:1" in text) == (gpus == 2) or not gpus
+    if path.name == "gpu.ipynb" and gpus:
+        assert [claim for claim in COUNTED if claim not in text] == []
 
 
 def test_a_cell_that_ran_out_of_memory_frees_its_tensors(tmp_path, monkeypatch):
@@ -139,6 +147,15 @@ def test_is_stored_with_the_outputs_of_two_gpus(path):
     text = printed(nbformat.read(path, as_version=4))
     assert "imulated" in text and ("GPUs: 2" in text or path.name in SIMULATED)
     assert [claim for claim in CLAIMS[path.name] if claim not in text] == []
+
+
+def test_the_exercises_show_a_gain_on_the_clock():
+    """In milliseconds: asking once beats asking often, two GPUs beat one."""
+    text = printed(nbformat.read(ROOT / "notebooks" / "gpu.ipynb", as_version=4))
+    often, once = re.findall(r"copies, ([\d.]+) ms", text)
+    assert float(once) < float(often)
+    in_turn, at_once = re.findall(r"(?:in turn|at once): ([\d.]+) ms", text)
+    assert float(at_once) < 0.6 * float(in_turn)
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
