@@ -3,7 +3,10 @@
 tests/golden/activations.json has PyTorch's numbers.
 """
 
+import functools
+
 import pytest
+from signatures import bound
 
 import pydevtensor as torch
 from pydevtensor import nn
@@ -106,6 +109,39 @@ def test_in_place(name, device):
     y.backward(g)
     (expected,) = torch.autograd.grad(CALLS[name](leaf), leaf, g)
     assert torch.equal(leaf.grad, expected)
+
+
+def test_inplace_means_the_same_for_every_row(device):
+    names = {name for name, (form, *_) in bound() if "inplace: Truth" in form}
+    for name in [*IN_PLACE, "relu"]:
+        assert f"nn.functional.{name}" in names
+        rest = {"threshold": 0.5, "value": 2} if name == "threshold" else {}
+        function = functools.partial(getattr(F, name), **rest)
+        x = spread(device)
+        expected = function(x)
+        assert function(x, inplace=False) is not x
+        version = x._version
+        assert function(x, inplace=1) is x
+        assert x._version == version + 1
+        assert torch.equal(x, expected)
+        y = spread(device).requires_grad_() * 1
+        z = y * y  # whose node needs y as it was
+        assert function(input=y, inplace=True) is y
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            z.sum().backward()
+        with pytest.raises(RuntimeError, match="a leaf Variable"):
+            function(spread(device).requires_grad_(), inplace=True)
+
+
+def test_no_activation_has_a_hidden_second_name():
+    rows = [row[0] for row in torch._C._operations()]
+    assert [name for name in rows if hasattr(torch._C, f"_{name}")] == []
+
+
+def test_an_alpha_of_zero_is_refused():
+    for call in (torch.celu, torch.celu_, F.celu):
+        with pytest.raises(RuntimeError, match=r"celu\(\): alpha is 0"):
+            call(torch.ones(2), 0)
 
 
 def test_derivatives_of_prelu(device):

@@ -26,6 +26,7 @@ typedef struct dt_signature {
     bool simple;
     bool spreads; /* one such form, `*name` last among the positional parameters */
     int count, positional, required, rest, out; /* as in dt_schema */
+    int inplace; /* index of the argument `inplace` of a row, or count */
     const char *name;
     dt_parameter *parameters;
     PyObject **names;          /* the parameters' names, interned */
@@ -204,6 +205,7 @@ static inline bool dt_convert_quickly(const dt_parameter *p, PyObject *value,
                                       dt_value *v)
 {
     bool operand = p->type == DT_PARAM_VALUE;
+    bool number = operand || p->type == DT_PARAM_NUMBER;
     int64_t whole;
     v->given = true;
     v->tensor = NULL;
@@ -211,9 +213,9 @@ static inline bool dt_convert_quickly(const dt_parameter *p, PyObject *value,
         return dt_small_int(value, &v->i);
     if ((operand || p->type == DT_PARAM_TENSOR) && Py_TYPE(value) == dt_py.tensor_type)
         v->tensor = dt_tensor_of(value);
-    else if (operand && PyFloat_CheckExact(value))
+    else if (number && PyFloat_CheckExact(value))
         v->scalar = dt_scalar_float(PyFloat_AS_DOUBLE(value));
-    else if (operand && dt_small_int(value, &whole))
+    else if (number && dt_small_int(value, &whole))
         v->scalar = dt_scalar_int(whole);
     else
         return false;

@@ -248,6 +248,12 @@ run_quickly(dt_signature *signature, bool in_place, PyObject *self,
     if (!signature->simple || given < signature->required ||
         given > signature->positional || !input || Py_TYPE(input) != dt_py.tensor_type)
         return false;
+    if (given > signature->inplace) {
+        PyObject *choice = values[--given - before];
+        in_place = choice == Py_True;
+        if (!in_place && choice != Py_False)
+            return false;
+    }
     const dt_op_info *info = dt_op_info_of(signature->op);
     dt_call call = {.op = signature->op, .name = signature->name};
     call.in_place = in_place || (info && info->in_place);
@@ -305,14 +311,11 @@ static PyObject *run(dt_signature *signature, bool in_place, DT_CALL_PARAMETERS)
     dt_values s;
     if (!info)
         return dt_raise();
-    in_place = in_place || info->in_place;
     dt_values_begin(&s);
     dt_call call;
     call.op = op;
     call.name = info->schema.name;
-    call.node = in_place ? info->in_place_node : op->node;
     call.args = s.v;
-    call.in_place = in_place;
     call.target = NULL;
     int first = info->factory, out = args->signature->out;
     bool has_out = out >= 0 && dt_given(args, out);
@@ -328,11 +331,16 @@ static PyObject *run(dt_signature *signature, bool in_place, DT_CALL_PARAMETERS)
             s.v[i] = info->defaults[i];
         else if (i != out && dt_convert(&s, args, i) < 0)
             goto done;
-    for (; i < args->signature->count; i++)
+    for (; i < info->schema.count; i++) /* methods in place lack the last ones */
         if (i == first)
             i += DT_FACTORY_NKWARGS - 1;
         else
             s.v[i] = info->defaults[i];
+    in_place = in_place || info->in_place ||
+               (args->signature->inplace < args->signature->count &&
+                s.v[args->signature->inplace].b);
+    call.node = in_place ? info->in_place_node : op->node;
+    call.in_place = in_place;
     if (first >= 0)
         s.numel += (int64_t)factory_numel(args, s.v, first);
     else if (args->signature->count &&
@@ -411,15 +419,18 @@ static size_t name_length(const char *schema)
     return strcspn(schema, "(");
 }
 
-static bool same_name(const char *a, const char *b)
+/* Whether row k is an overload of row i: of its name, in the same module. */
+static bool is_overload(int i, int k)
 {
-    size_t length = name_length(a);
-    return length == name_length(b) && !memcmp(a, b, length);
+    const dt_op *a = rows[i].op, *b = rows[k].op;
+    size_t length = name_length(a->schema);
+    return length == name_length(b->schema) && !memcmp(a->schema, b->schema, length) &&
+           !((a->flags ^ b->flags) & DT_NN);
 }
 
 /* One overload's schema as its function (`*name: Sizes` takes one sequence) or in-place
- * method (its input a Tensor, no `out`, no named results) has it. Returns the end of
- * the text. */
+ * method (its input a Tensor, no `out` or `inplace`, no named results) has it. Returns
+ * the end of the text. */
 static char *derive(char *out, const char *schema, bool function, bool in_place)
 {
     size_t length = name_length(schema);
@@ -428,6 +439,7 @@ static char *derive(char *out, const char *schema, bool function, bool in_place)
         *out++ = '_';
     const char *c = schema + length, *end = strstr(c, ") -> ");
     static const char output[] = ", *, out: Tensor = None", last[] = ", out: Tensor";
+    static const char choice[] = ", inplace: Truth = False";
     static const char value[] = "(input: Value";
     if (in_place && !strncmp(c, value, sizeof value - 1)) {
         out = stpcpy(out, "(input: Tensor");
@@ -439,6 +451,8 @@ static char *derive(char *out, const char *schema, bool function, bool in_place)
             continue;
         if (in_place && !strncmp(c, output, sizeof output - 1))
             c += sizeof output - 1;
+        else if (in_place && !strncmp(c, choice, sizeof choice - 1))
+            c += sizeof choice - 1;
         else if (in_place && !strncmp(c, last, sizeof last - 1))
             c += strcspn(c + 1, ",)") + 1;
         *out++ = *c;
@@ -454,7 +468,7 @@ static dt_signature *make_signature(int i, unsigned wants, bool function, bool i
 {
     size_t room = 1, count = 0;
     int stop = i;
-    for (; stop < NROWS && same_name(rows[i].op->schema, rows[stop].op->schema); stop++)
+    for (; stop < NROWS && is_overload(i, stop); stop++)
         room += strlen(rows[stop].op->schema) + 4;
     dt_signature *signature = PyMem_RawCalloc(1, sizeof *signature);
     dt_op **ops = PyMem_RawCalloc((size_t)(stop - i), sizeof *ops);
@@ -477,8 +491,10 @@ static dt_signature *make_signature(int i, unsigned wants, bool function, bool i
     return signature;
 }
 
-static int add(PyObject *module, const char *name, dt_signature *signature,
-               dt_function_call function, dt_function_call method, const char *doc)
+/* With DT_NN among the flags, for nn.functional. */
+static int add(PyObject *module, unsigned flags, const char *name,
+               dt_signature *signature, dt_function_call function,
+               dt_function_call method, const char *doc)
 {
     dt_function *entry = PyMem_RawCalloc(1, sizeof *entry);
     if (!entry || !name || !doc) {
@@ -492,7 +508,10 @@ static int add(PyObject *module, const char *name, dt_signature *signature,
     entry->method = method;
     entry->doc = doc;
     entry->example = entry->prints = "";
-    return dt_add_functions(module, entry, 1);
+    if (!(flags & DT_NN))
+        return dt_add_functions(module, entry, 1);
+    dt_publish("nn.functional", entry, 1);
+    return 0;
 }
 
 /* A text for free(); NULL where no memory is left. */
@@ -507,13 +526,13 @@ __attribute__((format(printf, 1, 2))) static char *text_of(const char *format, .
     return text;
 }
 
-/* The docstring of the in-place method. The last paragraph of a function with out=
- * describes the result's type, which does not apply in place: replace it. */
+/* The docstring of the in-place method. The last paragraph of a function with out= or
+ * inplace= describes the result's type, which does not apply in place: replace it. */
 static char *in_place_doc(const dt_op *op)
 {
     int length = (int)name_length(op->schema);
     const char *end = strstr(op->doc, "\n\n");
-    if (!end || !strstr(op->schema, "out: Tensor"))
+    if (!end || (!strstr(op->schema, "out: Tensor") && !strstr(op->schema, "inplace")))
         return text_of("In-place %.*s(). %s", length, op->schema, op->doc);
     return text_of(
         "In-place %.*s(). %.*s\n\nThe result has to have input's shape, and a "
@@ -534,7 +553,7 @@ static int add_row(PyObject *module, int i, const char *alias)
     free(what);
     unsigned flags = 0;
     bool shared = !strstr(op->schema, ": Sizes"); /* one signature for both */
-    for (int k = i; k < NROWS && same_name(op->schema, rows[k].op->schema); k++) {
+    for (int k = i; k < NROWS && is_overload(i, k); k++) {
         flags |= rows[k].op->flags;
         shared = shared && (rows[k].op->flags & DT_BOTH) == DT_BOTH;
     }
@@ -544,16 +563,17 @@ static int add_row(PyObject *module, int i, const char *alias)
         if (shared)
             function_signatures[i] = method_signatures[i];
         if (!method_signatures[i] ||
-            add(module, name, method_signatures[i], shared ? rows[i].function : NULL,
-                rows[i].method, doc) < 0)
+            add(module, flags, name, method_signatures[i],
+                shared ? rows[i].function : NULL, rows[i].method, doc) < 0)
             return -1;
     }
-    if (flags & DT_FUNCTION && !shared) {
+    const unsigned function = DT_FUNCTION | DT_NN;
+    if (flags & function && !shared) {
         if (!function_signatures[i])
             function_signatures[i] =
-                make_signature(i, DT_FUNCTION, flags & DT_METHOD, false);
-        if (!function_signatures[i] ||
-            add(module, name, function_signatures[i], rows[i].function, NULL, doc) < 0)
+                make_signature(i, function, flags & DT_METHOD, false);
+        if (!function_signatures[i] || add(module, flags, name, function_signatures[i],
+                                           rows[i].function, NULL, doc) < 0)
             return -1;
     }
     const unsigned in_place = DT_IN_PLACE | DT_IN_PLACE_TOO;
@@ -566,7 +586,7 @@ static int add_row(PyObject *module, int i, const char *alias)
     free(what);
     if (!in_place_signatures[i])
         return -1;
-    return add(module, text_of("%s_", name), in_place_signatures[i],
+    return add(module, flags, text_of("%s_", name), in_place_signatures[i],
                flags & DT_IN_PLACE_TOO ? rows[i].in_place_function : NULL,
                flags & DT_IN_PLACE ? rows[i].in_place_method : NULL, doc);
 }
@@ -574,8 +594,8 @@ static int add_row(PyObject *module, int i, const char *alias)
 int dt_setup_operations(PyObject *module)
 {
     for (int i = 0; i < NROWS; i++) {
-        bool overload = i && same_name(rows[i - 1].op->schema, rows[i].op->schema);
-        if (!overload && rows[i].op->flags & (DT_BOTH | DT_IN_PLACE) &&
+        if (!(i && is_overload(i - 1, i)) &&
+            rows[i].op->flags & (DT_BOTH | DT_IN_PLACE | DT_NN) &&
             add_row(module, i, NULL) < 0)
             return -1;
     }

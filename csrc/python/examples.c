@@ -35,8 +35,9 @@ static const char *closing(const char *c)
 }
 
 /* The example of `name` on its receiver, in place: "torch.ones(2).exp()"
- * becomes "x = torch.ones(2)" and "x.exp_() is x", and "torch.selu(y)" becomes
- * "torch.selu_(y)". Gives the end; out where the example does not call the method. */
+ * becomes "x = torch.ones(2)" and "x.exp_() is x", and "torch.selu(y)" or
+ * "nn.functional.elu(y)" becomes "torch.selu_(y)" or "nn.functional.elu_(y)". Gives the
+ * end; out where the example does not call the method. */
 static char *write_in_place(char *out, const example *e)
 {
     char call[48];
@@ -46,7 +47,9 @@ static char *write_in_place(char *out, const example *e)
     const char *dot = strstr(last, call);
     if (!dot)
         return out;
-    bool of_module = dot == last + 5 && !strncmp(last, "torch", 5);
+    size_t home = (size_t)(dot - last);
+    bool of_module = (home == 5 && !strncmp(last, "torch", home)) ||
+                     (home == 13 && !strncmp(last, "nn.functional", home));
     /* x.exp() after lines that say what x is */
     bool named = of_module || dot == last + 1;
     const char *arguments = dot + strlen(call) - 1;
@@ -57,8 +60,10 @@ static char *write_in_place(char *out, const example *e)
         memcpy(out, last, (size_t)(dot - last));
         out = stpcpy(out + (dot - last), "\n");
     }
-    out = stpcpy(out, of_module ? ">>> torch" : ">>> ");
-    if (!of_module)
+    out = stpcpy(out, ">>> ");
+    if (of_module)
+        out = stpncpy(out, last, home);
+    else
         *out++ = named ? *last : 'x';
     memcpy(out, dot, (size_t)(arguments - dot));
     out = stpcpy(out + (arguments - dot), "_");

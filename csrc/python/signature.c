@@ -25,10 +25,13 @@ static int read_form(dt_signature *s, const char **end)
         PyErr_NoMemory();
         return -1;
     }
+    s->inplace = s->count;
     for (int i = 0; i < s->count; i++) {
         s->names[i] = PyUnicode_InternFromString(s->parameters[i].name);
         if (!s->names[i])
             return -1;
+        if (!strcmp(s->parameters[i].name, "inplace"))
+            s->inplace = i;
     }
     return 0;
 }

@@ -68,7 +68,8 @@ enum {
     DT_FUNCTION = 1,     /* torch.name */
     DT_METHOD = 2,       /* Tensor.name */
     DT_IN_PLACE = 4,     /* Tensor.name_, which writes the result into input */
-    DT_IN_PLACE_TOO = 8, /* torch.name_ */
+    DT_IN_PLACE_TOO = 8, /* torch.name_, or nn.functional.name_ of a DT_NN */
+    DT_NN = 2097152,     /* nn.functional.name, instead of the others */
     DT_BOTH = DT_FUNCTION | DT_METHOD,
     DT_INTERNAL = 0, /* for C code alone */
     /* what it is like: */

@@ -8,35 +8,13 @@ from pydevtensor import _C
 from pydevtensor._functions import function
 
 if TYPE_CHECKING:
-    from pydevtensor._functions.types import Number, Sizes, Tensor
+    from pydevtensor._functions.types import Sizes, Tensor
 
 
 def _check_probability(p):
     # nn.functional's functions raise ValueError.
     if not 0 <= p <= 1:
         raise RuntimeError(f"the probability p is {p}; give 0 to 1")
-
-
-@function(method=True)
-def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """x, or weight * x where x is negative; weight has one element or one a channel.
-
-    >>> torch.tensor([-1.0, 2.0]).prelu(torch.tensor([0.25]))
-    tensor([-0.2500,  2.0000])
-    """
-    from pydevtensor.nn import functional
-
-    return functional.prelu(input, weight)
-
-
-@function(method=True, out=True)
-def hardshrink(input: Tensor, lambd: Number = 0.5) -> Tensor:
-    """x, and 0 where it is not beyond lambd on either side.
-
-    >>> torch.tensor([-1.0, 0.2, 2.0]).hardshrink()
-    tensor([-1.,  0.,  2.])
-    """
-    return _C._hardshrink(input, lambd)
 
 
 @function()

@@ -466,6 +466,105 @@ int dt_clamp_forward(dt_call *c)
     return finish(c, DT_OP_clamp, DT_ARGS(given[0], low, high));
 }
 
+int dt_celu_forward(dt_call *c)
+{
+    if (dt_scalar_as_double(c->args[1].scalar) == 0)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "celu(): alpha is 0, which divides; give another number");
+    return forward(c, DT_OP_celu, 2);
+}
+
+int dt_gelu_forward(dt_call *c)
+{
+    const char *formula = c->args[1].text;
+    if (!formula || !strcmp(formula, "none"))
+        return forward(c, DT_OP_gelu, 1);
+    if (!strcmp(formula, "tanh"))
+        return forward(c, DT_OP_gelu_tanh, 1);
+    return dt_fail(DT_ERROR_RUNTIME,
+                   "gelu(): approximate is '%s'; give 'none' or 'tanh'", formula);
+}
+
+int dt_softshrink_forward(dt_call *c)
+{
+    const double lambd = dt_scalar_as_double(c->args[1].scalar);
+    if (!(lambd >= 0))
+        return dt_fail(DT_ERROR_RUNTIME, "softshrink(): lambd is %g; give 0 or more",
+                       lambd);
+    return forward(c, DT_OP_softshrink, 2);
+}
+
+static int hardtanh(dt_call *c, dt_scalar low, dt_scalar high)
+{
+    const dt_tensor *x = c->args[0].tensor;
+    if (dt_scalar_as_double(low) > dt_scalar_as_double(high))
+        return dt_fail(DT_ERROR_VALUE,
+                       "%s(): min_val is %g and max_val %g; give a min_val that is not "
+                       "greater than max_val",
+                       c->name, dt_scalar_as_double(low), dt_scalar_as_double(high));
+    if (x->dtype == DT_BOOL)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s(): the input holds bools; convert it with .int()", c->name);
+    return finish(c, DT_OP_hardtanh,
+                  DT_ARGS(dt_arg_tensor(x), dt_arg_scalar(low), dt_arg_scalar(high)));
+}
+
+/* A weight for each channel is a vector along dimension 1. */
+int dt_prelu_forward(dt_call *c)
+{
+    const dt_tensor *x = c->args[0].tensor, *weight = c->args[1].tensor;
+    const int64_t channels = x->ndim > 1 ? x->shape[1] : 1;
+    int64_t shape[DT_MAX_NDIM] = {weight->numel};
+    const int ndim = !x->ndim ? 0 : x->ndim > 1 ? x->ndim - 1 : 1;
+    char text[DT_SHAPE_TEXT];
+    if (weight->ndim > 1)
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "prelu(): weight has shape %s; give a vector, or a tensor without "
+            "dimensions",
+            dt_shape_text(weight->ndim, weight->shape, text, sizeof text));
+    if (weight->numel != 1 && weight->numel != channels)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "prelu(): weight has %lld elements; give 1, or %lld for the "
+                       "channels of an input of shape %s",
+                       (long long)weight->numel, (long long)channels,
+                       dt_shape_text(x->ndim, x->shape, text, sizeof text));
+    for (int d = 1; d < ndim; d++)
+        shape[d] = 1;
+    dt_scope own, *scope = &own;
+    dt_scope_begin(scope);
+    dt_arg along = dt_arg_tensor(weight);
+    if (weight->ndim)
+        along = SCOPE_CALL(scope, reshape, c->args[1], dt_value_ints(ndim, shape));
+    return finish_scope(scope, c, DT_OP_prelu, DT_ARGS(dt_arg_tensor(x), along));
+}
+
+int dt_glu_forward(dt_call *c)
+{
+    const dt_tensor *x = c->args[0].tensor;
+    const long long given = c->args[1].i;
+    if (!x->ndim)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "glu(): the input has no dimensions; give at least 1");
+    const int dim = dt_shape_wrap_dim(c->name, given, x->ndim);
+    if (dim < 0)
+        return -1;
+    const int64_t size = x->shape[dim];
+    if (size % 2)
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "glu(): dimension %lld of the input has size %lld, an odd number; "
+            "give an even one, which can be halved",
+            given, (long long)size);
+    dt_scope own, *scope = &own;
+    dt_scope_begin(scope);
+    const dt_value along = dt_value_int(dim), half = dt_value_int(size / 2);
+    const dt_arg kept =
+        SCOPE_CALL(scope, narrow, c->args[0], along, dt_value_int(0), half);
+    const dt_arg gate = SCOPE_CALL(scope, narrow, c->args[0], along, half, half);
+    return finish_scope(scope, c, DT_OP_glu, DT_ARGS(kept, gate));
+}
+
 /* The positions of the elements that are not 0: a tensor for each dimension; a tensor
  * without dimensions counts as one of one element. */
 int dt_where_nonzero_forward(dt_call *c)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydevtensor import _C
 from pydevtensor._functions import function
 from pydevtensor.autograd import no_grad
-from pydevtensor.nn._functional.activation import logsigmoid
+from pydevtensor.nn import functional as F
 from pydevtensor.nn._functional.distance import pairwise_distance
 
 if TYPE_CHECKING:
@@ -307,7 +307,7 @@ def binary_cross_entropy_with_logits(
     input, target = _C._autocast_float(input, target)
     _need_floats(input, target)
     loss = (1 - target) * input
-    soft = -logsigmoid(input)
+    soft = -F.logsigmoid(input)
     loss += soft if pos_weight is None else soft * (1 + (pos_weight - 1) * target)
     loss = loss if weight is None else loss * weight
     name = "BinaryCrossEntropyWithLogits"
@@ -755,7 +755,7 @@ def multilabel_soft_margin_loss(
     >>> nn.functional.multilabel_soft_margin_loss(x, torch.tensor([[1.0, 0.0]]))
     tensor(0.2201)
     """
-    loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
+    loss = -(target * F.logsigmoid(input) + (1 - target) * F.logsigmoid(-input))
     if weight is not None:
         loss = loss * weight
     loss = loss.sum(-1) / input.shape[-1]
@@ -780,7 +780,7 @@ def soft_margin_loss(
     tensor(0.6931)
     """
     input, target = _C._autocast_float(input, target)
-    loss = _as_input(-logsigmoid(target * input), input)
+    loss = _as_input(-F.logsigmoid(target * input), input)
     return _reduce("SoftMarginLoss", loss, reduction, size_average, reduce)
 
 
