@@ -39,6 +39,7 @@ _C._find_libraries(*_library_folders())
 # Every public name of the extension module is the package's: there is no second list.
 globals().update((k, v) for k, v in vars(_C).items() if not k.startswith("_"))
 _rebuild_tensor = _C._rebuild_tensor  # which pickles name
+_standard_gamma = _C._standard_gamma  # PyTorch has it here
 # From here on bool, range, sum and others are tensors' and no longer Python's.
 
 # Loaded on first use: a name and the module that has it.

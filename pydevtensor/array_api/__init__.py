@@ -28,7 +28,7 @@ tensor([[3.],
 
 from math import e, inf, nan, pi
 
-from pydevtensor import _C
+import pydevtensor as torch
 from pydevtensor._names import publish as _publish
 from pydevtensor.array_api import (
     creation,
@@ -65,8 +65,8 @@ __all__ += statistics.__all__
 newaxis = None
 
 __all__ += ["bool", "float32", "float64", "int8", "int16", "int32", "int64", "uint8"]
-bool, uint8, float32, float64 = _C.bool, _C.uint8, _C.float32, _C.float64
-int8, int16, int32, int64 = _C.int8, _C.int16, _C.int32, _C.int64
+bool, uint8, float32, float64 = torch.bool, torch.uint8, torch.float32, torch.float64
+int8, int16, int32, int64 = torch.int8, torch.int16, torch.int32, torch.int64
 
 # The library's own functions that agree with the standard.
 __all__ += ["abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "bitwise_invert"]
@@ -74,23 +74,39 @@ __all__ += ["ceil", "conj", "cos", "cosh", "exp", "expm1", "floor", "isfinite", 
 __all__ += ["isnan", "log", "log1p", "log2", "log10", "logical_not", "negative"]
 __all__ += ["positive", "real", "reciprocal", "round", "signbit", "sin", "sinh", "sqrt"]
 __all__ += ["square", "tan", "tanh", "trunc"]
-abs, acos, acosh, asin, asinh = _C.abs, _C.acos, _C.acosh, _C.asin, _C.asinh
-atan, atanh, bitwise_invert, ceil = _C.atan, _C.atanh, _C.bitwise_not, _C.ceil
-conj, cos, cosh, exp, expm1 = _C.conj, _C.cos, _C.cosh, _C.exp, _C.expm1
-floor, isfinite, isinf, isnan = _C.floor, _C.isfinite, _C.isinf, _C.isnan
-log, log1p, log2, log10 = _C.log, _C.log1p, _C.log2, _C.log10
-logical_not, negative, positive = _C.logical_not, _C.negative, _C.positive
-real, reciprocal, round, signbit = _C.real, _C.reciprocal, _C.round, _C.signbit
-sin, sinh, sqrt, square = _C.sin, _C.sinh, _C.sqrt, _C.square
-tan, tanh, trunc = _C.tan, _C.tanh, _C.trunc
+abs, acos, acosh, asin, asinh = (
+    torch.abs,
+    torch.acos,
+    torch.acosh,
+    torch.asin,
+    torch.asinh,
+)
+atan, atanh, bitwise_invert, ceil = (
+    torch.atan,
+    torch.atanh,
+    torch.bitwise_not,
+    torch.ceil,
+)
+conj, cos, cosh, exp, expm1 = torch.conj, torch.cos, torch.cosh, torch.exp, torch.expm1
+floor, isfinite, isinf, isnan = torch.floor, torch.isfinite, torch.isinf, torch.isnan
+log, log1p, log2, log10 = torch.log, torch.log1p, torch.log2, torch.log10
+logical_not, negative, positive = torch.logical_not, torch.negative, torch.positive
+real, reciprocal, round, signbit = (
+    torch.real,
+    torch.reciprocal,
+    torch.round,
+    torch.signbit,
+)
+sin, sinh, sqrt, square = torch.sin, torch.sinh, torch.sqrt, torch.square
+tan, tanh, trunc = torch.tan, torch.tanh, torch.trunc
 
 __all__ += ["asarray", "empty_like", "from_dlpack", "full_like", "ones_like"]
 __all__ += ["zeros_like"]
-asarray, from_dlpack, empty_like = _C.asarray, _C.from_dlpack, _C.empty_like
-full_like, ones_like, zeros_like = _C.full_like, _C.ones_like, _C.zeros_like
+asarray, from_dlpack, empty_like = torch.asarray, torch.from_dlpack, torch.empty_like
+full_like, ones_like, zeros_like = torch.full_like, torch.ones_like, torch.zeros_like
 
 __all__ += ["broadcast_arrays", "broadcast_shapes", "moveaxis", "tile"]
-broadcast_arrays, broadcast_shapes = _C.broadcast_tensors, _C.broadcast_shapes
-moveaxis, tile = _C.moveaxis, _C.tile
+broadcast_arrays, broadcast_shapes = torch.broadcast_tensors, torch.broadcast_shapes
+moveaxis, tile = torch.moveaxis, torch.tile
 
 _publish(__name__)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydevtensor import _C
-from pydevtensor._C import Tensor
+import pydevtensor as torch
+from pydevtensor import Tensor
 
 
 def promoted(x1: Any, x2: Any) -> tuple[Any, Any]:
@@ -23,7 +23,7 @@ def promoted(x1: Any, x2: Any) -> tuple[Any, Any]:
         and x1.dtype != x2.dtype
         and (x1.ndim == 0) != (x2.ndim == 0)
     ):
-        common = _C.promote_types(x1.dtype, x2.dtype)
+        common = torch.promote_types(x1.dtype, x2.dtype)
         return x1.to(common), x2.to(common)
     return x1, x2
 
@@ -46,7 +46,7 @@ def alike(x1: Tensor, x2: Tensor) -> tuple[Tensor, Tensor]:
     """Both of their common type, for products, which take one type."""
     if x1.dtype == x2.dtype:
         return x1, x2
-    common = _C.promote_types(x1.dtype, x2.dtype)
+    common = torch.promote_types(x1.dtype, x2.dtype)
     return x1.to(common), x2.to(common)
 
 
@@ -60,6 +60,12 @@ def spread(x: Tensor, axis: Any, keepdims: bool) -> tuple[Tensor, Any, bool]:
     return x, axis, keepdims
 
 
+def dimension(x: Tensor, axis: int) -> int:
+    """axis counted from 0."""
+    x.size(axis)  # raises if x has no such dimension
+    return axis % x.ndim
+
+
 def _like(number: Any, x: Tensor) -> Tensor:
-    dtype = _C.result_type(x, number)
-    return _C.full((), number, dtype=dtype, device=x.device)
+    dtype = torch.result_type(x, number)
+    return torch.full((), number, dtype=dtype, device=x.device)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydevtensor import _C
-from pydevtensor._C import Tensor
+import pydevtensor as torch
+from pydevtensor import Tensor
 from pydevtensor._functions.checks import named
 
 __all__ = ["arange", "empty", "eye", "full", "linspace", "meshgrid", "ones", "tril"]
@@ -36,7 +36,7 @@ def arange(
         start, stop = 0, start
     if step and (stop - start) / step < 0:
         start = stop = start + 0 * (stop + step)  # no number, of their common type
-    return _C.arange(start, stop, step, dtype=dtype, device=device)
+    return torch.arange(start, stop, step, dtype=dtype, device=device)
 
 
 @named
@@ -47,7 +47,7 @@ def empty(shape: _Shape, *, dtype: Any = None, device: Any = None) -> Tensor:
     >>> xp.empty((2, 3)).shape
     torch.Size([2, 3])
     """
-    return _C.empty(shape, dtype=dtype, device=device)
+    return torch.empty(shape, dtype=dtype, device=device)
 
 
 @named
@@ -69,8 +69,8 @@ def eye(
     """
     columns = n_rows if n_cols is None else n_cols
     if k == 0:
-        return _C.eye(n_rows, columns, dtype=dtype, device=device)
-    made = _C.zeros((n_rows, columns), dtype=dtype, device=device)
+        return torch.eye(n_rows, columns, dtype=dtype, device=device)
+    made = torch.zeros((n_rows, columns), dtype=dtype, device=device)
     if -n_rows < k < columns:
         made.diagonal(k).fill_(1)
     return made
@@ -87,7 +87,7 @@ def full(
     tensor([7, 7])
     """
     size = (shape,) if isinstance(shape, int) else shape
-    return _C.full(size, fill_value, dtype=dtype, device=device)
+    return torch.full(size, fill_value, dtype=dtype, device=device)
 
 
 @named
@@ -108,8 +108,8 @@ def linspace(
     tensor([0.0000, 0.2500, 0.5000, 0.7500])
     """
     if endpoint:
-        return _C.linspace(start, stop, num, dtype=dtype, device=device)
-    return _C.linspace(start, stop, num + 1, dtype=dtype, device=device)[:num]
+        return torch.linspace(start, stop, num, dtype=dtype, device=device)
+    return torch.linspace(start, stop, num + 1, dtype=dtype, device=device)[:num]
 
 
 @named
@@ -126,7 +126,7 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     """
     if indexing not in ("xy", "ij"):
         raise ValueError(f"indexing is {indexing!r}; give 'xy' or 'ij'")
-    return tuple(_C.meshgrid(*arrays, indexing=indexing)) if arrays else ()
+    return tuple(torch.meshgrid(*arrays, indexing=indexing)) if arrays else ()
 
 
 @named
@@ -137,7 +137,7 @@ def ones(shape: _Shape, *, dtype: Any = None, device: Any = None) -> Tensor:
     >>> xp.ones(2, dtype=xp.int8)
     tensor([1, 1], dtype=torch.int8)
     """
-    return _C.ones(shape, dtype=dtype, device=device)
+    return torch.ones(shape, dtype=dtype, device=device)
 
 
 @named
@@ -149,7 +149,7 @@ def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
     tensor([[1., 0.],
             [1., 1.]])
     """
-    return _C.tril(x, k)
+    return torch.tril(x, k)
 
 
 @named
@@ -161,7 +161,7 @@ def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
     tensor([[0., 1.],
             [0., 0.]])
     """
-    return _C.triu(x, k)
+    return torch.triu(x, k)
 
 
 @named
@@ -172,4 +172,4 @@ def zeros(shape: _Shape, *, dtype: Any = None, device: Any = None) -> Tensor:
     >>> xp.zeros((1, 2))
     tensor([[0., 0.]])
     """
-    return _C.zeros(shape, dtype=dtype, device=device)
+    return torch.zeros(shape, dtype=dtype, device=device)

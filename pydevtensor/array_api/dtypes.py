@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pydevtensor import _C
-from pydevtensor._C import Tensor, dtype
-from pydevtensor._functions import dtypes as _library
+import pydevtensor as torch
+from pydevtensor import Tensor, dtype
 from pydevtensor._functions.checks import named
 
 __all__ = ["astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
@@ -35,7 +34,7 @@ class _IntLimits:
 
 def kind_of(type: dtype) -> str:
     """The kind that isdtype() and the namespace's info name."""
-    if type == _C.bool:
+    if type == torch.bool:
         return "bool"
     if type.is_floating_point:
         return "real floating"
@@ -62,7 +61,7 @@ def kinds(kind: str) -> set[str]:
 
 def by_kind(kind: str | None = None) -> dict[str, dtype]:
     """The standard's types that the library has, by name: all, or those of a kind."""
-    every: dict[str, dtype] = {name: getattr(_C, name) for name in _STANDARD}
+    every: dict[str, dtype] = {name: getattr(torch, name) for name in _STANDARD}
     if kind is None:
         return every
     wanted = kinds(kind)
@@ -98,7 +97,7 @@ def can_cast(from_: dtype | Tensor, to: dtype, /) -> bool:
     target = _type(to)
     both = {kind_of(source), kind_of(target)}
     of_one_kind = len(both) == 1 or both == _KINDS["integral"]
-    return of_one_kind and _C.promote_types(source, target) == target
+    return of_one_kind and torch.promote_types(source, target) == target
 
 
 def finfo(type: dtype | Tensor, /) -> _FloatLimits:
@@ -111,7 +110,7 @@ def finfo(type: dtype | Tensor, /) -> _FloatLimits:
     (32, 2.220446049250313e-16)
     """
     of = _type(type)
-    info: Any = _library.finfo(of)
+    info: Any = torch.finfo(of)
     return _FloatLimits(
         info.bits, info.eps, info.max, info.min, info.smallest_normal, of
     )
@@ -127,7 +126,7 @@ def iinfo(type: dtype | Tensor, /) -> _IntLimits:
     -128
     """
     of = _type(type)
-    info = _library.iinfo(of)
+    info = torch.iinfo(of)
     return _IntLimits(info.bits, info.max, info.min, of)
 
 
@@ -142,11 +141,11 @@ def isdtype(dtype: dtype, kind: Any) -> bool:
     >>> xp.isdtype(xp.int8, "integral"), xp.isdtype(xp.int8, (xp.bool, xp.float32))
     (True, False)
     """
-    if not isinstance(dtype, _C.dtype):
+    if not isinstance(dtype, torch.dtype):
         raise TypeError(f"dtype is a {type(dtype).__name__}; give one such as float32")
     given = kind if isinstance(kind, tuple) else (kind,)
     for each in given:
-        if not isinstance(each, (str, _C.dtype)):
+        if not isinstance(each, (str, torch.dtype)):
             raise TypeError(
                 f"kind holds a {type(each).__name__}; give a dtype, a str or a tuple "
                 "of them"
@@ -171,22 +170,22 @@ def result_type(*arrays_and_dtypes: Any) -> dtype:
     numbers: list[Any] = []
     found: Any = None
     for each in arrays_and_dtypes:
-        if isinstance(each, (Tensor, _C.dtype)):
+        if isinstance(each, (Tensor, torch.dtype)):
             own = _type(each)
-            found = own if found is None else _C.promote_types(found, own)
+            found = own if found is None else torch.promote_types(found, own)
         else:
             numbers.append(each)
     if found is None:
         raise ValueError("no array and no dtype is given; give at least one")
     for number in numbers:
-        found = _C.result_type(_C.empty((), dtype=found, device="cpu"), number)
+        found = torch.result_type(torch.empty((), dtype=found, device="cpu"), number)
     return found
 
 
 def _type(given: Any) -> dtype:
     """A type, or that of an array."""
     found = given.dtype if isinstance(given, Tensor) else given
-    if not isinstance(found, _C.dtype):
+    if not isinstance(found, torch.dtype):
         raise TypeError(
             f"{found!r} is not a dtype; give one such as float32, or a Tensor"
         )

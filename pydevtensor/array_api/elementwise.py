@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydevtensor import _C
-from pydevtensor._C import Tensor
+import pydevtensor as torch
+from pydevtensor import Tensor
 from pydevtensor._functions.checks import named
 from pydevtensor.array_api._operands import promoted, tensors
 
@@ -32,7 +32,7 @@ def add(x1: _Operand, x2: _Operand, /) -> Tensor:
     >>> xp.add(xp.asarray([1, 2]), 3)
     tensor([4, 5])
     """
-    return _C.add(*promoted(x1, x2))
+    return torch.add(*promoted(x1, x2))
 
 
 @named
@@ -43,7 +43,7 @@ def atan2(x1: _Operand, x2: _Operand, /) -> Tensor:
     >>> xp.atan2(xp.asarray([0.0, 1.0]), 1.0)
     tensor([0.0000, 0.7854])
     """
-    return _C.atan2(*tensors(x1, x2))
+    return torch.atan2(*tensors(x1, x2))
 
 
 @named
@@ -54,7 +54,7 @@ def bitwise_and(x1: _Operand, x2: _Operand, /) -> Tensor:
     >>> xp.bitwise_and(xp.asarray([5, 6]), 3)
     tensor([1, 2])
     """
-    return _C.bitwise_and(*promoted(x1, x2))
+    return torch.bitwise_and(*promoted(x1, x2))
 
 
 @named
@@ -65,7 +65,7 @@ def bitwise_left_shift(x1: _Operand, x2: _Operand, /) -> Tensor:
     >>> xp.bitwise_left_shift(xp.asarray([1, 2]), 3)
     tensor([ 8, 16])
     """
-    return _C.bitwise_left_shift(*promoted(x1, x2))
+    return torch.bitwise_left_shift(*promoted(x1, x2))
 
 
 @named
@@ -76,7 +76,7 @@ def bitwise_or(x1: _Operand, x2: _Operand, /) -> Tensor:
     >>> xp.bitwise_or(xp.asarray([5, 6]), 3)
     tensor([7, 7])
     """
-    return _C.bitwise_or(*promoted(x1, x2))
+    return torch.bitwise_or(*promoted(x1, x2))
 
 
 @named
@@ -87,7 +87,7 @@ def bitwise_right_shift(x1: _Operand, x2: _Operand, /) -> Tensor:
     >>> xp.bitwise_right_shift(xp.asarray([8, -8]), 2)
     tensor([ 2, -2])
     """
-    return _C.bitwise_right_shift(*promoted(x1, x2))
+    return torch.bitwise_right_shift(*promoted(x1, x2))
 
 
 @named
@@ -98,7 +98,7 @@ def bitwise_xor(x1: _Operand, x2: _Operand, /) -> Tensor:
     >>> xp.bitwise_xor(xp.asarray([5, 6]), 3)
     tensor([6, 5])
     """
-    return _C.bitwise_xor(*promoted(x1, x2))
+    return torch.bitwise_xor(*promoted(x1, x2))
 
 
 @named
@@ -109,7 +109,7 @@ def copysign(x1: _Operand, x2: _Operand, /) -> Tensor:
     >>> xp.copysign(xp.asarray([1.0, -2.0]), -1.0)
     tensor([-1., -2.])
     """
-    return _C.copysign(*tensors(x1, x2))
+    return torch.copysign(*tensors(x1, x2))
 
 
 @named
@@ -120,7 +120,7 @@ def divide(x1: _Operand, x2: _Operand, /) -> Tensor:
     >>> xp.divide(xp.asarray([1.0, 2.0]), 2)
     tensor([0.5000, 1.0000])
     """
-    return _C.true_divide(*promoted(x1, x2))
+    return torch.true_divide(*promoted(x1, x2))
 
 
 @named
@@ -131,7 +131,7 @@ def equal(x1: _Operand, x2: _Operand, /) -> Tensor:
     >>> xp.equal(xp.asarray([1, 2]), 2)
     tensor([False,  True])
     """
-    return _C.eq(*promoted(x1, x2))
+    return torch.eq(*promoted(x1, x2))
 
 
 @named
@@ -142,7 +142,7 @@ def floor_divide(x1: _Operand, x2: _Operand, /) -> Tensor:
     >>> xp.floor_divide(xp.asarray([7, -7]), 2)
     tensor([ 3, -4])
     """
-    return _C.floor_divide(*promoted(x1, x2))
+    return torch.floor_divide(*promoted(x1, x2))
 
 
 @named
@@ -153,7 +153,7 @@ def greater(x1: _Operand, x2: _Operand, /) -> Tensor:
     >>> xp.greater(xp.asarray([1, 2]), 1)
     tensor([False,  True])
     """
-    return _C.gt(*promoted(x1, x2))
+    return torch.gt(*promoted(x1, x2))
 
 
 @named
@@ -164,7 +164,7 @@ def greater_equal(x1: _Operand, x2: _Operand, /) -> Tensor:
     >>> xp.greater_equal(xp.asarray([0, 1]), 1)
     tensor([False,  True])
     """
-    return _C.ge(*promoted(x1, x2))
+    return torch.ge(*promoted(x1, x2))
 
 
 @named
@@ -175,7 +175,7 @@ def hypot(x1: _Operand, x2: _Operand, /) -> Tensor:
     >>> xp.hypot(xp.asarray([3.0, 5.0]), xp.asarray([4.0, 12.0]))
     tensor([ 5., 13.])
     """
-    return _C.hypot(*tensors(x1, x2))
+    return torch.hypot(*tensors(x1, x2))
 
 
 @named
@@ -186,7 +186,7 @@ def less(x1: _Operand, x2: _Operand, /) -> Tensor:
     >>> xp.less(xp.asarray([1, 2]), 2)
     tensor([ True, False])
     """
-    return _C.lt(*promoted(x1, x2))
+    return torch.lt(*promoted(x1, x2))
 
 
 @named
@@ -197,7 +197,7 @@ def less_equal(x1: _Operand, x2: _Operand, /) -> Tensor:
     >>> xp.less_equal(xp.asarray([2, 3]), 2)
     tensor([ True, False])
     """
-    return _C.le(*promoted(x1, x2))
+    return torch.le(*promoted(x1, x2))
 
 
 @named
@@ -208,7 +208,7 @@ def logaddexp(x1: _Operand, x2: _Operand, /) -> Tensor:
     >>> xp.logaddexp(xp.asarray([0.0]), 0.0)
     tensor([0.6931])
     """
-    return _C.logaddexp(*tensors(x1, x2))
+    return torch.logaddexp(*tensors(x1, x2))
 
 
 @named
@@ -219,7 +219,7 @@ def logical_and(x1: _Operand, x2: _Operand, /) -> Tensor:
     >>> xp.logical_and(xp.asarray([True, False]), True)
     tensor([ True, False])
     """
-    return _C.logical_and(*tensors(x1, x2))
+    return torch.logical_and(*tensors(x1, x2))
 
 
 @named
@@ -230,7 +230,7 @@ def logical_or(x1: _Operand, x2: _Operand, /) -> Tensor:
     >>> xp.logical_or(xp.asarray([True, False]), False)
     tensor([ True, False])
     """
-    return _C.logical_or(*tensors(x1, x2))
+    return torch.logical_or(*tensors(x1, x2))
 
 
 @named
@@ -241,7 +241,7 @@ def logical_xor(x1: _Operand, x2: _Operand, /) -> Tensor:
     >>> xp.logical_xor(xp.asarray([True, False]), True)
     tensor([False,  True])
     """
-    return _C.logical_xor(*tensors(x1, x2))
+    return torch.logical_xor(*tensors(x1, x2))
 
 
 @named
@@ -252,7 +252,7 @@ def maximum(x1: _Operand, x2: _Operand, /) -> Tensor:
     >>> xp.maximum(xp.asarray([1, 3]), 2)
     tensor([2, 3])
     """
-    return _C.maximum(*tensors(x1, x2))
+    return torch.maximum(*tensors(x1, x2))
 
 
 @named
@@ -263,7 +263,7 @@ def minimum(x1: _Operand, x2: _Operand, /) -> Tensor:
     >>> xp.minimum(xp.asarray([1, 3]), 2)
     tensor([1, 2])
     """
-    return _C.minimum(*tensors(x1, x2))
+    return torch.minimum(*tensors(x1, x2))
 
 
 @named
@@ -274,7 +274,7 @@ def multiply(x1: _Operand, x2: _Operand, /) -> Tensor:
     >>> xp.multiply(xp.asarray([1, 2]), 3)
     tensor([3, 6])
     """
-    return _C.mul(*promoted(x1, x2))
+    return torch.mul(*promoted(x1, x2))
 
 
 @named
@@ -285,7 +285,7 @@ def nextafter(x1: _Operand, x2: _Operand, /) -> Tensor:
     >>> xp.nextafter(xp.asarray([0.0]), 1.0) > 0
     tensor([True])
     """
-    return _C.nextafter(*tensors(x1, x2))
+    return torch.nextafter(*tensors(x1, x2))
 
 
 @named
@@ -296,7 +296,7 @@ def not_equal(x1: _Operand, x2: _Operand, /) -> Tensor:
     >>> xp.not_equal(xp.asarray([1, 2]), 2)
     tensor([ True, False])
     """
-    return _C.ne(*promoted(x1, x2))
+    return torch.ne(*promoted(x1, x2))
 
 
 @named
@@ -307,7 +307,7 @@ def pow(x1: _Operand, x2: _Operand, /) -> Tensor:
     >>> xp.pow(xp.asarray([2, 3]), 2)
     tensor([4, 9])
     """
-    return _C.pow(*promoted(x1, x2))
+    return torch.pow(*promoted(x1, x2))
 
 
 @named
@@ -318,7 +318,7 @@ def remainder(x1: _Operand, x2: _Operand, /) -> Tensor:
     >>> xp.remainder(xp.asarray([7, -7]), 3)
     tensor([1, 2])
     """
-    return _C.remainder(*promoted(x1, x2))
+    return torch.remainder(*promoted(x1, x2))
 
 
 @named
@@ -329,7 +329,7 @@ def subtract(x1: _Operand, x2: _Operand, /) -> Tensor:
     >>> xp.subtract(xp.asarray([1, 2]), 3)
     tensor([-2, -1])
     """
-    return _C.sub(*promoted(x1, x2))
+    return torch.sub(*promoted(x1, x2))
 
 
 @named
@@ -354,7 +354,7 @@ def clip(
     both = min is not None and max is not None
     if both and isinstance(min, Tensor) != isinstance(max, Tensor):
         return clip(clip(x, min), None, max)
-    return _C.clamp(x, min, max).to(x.dtype)
+    return torch.clamp(x, min, max).to(x.dtype)
 
 
 def sign(x: Tensor, /) -> Tensor:
@@ -364,5 +364,5 @@ def sign(x: Tensor, /) -> Tensor:
     >>> xp.sign(xp.asarray([-2.0, 0.0, xp.nan]))
     tensor([-1.,  0., nan])
     """
-    signs = _C.sign(x)
-    return _C.where(x.isnan(), x, signs) if x.is_floating_point() else signs
+    signs = torch.sign(x)
+    return torch.where(x.isnan(), x, signs) if x.is_floating_point() else signs

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydevtensor import _C
-from pydevtensor._C import device, dtype
+import pydevtensor as torch
+from pydevtensor import device, dtype
 from pydevtensor.array_api.dtypes import by_kind
 
 __all__ = ["__array_namespace_info__"]
@@ -27,7 +27,7 @@ class Info:
 
     def default_device(self) -> device:
         """Where new arrays are made: torch.get_default_device()."""
-        return _C.get_default_device()
+        return torch.get_default_device()
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, dtype]:
         """The types of new arrays of floats, of integers and of indices.
@@ -35,15 +35,15 @@ class Info:
         The same on every device. Complex dtypes are absent.
         """
         return {
-            "real floating": _C.get_default_dtype(),
-            "integral": _C.int64,
-            "indexing": _C.int64,
+            "real floating": torch.get_default_dtype(),
+            "integral": torch.int64,
+            "indexing": torch.int64,
         }
 
     def devices(self) -> tuple[device, ...]:
         """The CPU, and each GPU that torch.cuda counts."""
-        count = _C._cuda_count()
-        return (_C.device("cpu"), *(_C.device("cuda", i) for i in range(count)))
+        count = torch.cuda.device_count()
+        return (torch.device("cpu"), *(torch.device("cuda", i) for i in range(count)))
 
     def dtypes(
         self, *, device: Any = None, kind: str | tuple[str, ...] | None = None

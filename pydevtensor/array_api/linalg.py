@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydevtensor import _C
+import pydevtensor as torch
+from pydevtensor import Tensor
 from pydevtensor import linalg as _library
-from pydevtensor._C import Tensor
 from pydevtensor._functions.checks import named
 from pydevtensor._names import publish as _publish
 from pydevtensor.array_api._operands import alike, spread
@@ -29,7 +29,7 @@ __all__ += ["vecdot", "vector_norm"]
 cholesky, det, diagonal = _library.cholesky, _library.det, _library.diagonal
 eigh, eigvalsh, inv = _library.eigh, _library.eigvalsh, _library.inv
 matrix_power, matrix_rank = _library.matrix_power, _library.matrix_rank
-outer, pinv, qr = _C.outer, _library.pinv, _library.qr
+outer, pinv, qr = torch.outer, _library.pinv, _library.qr
 slogdet, svd, svdvals = _library.slogdet, _library.svd, _library.svdvals
 
 

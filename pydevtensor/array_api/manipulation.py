@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pydevtensor import _C
-from pydevtensor._C import Tensor
+import pydevtensor as torch
+from pydevtensor import Tensor
 from pydevtensor._functions.checks import named
 from pydevtensor.array_api.dtypes import result_type
 
@@ -51,7 +51,7 @@ def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
     parts = _of_one_type(arrays)
     if axis is None:
         parts, axis = [x.reshape(-1) for x in parts], 0
-    return _C.cat(parts, axis)
+    return torch.cat(parts, axis)
 
 
 @named
@@ -88,7 +88,7 @@ def flip(x: Tensor, /, *, axis: _Axes | None = None) -> Tensor:
     """
     if axis is None:
         axis = tuple(range(x.ndim))
-    return _C.flip(x, axis if isinstance(axis, tuple) else (axis,))
+    return torch.flip(x, axis if isinstance(axis, tuple) else (axis,))
 
 
 @named
@@ -99,7 +99,7 @@ def permute_dims(x: Tensor, /, axes: tuple[int, ...]) -> Tensor:
     >>> xp.permute_dims(xp.zeros((2, 3, 4)), (2, 0, 1)).shape
     torch.Size([4, 2, 3])
     """
-    return _C.permute(x, axes)
+    return torch.permute(x, axes)
 
 
 @named
@@ -111,8 +111,8 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
     tensor([1, 1, 2])
     """
     if isinstance(repeats, Tensor):
-        repeats = repeats.to(_C.int64)
-    return _C.repeat_interleave(x, repeats, axis)
+        repeats = repeats.to(torch.int64)
+    return torch.repeat_interleave(x, repeats, axis)
 
 
 @named
@@ -148,14 +148,14 @@ def roll(x: Tensor, /, shift: _Axes, *, axis: _Axes | None = None) -> Tensor:
     tensor([3, 1, 2])
     """
     if axis is None:
-        return _C.roll(x, shift)
+        return torch.roll(x, shift)
     axes = axis if isinstance(axis, tuple) else (axis,)
     shifts = shift if isinstance(shift, tuple) else (shift,)
     if len(axes) == 1:
         axes *= len(shifts)
     if len(shifts) == 1:
         shifts *= len(axes)
-    return _C.roll(x, shifts, axes)
+    return torch.roll(x, shifts, axes)
 
 
 @named
@@ -172,7 +172,7 @@ def squeeze(x: Tensor, /, axis: _Axes) -> Tensor:
                 f"dimension {place} has size {x.size(place)}; only dimensions of size "
                 "1 can be removed"
             )
-    return _C.squeeze(x, axis)
+    return torch.squeeze(x, axis)
 
 
 @named
@@ -184,7 +184,7 @@ def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
     tensor([[1, 3],
             [2, 4]])
     """
-    return _C.stack(_of_one_type(arrays), axis)
+    return torch.stack(_of_one_type(arrays), axis)
 
 
 @named
@@ -195,4 +195,4 @@ def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     >>> xp.unstack(xp.asarray([1, 2]))
     (tensor(1), tensor(2))
     """
-    return tuple(_C.unbind(x, axis))
+    return tuple(torch.unbind(x, axis))

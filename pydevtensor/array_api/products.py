@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pydevtensor import _C
-from pydevtensor._C import Tensor
+import pydevtensor as torch
+from pydevtensor import Tensor
 from pydevtensor._functions.checks import named
 from pydevtensor.array_api._operands import alike, promoted
 
@@ -20,7 +20,7 @@ def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
     >>> xp.matmul(xp.asarray([[1, 2]]), xp.asarray([3.0, 4.0]))
     tensor([11.])
     """
-    return _C.matmul(*alike(x1, x2))
+    return torch.matmul(*alike(x1, x2))
 
 
 def matrix_transpose(x: Tensor, /) -> Tensor:
@@ -60,7 +60,7 @@ def tensordot(
         which = axes
     for one, two in pairs:
         _same_size(x1.size(one), x2.size(two))
-    return _C.tensordot(*alike(x1, x2), which)
+    return torch.tensordot(*alike(x1, x2), which)
 
 
 @named
@@ -77,7 +77,7 @@ def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     if -ndim <= axis < ndim:
         one, two = ((1,) * (ndim - x.ndim) + tuple(x.shape) for x in (x1, x2))
         _same_size(one[axis], two[axis])
-    products = _C.mul(*promoted(x1, x2))
+    products = torch.mul(*promoted(x1, x2))
     return products.sum(axis, dtype=products.dtype)
 
 

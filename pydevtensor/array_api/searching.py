@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from pydevtensor import _C
-from pydevtensor._C import Tensor
-from pydevtensor._functions.checks import dimension, named
-from pydevtensor.array_api._operands import promoted, tensors
+import pydevtensor as torch
+from pydevtensor import Tensor
+from pydevtensor._functions.checks import named
+from pydevtensor.array_api._operands import dimension, promoted, tensors
 
 __all__ = ["argmax", "argmin", "argsort", "count_nonzero", "isin", "nonzero"]
 __all__ += ["searchsorted", "sort", "take", "take_along_axis", "unique_all"]
@@ -45,7 +45,7 @@ def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> 
     >>> xp.argmax(xp.asarray([1, 3, 2]))
     tensor(1)
     """
-    return _C.argmax(x, axis, keepdims)
+    return torch.argmax(x, axis, keepdims)
 
 
 @named
@@ -56,7 +56,7 @@ def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> 
     >>> xp.argmin(xp.asarray([2, 1, 3]))
     tensor(1)
     """
-    return _C.argmin(x, axis, keepdims)
+    return torch.argmin(x, axis, keepdims)
 
 
 @named
@@ -69,7 +69,7 @@ def argsort(
     >>> xp.argsort(xp.asarray([3, 1, 2]))
     tensor([1, 2, 0])
     """
-    return _C.argsort(x, axis, descending, stable)
+    return torch.argsort(x, axis, descending, stable)
 
 
 @named
@@ -83,8 +83,8 @@ def count_nonzero(
     tensor(2)
     """
     if axis == ():
-        return (x != 0).to(_C.int64)
-    return _C.sum(x != 0, axis, keepdims)
+        return (x != 0).to(torch.int64)
+    return torch.sum(x != 0, axis, keepdims)
 
 
 @named
@@ -95,7 +95,7 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
     >>> xp.isin(xp.asarray([1, 2, 3]), xp.asarray([1, 3]))
     tensor([ True, False,  True])
     """
-    return _C.isin(*promoted(x1, x2), invert=invert)
+    return torch.isin(*promoted(x1, x2), invert=invert)
 
 
 @named
@@ -110,7 +110,7 @@ def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
     """
     if x.ndim == 0:
         raise ValueError("the array has no dimensions; give one with 1 or more")
-    return tuple(_C.nonzero(x, as_tuple=True))
+    return tuple(torch.nonzero(x, as_tuple=True))
 
 
 @named
@@ -127,8 +127,8 @@ def searchsorted(
     tensor([1, 2])
     """
     if sorter is not None:
-        sorter = sorter.to(_C.int64)
-    return _C.searchsorted(*promoted(x1, x2), side=side, sorter=sorter)
+        sorter = sorter.to(torch.int64)
+    return torch.searchsorted(*promoted(x1, x2), side=side, sorter=sorter)
 
 
 @named
@@ -141,7 +141,7 @@ def sort(
     >>> xp.sort(xp.asarray([3, 1, 2]), descending=True)
     tensor([3, 2, 1])
     """
-    return _C.sort(x, axis, descending, stable=stable)[0]
+    return torch.sort(x, axis, descending, stable=stable)[0]
 
 
 @named
@@ -175,8 +175,8 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
             [2, 4]])
     """
     places = _places(indices)
-    places = _C.where(places < 0, places + x.size(axis), places)
-    return _C.take_along_dim(x, places, axis)
+    places = torch.where(places < 0, places + x.size(axis), places)
+    return torch.take_along_dim(x, places, axis)
 
 
 @named
@@ -191,11 +191,11 @@ def unique_all(x: Tensor, /) -> UniqueAll:
     >>> xp.unique_all(xp.asarray([3, 1, 3])).indices
     tensor([1, 0])
     """
-    values, inverse, counts = _C.unique(x, return_inverse=True, return_counts=True)
-    places = _C.arange(x.numel(), device=x.device)
-    first = _C.zeros(values.numel(), dtype=_C.int64, device=x.device).scatter_reduce(
-        0, inverse.reshape(-1), places, "amin", include_self=False
-    )
+    values, inverse, counts = torch.unique(x, return_inverse=True, return_counts=True)
+    places = torch.arange(x.numel(), device=x.device)
+    first = torch.zeros(
+        values.numel(), dtype=torch.int64, device=x.device
+    ).scatter_reduce(0, inverse.reshape(-1), places, "amin", include_self=False)
     return UniqueAll(values, first, inverse, counts)
 
 
@@ -209,7 +209,7 @@ def unique_counts(x: Tensor, /) -> UniqueCounts:
     >>> xp.unique_counts(xp.asarray([3, 1, 3])).counts
     tensor([1, 2])
     """
-    return UniqueCounts(*_C.unique(x, return_counts=True))
+    return UniqueCounts(*torch.unique(x, return_counts=True))
 
 
 @named
@@ -222,7 +222,7 @@ def unique_inverse(x: Tensor, /) -> UniqueInverse:
     >>> xp.unique_inverse(xp.asarray([3, 1, 3])).inverse_indices
     tensor([1, 0, 1])
     """
-    return UniqueInverse(*_C.unique(x, return_inverse=True))
+    return UniqueInverse(*torch.unique(x, return_inverse=True))
 
 
 @named
@@ -233,7 +233,7 @@ def unique_values(x: Tensor, /) -> Tensor:
     >>> xp.unique_values(xp.asarray([3, 1, 3]))
     tensor([1, 3])
     """
-    return _C.unique(x)
+    return torch.unique(x)
 
 
 @named
@@ -247,11 +247,11 @@ def where(condition: Tensor, x1: Any, x2: Any, /) -> Tensor:
     tensor([1, 0])
     """
     if not isinstance(x1, Tensor) and not isinstance(x2, Tensor):
-        return _C.where(condition, x1, x2)
-    return _C.where(condition, *tensors(x1, x2))
+        return torch.where(condition, x1, x2)
+    return torch.where(condition, *tensors(x1, x2))
 
 
 def _places(indices: Tensor) -> Tensor:
-    if indices.dtype == _C.bool or indices.is_floating_point():
+    if indices.dtype == torch.bool or indices.is_floating_point():
         raise TypeError(f"indices are {indices.dtype}; give integers")
-    return indices.to(_C.int64)
+    return indices.to(torch.int64)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pydevtensor import _C
-from pydevtensor._C import Tensor
-from pydevtensor._functions.checks import dimension, named
-from pydevtensor.array_api._operands import spread
+import pydevtensor as torch
+from pydevtensor import Tensor
+from pydevtensor._functions.checks import named
+from pydevtensor.array_api._operands import dimension, spread
 
 __all__ = ["all", "any", "cumulative_prod", "cumulative_sum", "diff", "max", "mean"]
 __all__ += ["min", "prod", "std", "sum", "var"]
@@ -28,7 +28,7 @@ def all(x: Tensor, /, *, axis: _Axes | None = None, keepdims: bool = False) -> T
     >>> xp.all(xp.asarray([[1, 2], [0, 3]]), axis=1)
     tensor([ True, False])
     """
-    return _C.all(*spread(x.to(_C.bool), axis, keepdims))
+    return torch.all(*spread(x.to(torch.bool), axis, keepdims))
 
 
 @named
@@ -39,7 +39,7 @@ def any(x: Tensor, /, *, axis: _Axes | None = None, keepdims: bool = False) -> T
     >>> xp.any(xp.asarray([[0, 2], [0, 0]]), axis=1)
     tensor([ True, False])
     """
-    return _C.any(*spread(x.to(_C.bool), axis, keepdims))
+    return torch.any(*spread(x.to(torch.bool), axis, keepdims))
 
 
 @named
@@ -59,7 +59,7 @@ def cumulative_prod(
     >>> xp.cumulative_prod(xp.asarray([1, 2, 3]), include_initial=True)
     tensor([1, 1, 2, 6])
     """  # noqa: E501
-    return _running(_C.cumprod, 1, x, axis, dtype, include_initial)
+    return _running(torch.cumprod, 1, x, axis, dtype, include_initial)
 
 
 @named
@@ -79,7 +79,7 @@ def cumulative_sum(
     >>> xp.cumulative_sum(xp.asarray([1, 2, 3]))
     tensor([1, 3, 6])
     """
-    return _running(_C.cumsum, 0, x, axis, dtype, include_initial)
+    return _running(torch.cumsum, 0, x, axis, dtype, include_initial)
 
 
 def _running(
@@ -99,7 +99,7 @@ def _running(
         return found
     shape = [*found.shape]
     shape[axis] = 1
-    return _C.cat([found.new_full(shape, initial), found], axis)
+    return torch.cat([found.new_full(shape, initial), found], axis)
 
 
 @named
@@ -120,7 +120,7 @@ def diff(
     >>> xp.diff(xp.asarray([1, 4, 9]))
     tensor([3, 5])
     """
-    return _C.diff(x, n, axis, prepend, append)
+    return torch.diff(x, n, axis, prepend, append)
 
 
 @named
@@ -132,7 +132,7 @@ def max(x: Tensor, /, *, axis: _Axes | None = None, keepdims: bool = False) -> T
     tensor([2, 4])
     """
     x, axis, keepdims = spread(x, axis, keepdims)
-    return _C.amax(x, () if axis is None else axis, keepdims)
+    return torch.amax(x, () if axis is None else axis, keepdims)
 
 
 @named
@@ -143,7 +143,7 @@ def mean(x: Tensor, /, *, axis: _Axes | None = None, keepdims: bool = False) -> 
     >>> xp.mean(xp.asarray([1.0, 2.0]))
     tensor(1.5000)
     """
-    return _C.mean(*spread(x, axis, keepdims))
+    return torch.mean(*spread(x, axis, keepdims))
 
 
 @named
@@ -155,7 +155,7 @@ def min(x: Tensor, /, *, axis: _Axes | None = None, keepdims: bool = False) -> T
     tensor([1, 3])
     """
     x, axis, keepdims = spread(x, axis, keepdims)
-    return _C.amin(x, () if axis is None else axis, keepdims)
+    return torch.amin(x, () if axis is None else axis, keepdims)
 
 
 @named
@@ -178,12 +178,12 @@ def prod(
         axis = tuple(range(x.ndim))
     axes = axis if isinstance(axis, tuple) else (axis,)
     if not axes:  # no dimensions
-        return _C.prod(x, dtype=dtype)
+        return torch.prod(x, dtype=dtype)
     places = sorted({dimension(x, place) for place in axes}, reverse=True)
     if len(places) < len(axes):
         raise ValueError(f"axis is {axis}, which names a dimension twice")
     for place in places:
-        x = _C.prod(x, place, keepdims, dtype=dtype)
+        x = torch.prod(x, place, keepdims, dtype=dtype)
     return x
 
 
@@ -203,7 +203,7 @@ def std(
     tensor(1.)
     """
     x, axis, keepdims = spread(x, axis, keepdims)
-    return _C.std(x, axis, correction=correction, keepdim=keepdims)
+    return torch.std(x, axis, correction=correction, keepdim=keepdims)
 
 
 @named
@@ -221,7 +221,7 @@ def sum(
     >>> xp.sum(xp.asarray([[1, 2], [4, 3]], dtype=xp.int8), axis=1)
     tensor([3, 7])
     """
-    return _C.sum(*spread(x, axis, keepdims), dtype=dtype)
+    return torch.sum(*spread(x, axis, keepdims), dtype=dtype)
 
 
 @named
@@ -240,4 +240,4 @@ def var(
     tensor(2.)
     """
     x, axis, keepdims = spread(x, axis, keepdims)
-    return _C.var(x, axis, correction=correction, keepdim=keepdims)
+    return torch.var(x, axis, correction=correction, keepdim=keepdims)

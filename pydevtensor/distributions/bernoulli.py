@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from pydevtensor import _C
-from pydevtensor._C import Tensor
+import pydevtensor as torch
+from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import no_grad
 from pydevtensor.distributions import constraints
@@ -78,7 +78,7 @@ class Bernoulli(Distribution):
     def mode(self) -> Tensor:
         """The more likely value, NaN where both are."""
         mode = (self.probs >= 0.5).to(self.probs.dtype)
-        return _C.where(self.probs == 0.5, float("nan"), mode)
+        return torch.where(self.probs == 0.5, float("nan"), mode)
 
     @property
     def param_shape(self) -> Any:
@@ -87,7 +87,9 @@ class Bernoulli(Distribution):
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
-            return _C.bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
+            return torch.bernoulli(
+                self.probs.expand(self._extended_shape(sample_shape))
+            )
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the probability of value."""
@@ -106,7 +108,7 @@ class Bernoulli(Distribution):
         expand  repeat them for each of the batch, else give its sizes as 1
         """
         values = self._values(
-            _C.arange(2, dtype=self.probs.dtype, device=self.probs.device)
+            torch.arange(2, dtype=self.probs.dtype, device=self.probs.device)
         )
         return values.expand(-1, *self._batch_shape) if expand else values
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from pydevtensor import _C
-from pydevtensor._C import Tensor
+import pydevtensor as torch
+from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
 from pydevtensor.distributions.dirichlet import Dirichlet
@@ -42,7 +42,7 @@ class Beta(Distribution):
         concentration0: Any,
         validate_args: bool | None = None,
     ) -> None:
-        both = _C.stack(broadcast_all(concentration1, concentration0), -1)
+        both = torch.stack(broadcast_all(concentration1, concentration0), -1)
         self._dirichlet = Dirichlet(both, validate_args=validate_args)
         super().__init__(self._dirichlet.batch_shape, validate_args=validate_args)
 
@@ -77,7 +77,7 @@ class Beta(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the density at value."""
         value = self._checked(value)
-        return self._dirichlet.log_prob(_C.stack([value, 1 - value], -1))
+        return self._dirichlet.log_prob(torch.stack([value, 1 - value], -1))
 
     def entropy(self) -> Tensor:
         """The entropy, in nats."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from pydevtensor import _C
-from pydevtensor._C import Tensor
+import pydevtensor as torch
+from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import no_grad
 from pydevtensor.distributions import constraints
@@ -97,7 +97,9 @@ class Binomial(Distribution):
     def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         with no_grad():
-            return _C.binomial(self.total_count.expand(shape), self.probs.expand(shape))
+            return torch.binomial(
+                self.total_count.expand(shape), self.probs.expand(shape)
+            )
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the probability of value."""
@@ -128,7 +130,7 @@ class Binomial(Distribution):
             raise NotImplementedError(
                 "Binomial: the total_counts differ; give one for all"
             )
-        values = _C.arange(
+        values = torch.arange(
             1 + most, dtype=self.total_count.dtype, device=self.probs.device
         )
         values = self._values(values)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from pydevtensor import _C
-from pydevtensor._C import Size, Tensor
-from pydevtensor._functions.dtypes import finfo
+import pydevtensor as torch
+from pydevtensor import Size, Tensor, finfo
 from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import no_grad
 from pydevtensor.distributions import constraints
@@ -87,7 +86,7 @@ class Categorical(Distribution):
     @property
     def mean(self) -> Tensor:
         """The mean."""
-        return _C.full(self._batch_shape, math.nan, **self._like)
+        return torch.full(self._batch_shape, math.nan, **self._like)
 
     @property
     def mode(self) -> Tensor:
@@ -97,7 +96,7 @@ class Categorical(Distribution):
     @property
     def variance(self) -> Tensor:
         """The variance."""
-        return _C.full(self._batch_shape, math.nan, **self._like)
+        return torch.full(self._batch_shape, math.nan, **self._like)
 
     @property
     def _like(self) -> dict[Any, Any]:
@@ -107,13 +106,13 @@ class Categorical(Distribution):
         shape = self._extended_shape(sample_shape)
         with no_grad():
             rows = self.probs.reshape(-1, self._num_events)
-            drawn = _C.multinomial(rows, Size(sample_shape).numel(), True).T
+            drawn = torch.multinomial(rows, Size(sample_shape).numel(), True).T
             return drawn.reshape(shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the probability of value."""
         value = self._checked(value).long().unsqueeze(-1)
-        value, logits = _C.broadcast_tensors(value, self.logits)
+        value, logits = torch.broadcast_tensors(value, self.logits)
         return logits.gather(-1, value[..., :1]).squeeze(-1)
 
     def entropy(self) -> Tensor:
@@ -126,7 +125,7 @@ class Categorical(Distribution):
 
         expand  repeat them for each of the batch, else give its sizes as 1
         """
-        values = self._values(_C.arange(self._num_events, device=self._param.device))
+        values = self._values(torch.arange(self._num_events, device=self._param.device))
         return values.expand(-1, *self._batch_shape) if expand else values
 
 

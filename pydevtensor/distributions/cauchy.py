@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from pydevtensor import _C
-from pydevtensor._C import Tensor
+import pydevtensor as torch
+from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
 from pydevtensor.distributions.distribution import Distribution, shape_of
@@ -44,7 +44,7 @@ class Cauchy(Distribution):
     @property
     def mean(self) -> Tensor:
         """The mean."""
-        return _C.full_like(self.loc, math.nan)
+        return torch.full_like(self.loc, math.nan)
 
     @property
     def mode(self) -> Tensor:
@@ -54,7 +54,7 @@ class Cauchy(Distribution):
     @property
     def variance(self) -> Tensor:
         """The variance."""
-        return _C.full_like(self.loc, math.inf)
+        return torch.full_like(self.loc, math.inf)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         drawn = self.loc.new_empty(self._extended_shape(sample_shape))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pydevtensor import _C
-from pydevtensor._C import Tensor
+import pydevtensor as torch
+from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 
 __all__ = ["Constraint", "boolean", "dependent", "dependent_property", "greater_than"]
@@ -252,13 +252,13 @@ def _lower(x: Tensor) -> Tensor:
 
 
 def _square(x: Tensor) -> Tensor:
-    return _C.full(x.shape[:-2], x.shape[-2] == x.shape[-1], device=x.device)
+    return torch.full(x.shape[:-2], x.shape[-2] == x.shape[-1], device=x.device)
 
 
 def _symmetric(x: Tensor) -> Tensor:
     if x.shape[-2] != x.shape[-1]:
         return _square(x)
-    return (_C.isclose(x, x.mT, atol=1e-6)).all(-1).all(-1)
+    return (torch.isclose(x, x.mT, atol=1e-6)).all(-1).all(-1)
 
 
 def _positive_definite(x: Tensor) -> Tensor:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from pydevtensor import _C
-from pydevtensor._C import Tensor
-from pydevtensor._functions.dtypes import finfo
+import pydevtensor as torch
+from pydevtensor import Tensor, finfo
 from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import Function
 from pydevtensor.distributions import constraints
@@ -36,19 +35,19 @@ def _share_gradient(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
     """
     x, a, b = x.double(), a.double(), b.double()
     below = x * (a + b) < a
-    y = _C.where(below, x, 1 - x)
-    near, far = _C.where(below, a, b), _C.where(below, b, a) - 1
+    y = torch.where(below, x, 1 - x)
+    near, far = torch.where(below, a, b), torch.where(below, b, a) - 1
     # The density falls at first like exp(-slope * s - bend * s^2 / 2).
     slope = (near - far * y / (1 - y)).abs()
     bend = (far * y).abs() / (1 - y).square()
     unit = 2 / (slope + (slope.square() + 2 * bend).sqrt())
     mean, log_y, log_rest = a.digamma() - (a + b).digamma(), y.log(), (-y).log1p()
-    total = _C.zeros_like(y)
+    total = torch.zeros_like(y)
     for place, weight in _NODES:
         s = unit * place
         rest = (-y * (-s).exp()).log1p()
         density = (far * (rest - log_rest) - near * s).exp()
-        away = _C.where(below, mean - log_y + s, rest - mean)
+        away = torch.where(below, mean - log_y + s, rest - mean)
         total += place * weight * density * away
     return total * unit * y / (1 - x)
 
@@ -58,7 +57,7 @@ class _Dirichlet(Function):
 
     @staticmethod
     def forward(ctx: Any, a: Tensor) -> Tensor:
-        drawn = _C._standard_gamma(a.double())
+        drawn = torch._standard_gamma(a.double())
         limits = finfo(a.dtype)
         value = (drawn / drawn.sum(-1, True)).to(a.dtype)
         value = value.clamp(min=limits.tiny, max=1 - limits.eps / 2)
@@ -112,8 +111,8 @@ class Dirichlet(Distribution):
         mode = above / above.sum(-1, True)
         corner = (self.concentration < 1).all(-1, keepdim=True)
         best = self.concentration.argmax(-1, keepdim=True)
-        one = _C.zeros_like(mode).scatter(-1, best, 1.0)
-        return _C.where(corner, one, mode)
+        one = torch.zeros_like(mode).scatter(-1, best, 1.0)
+        return torch.where(corner, one, mode)
 
     @property
     def variance(self) -> Tensor:

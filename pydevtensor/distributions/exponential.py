@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from pydevtensor import _C
-from pydevtensor._C import Tensor
+import pydevtensor as torch
+from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
 from pydevtensor.distributions.distribution import Distribution, shape_of
@@ -43,7 +43,7 @@ class Exponential(Distribution):
     @property
     def mode(self) -> Tensor:
         """The most likely value."""
-        return _C.zeros_like(self.rate)
+        return torch.zeros_like(self.rate)
 
     @property
     def stddev(self) -> Tensor:

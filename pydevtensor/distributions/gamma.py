@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from pydevtensor import _C
-from pydevtensor._C import Tensor
-from pydevtensor._functions.dtypes import finfo
+import pydevtensor as torch
+from pydevtensor import Tensor, finfo
 from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import Function
 from pydevtensor.distributions import constraints
@@ -28,11 +27,11 @@ def _shape_gradient(shape: Tensor, x: Tensor) -> Tensor:
         far = part(a + 2 * h, z) - part(a - 2 * h, z)
         return (8 * near - far) / (12 * h)
 
-    moved = _C.where(z < a, slope(_C.igamma), -slope(_C.igammac))
+    moved = torch.where(z < a, slope(torch.igamma), -slope(torch.igammac))
     density = ((a - 1) * z.log() - z - a.lgamma()).exp()
     # Where x is small its part is x^a / gamma(a + 1).
     small = x.double() * (-(z.log() - (a + 1).digamma()) / a)
-    return _C.where(z < 1e-8 * a, small, -moved / density).to(x.dtype)
+    return torch.where(z < 1e-8 * a, small, -moved / density).to(x.dtype)
 
 
 class _StandardGamma(Function):
@@ -40,7 +39,7 @@ class _StandardGamma(Function):
 
     @staticmethod
     def forward(ctx: Any, shape: Tensor) -> Tensor:
-        result = _C._standard_gamma(shape)
+        result = torch._standard_gamma(shape)
         ctx.save_for_backward(shape, result)
         return result
 
@@ -106,7 +105,7 @@ class Gamma(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the density at value."""
-        value = self._checked(_C.as_tensor(value, dtype=self.rate.dtype))
+        value = self._checked(torch.as_tensor(value, dtype=self.rate.dtype))
         return (
             self.concentration.xlogy(self.rate)
             + (self.concentration - 1).xlogy(value)
@@ -117,7 +116,7 @@ class Gamma(Distribution):
     def cdf(self, value: Tensor) -> Tensor:
         """Cumulative distribution function: the probability of at most value."""
         shape, z = broadcast_all(self.concentration, self.rate * self._checked(value))
-        return _C.igamma(shape, z)
+        return torch.igamma(shape, z)
 
     def entropy(self) -> Tensor:
         """The entropy, in nats."""

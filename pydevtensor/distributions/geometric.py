@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from pydevtensor import _C
-from pydevtensor._C import Tensor
-from pydevtensor._functions.dtypes import finfo
+import pydevtensor as torch
+from pydevtensor import Tensor, finfo
 from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import no_grad
 from pydevtensor.distributions import constraints
@@ -74,7 +73,7 @@ class Geometric(Distribution):
     @property
     def mode(self) -> Tensor:
         """The most likely value."""
-        return _C.zeros_like(self.probs)
+        return torch.zeros_like(self.probs)
 
     @property
     def variance(self) -> Tensor:
@@ -90,7 +89,7 @@ class Geometric(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the probability of value."""
         value, probs = broadcast_all(self._checked(value), self.probs)
-        probs = _C.where((probs == 1) & (value == 0), 0.0, probs)
+        probs = torch.where((probs == 1) & (value == 0), 0.0, probs)
         return value * (-probs).log1p() + self.probs.log()
 
     def entropy(self) -> Tensor:

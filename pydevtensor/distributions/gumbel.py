@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from pydevtensor import _C
-from pydevtensor._C import Tensor
-from pydevtensor._functions.dtypes import finfo
+import pydevtensor as torch
+from pydevtensor import Tensor, finfo
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
 from pydevtensor.distributions.transformed_distribution import TransformedDistribution
@@ -43,13 +42,13 @@ class Gumbel(TransformedDistribution):
         self.loc, self.scale = broadcast_all(loc, scale)
         limits = finfo(self.loc.dtype)
         base = Uniform(
-            _C.full_like(self.loc, float(limits.tiny)),
-            _C.full_like(self.loc, 1 - float(limits.eps)),
+            torch.full_like(self.loc, float(limits.tiny)),
+            torch.full_like(self.loc, 1 - float(limits.eps)),
             validate_args=validate_args,
         )
         transforms = [
             ExpTransform().inv,
-            AffineTransform(0, -_C.ones_like(self.scale)),
+            AffineTransform(0, -torch.ones_like(self.scale)),
             ExpTransform().inv,
             AffineTransform(self.loc, -self.scale),
         ]

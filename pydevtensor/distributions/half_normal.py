@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from pydevtensor import _C
-from pydevtensor._C import Tensor
+import pydevtensor as torch
+from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
 from pydevtensor.distributions.normal import Normal
@@ -47,7 +47,7 @@ class HalfNormal(TransformedDistribution):
     @property
     def mode(self) -> Tensor:
         """0."""
-        return _C.zeros_like(self.scale)
+        return torch.zeros_like(self.scale)
 
     @property
     def variance(self) -> Tensor:
@@ -58,7 +58,7 @@ class HalfNormal(TransformedDistribution):
         """The logarithm of the density at value."""
         value = self._checked(value)
         found = self.base_dist.log_prob(value) + math.log(2)
-        return _C.where(value >= 0, found, -math.inf)
+        return torch.where(value >= 0, found, -math.inf)
 
     def cdf(self, value: Tensor) -> Tensor:
         """Cumulative distribution function: the probability of at most value."""

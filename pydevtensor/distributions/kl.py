@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from pydevtensor import _C, linalg
-from pydevtensor._C import Tensor
+import pydevtensor as torch
+from pydevtensor import Tensor, linalg
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions.bernoulli import Bernoulli
 from pydevtensor.distributions.beta import Beta
@@ -107,14 +107,14 @@ def _binomial(p: Any, q: Any) -> Tensor:
         raise NotImplementedError("Binomial: p has fewer trials than q; give no fewer")
     rest = (-p.probs).log1p() - (-q.probs).log1p()
     found = p.total_count * (p.probs * (p.logits - q.logits) + rest)
-    return _C.where(p.total_count > q.total_count, math.inf, found)
+    return torch.where(p.total_count > q.total_count, math.inf, found)
 
 
 @register_kl(Categorical, Categorical)
 def _categorical(p: Any, q: Any) -> Tensor:
     found = p.probs * (p.logits - q.logits)
-    found = _C.where((q.probs == 0).expand(found.shape), math.inf, found)
-    return _C.where((p.probs == 0).expand(found.shape), 0.0, found).sum(-1)
+    found = torch.where((q.probs == 0).expand(found.shape), math.inf, found)
+    return torch.where((p.probs == 0).expand(found.shape), 0.0, found).sum(-1)
 
 
 @register_kl(OneHotCategorical, OneHotCategorical)
@@ -206,7 +206,7 @@ def _poisson(p: Any, q: Any) -> Tensor:
 @register_kl(Uniform, Uniform)
 def _uniform(p: Any, q: Any) -> Tensor:
     found = ((q.high - q.low) / (p.high - p.low)).log()
-    return _C.where((q.low > p.low) | (q.high < p.high), math.inf, found)
+    return torch.where((q.low > p.low) | (q.high < p.high), math.inf, found)
 
 
 @register_kl(Uniform, Normal)

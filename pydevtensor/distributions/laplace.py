@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from pydevtensor._C import Tensor
-from pydevtensor._functions.dtypes import finfo
+from pydevtensor import Tensor, finfo
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
 from pydevtensor.distributions.distribution import Distribution, shape_of

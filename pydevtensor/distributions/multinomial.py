@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from pydevtensor import _C
-from pydevtensor._C import Size, Tensor
+import pydevtensor as torch
+from pydevtensor import Size, Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
 from pydevtensor.distributions.binomial import Binomial
@@ -87,19 +87,19 @@ class Multinomial(Distribution):
         drawn = self._categorical.sample(Size((self.total_count,)) + shape)
         drawn = drawn.movedim(0, -1)  # the draws, last
         counts = drawn.new_zeros(self._extended_shape(shape))
-        counts.scatter_add_(-1, drawn, _C.ones_like(drawn))
+        counts.scatter_add_(-1, drawn, torch.ones_like(drawn))
         return counts.to(self.probs.dtype)
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the probability of value."""
-        logits, value = _C.broadcast_tensors(self.logits, self._checked(value))
-        logits = _C.where((value == 0) & (logits == -math.inf), 0.0, logits)
+        logits, value = torch.broadcast_tensors(self.logits, self._checked(value))
+        logits = torch.where((value == 0) & (logits == -math.inf), 0.0, logits)
         ways = (value.sum(-1) + 1).lgamma() - (value + 1).lgamma().sum(-1)
         return ways + (logits * value).sum(-1)
 
     def entropy(self) -> Tensor:
         """The entropy, in nats."""
-        n = _C.tensor(self.total_count)
+        n = torch.tensor(self.total_count)
         counts = Binomial(self.total_count, self.probs).enumerate_support(False)[1:]
         weights = Binomial(self.total_count, self.probs).log_prob(counts).exp()
         rest = (weights * (counts + 1).lgamma()).sum([0, -1])

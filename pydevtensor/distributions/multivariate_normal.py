@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from pydevtensor import _C, linalg
-from pydevtensor._C import Tensor
+import pydevtensor as torch
+from pydevtensor import Tensor, linalg
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
 from pydevtensor.distributions.distribution import Distribution
@@ -69,7 +69,7 @@ class MultivariateNormal(Distribution):
                 f"MultivariateNormal: {chosen[0]} has the shape {tuple(matrix.shape)}; "
                 "give matrices"
             )
-        batch = _C.broadcast_shapes(matrix.shape[:-2], loc.shape[:-1])
+        batch = torch.broadcast_shapes(matrix.shape[:-2], loc.shape[:-1])
         self.loc: Tensor = loc.expand(*batch, loc.shape[-1])
         setattr(self, chosen[0], matrix.expand(*batch, *matrix.shape[-2:]))
         super().__init__(batch, loc.shape[-1:], validate_args=validate_args)
@@ -80,7 +80,7 @@ class MultivariateNormal(Distribution):
         else:  # the factor of the inverse, by rows and columns reversed
             factor = linalg.cholesky(matrix.flip((-2, -1)))
             inverse = factor.flip((-2, -1)).mT
-            eye = _C.eye(loc.shape[-1], dtype=loc.dtype, device=loc.device)
+            eye = torch.eye(loc.shape[-1], dtype=loc.dtype, device=loc.device)
             self._unbroadcasted_scale_tril = linalg.solve_triangular(
                 inverse, eye, upper=False
             )
@@ -111,7 +111,7 @@ class MultivariateNormal(Distribution):
     @lazy_property
     def precision_matrix(self) -> Tensor:
         """The inverse of the covariance."""
-        return self._expanded(_C.cholesky_inverse(self._unbroadcasted_scale_tril))
+        return self._expanded(torch.cholesky_inverse(self._unbroadcasted_scale_tril))
 
     @property
     def mean(self) -> Tensor:

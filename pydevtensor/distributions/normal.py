@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from pydevtensor import _C
-from pydevtensor._C import Tensor
+import pydevtensor as torch
+from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import no_grad
 from pydevtensor.distributions import constraints
@@ -69,7 +69,7 @@ class Normal(Distribution):
         """
         shape = self._extended_shape(sample_shape)
         with no_grad():
-            return _C.normal(self.loc.expand(shape), self.scale.expand(shape))
+            return torch.normal(self.loc.expand(shape), self.scale.expand(shape))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         """loc + scale * standard normal numbers.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from pydevtensor import _C
-from pydevtensor._C import Tensor
+import pydevtensor as torch
+from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
 from pydevtensor.distributions.categorical import Categorical
@@ -92,7 +92,7 @@ class OneHotCategorical(Distribution):
         expand  repeat them for each of the batch, else give its sizes as 1
         """
         n = self._event_shape[-1]
-        values = _C.eye(n, dtype=self.probs.dtype, device=self.probs.device)
+        values = torch.eye(n, dtype=self.probs.dtype, device=self.probs.device)
         values = values.reshape(n, *[1] * len(self._batch_shape), n)
         return values.expand(n, *self._batch_shape, n) if expand else values
 

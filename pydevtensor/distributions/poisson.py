@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from pydevtensor import _C
-from pydevtensor._C import Tensor
+import pydevtensor as torch
+from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import no_grad
 from pydevtensor.distributions import constraints
@@ -52,7 +52,7 @@ class Poisson(Distribution):
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
-            return _C.poisson(self.rate.expand(self._extended_shape(sample_shape)))
+            return torch.poisson(self.rate.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the probability of value."""

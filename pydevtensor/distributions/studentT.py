@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from pydevtensor import _C
-from pydevtensor._C import Tensor
+import pydevtensor as torch
+from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
 from pydevtensor.distributions.chi2 import Chi2
@@ -55,7 +55,7 @@ class StudentT(Distribution):
     @property
     def mean(self) -> Tensor:
         """The mean."""
-        return _C.where(self.df <= 1, math.nan, self.loc)
+        return torch.where(self.df <= 1, math.nan, self.loc)
 
     @property
     def mode(self) -> Tensor:
@@ -66,8 +66,8 @@ class StudentT(Distribution):
     def variance(self) -> Tensor:
         """The variance: inf for df from 1 to 2, NaN up to 1."""
         found = self.scale.square() * self.df / (self.df - 2)
-        found = _C.where(self.df > 2, found, math.inf)
-        return _C.where(self.df <= 1, math.nan, found)
+        found = torch.where(self.df > 2, found, math.inf)
+        return torch.where(self.df <= 1, math.nan, found)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         X = standard_normal(self._extended_shape(sample_shape), self.df)

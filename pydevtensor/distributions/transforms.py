@@ -6,9 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from pydevtensor import _C
-from pydevtensor._C import Tensor
-from pydevtensor._functions.dtypes import finfo
+import pydevtensor as torch
+from pydevtensor import Tensor, finfo
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
 from pydevtensor.nn import functional as F
@@ -262,7 +261,7 @@ class ComposeTransform(Transform):
         y  the result of the last part
         """
         if not self.parts:
-            return _C.zeros_like(x)
+            return torch.zeros_like(x)
         dims = self._dims()[0]
         total: Any = 0.0
         for place, part in enumerate(self.parts):
@@ -354,14 +353,14 @@ class ReshapeTransform(Transform):
     torch.Size([3, 2, 2])
     """
 
-    in_shape: _C.Size
-    out_shape: _C.Size
+    in_shape: torch.Size
+    out_shape: torch.Size
 
     bijective = True
 
     def __init__(self, in_shape: Any, out_shape: Any, cache_size: int = 0) -> None:
         super().__init__(cache_size)
-        self.in_shape, self.out_shape = _C.Size(in_shape), _C.Size(out_shape)
+        self.in_shape, self.out_shape = torch.Size(in_shape), torch.Size(out_shape)
         if self.in_shape.numel() != self.out_shape.numel():
             raise ValueError(
                 f"in_shape is {tuple(in_shape)} and out_shape {tuple(out_shape)}; give "
@@ -387,10 +386,10 @@ class ReshapeTransform(Transform):
         return x.new_zeros(x.shape[: x.dim() - len(self.in_shape)])
 
     def forward_shape(self, shape: Any) -> Any:
-        return _C.Size(shape)[: len(shape) - len(self.in_shape)] + self.out_shape
+        return torch.Size(shape)[: len(shape) - len(self.in_shape)] + self.out_shape
 
     def inverse_shape(self, shape: Any) -> Any:
-        return _C.Size(shape)[: len(shape) - len(self.out_shape)] + self.in_shape
+        return torch.Size(shape)[: len(shape) - len(self.out_shape)] + self.in_shape
 
 
 class _Increasing(Transform):
@@ -445,7 +444,7 @@ class PowerTransform(_Increasing):
 
     def __init__(self, exponent: Any, cache_size: int = 0) -> None:
         super().__init__(cache_size)
-        self.exponent: Tensor = _C.as_tensor(exponent)
+        self.exponent: Tensor = torch.as_tensor(exponent)
 
     @property
     def sign(self) -> Any:
@@ -612,15 +611,15 @@ class AffineTransform(Transform):
         if isinstance(self.scale, Tensor):
             size = self.scale.abs().log()
         else:
-            size = _C.full_like(x, math.log(abs(self.scale)))
+            size = torch.full_like(x, math.log(abs(self.scale)))
         found = _sum_last(
-            size.expand(_C.broadcast_shapes(size.shape, x.shape)), self.event_dim
+            size.expand(torch.broadcast_shapes(size.shape, x.shape)), self.event_dim
         )
         return found.expand(x.shape[: x.dim() - self.event_dim])
 
     def forward_shape(self, shape: Any) -> Any:
         parts = [getattr(v, "shape", ()) for v in (self.loc, self.scale)]
-        return _C.broadcast_shapes(shape, *parts)
+        return torch.broadcast_shapes(shape, *parts)
 
     inverse_shape = forward_shape
 
@@ -670,7 +669,7 @@ class StickBreakingTransform(Transform):
         z = SigmoidTransform()(x - self._offset(x))
         rest = (1 - z).cumprod(-1)
         one = z.new_ones(*z.shape[:-1], 1)
-        return _C.cat([z, one], -1) * _C.cat([one, rest], -1)
+        return torch.cat([z, one], -1) * torch.cat([one, rest], -1)
 
     def _inverse(self, y: Tensor) -> Tensor:
         head = y[..., :-1]
@@ -691,14 +690,14 @@ class StickBreakingTransform(Transform):
 
         shape  the shape of x, sizes
         """
-        return _C.Size(shape)[:-1] + _C.Size([shape[-1] + 1])
+        return torch.Size(shape)[:-1] + torch.Size([shape[-1] + 1])
 
     def inverse_shape(self, shape: Any) -> Any:
         """One element less than y has.
 
         shape  the shape of y, sizes
         """
-        return _C.Size(shape)[:-1] + _C.Size([shape[-1] - 1])
+        return torch.Size(shape)[:-1] + torch.Size([shape[-1] - 1])
 
 
 class LowerCholeskyTransform(Transform):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from pydevtensor import _C
-from pydevtensor._C import Tensor
+import pydevtensor as torch
+from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
 from pydevtensor.distributions.distribution import Distribution, shape_of
@@ -69,7 +69,7 @@ class Uniform(Distribution):
         return (self.high - self.low).square() / 12
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        drawn = _C.rand(
+        drawn = torch.rand(
             self._extended_shape(sample_shape),
             dtype=self.low.dtype,
             device=self.low.device,

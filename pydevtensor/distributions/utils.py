@@ -7,9 +7,8 @@ from functools import update_wrapper
 from numbers import Number
 from typing import Any
 
-from pydevtensor import _C
-from pydevtensor._C import Tensor
-from pydevtensor._functions.dtypes import finfo
+import pydevtensor as torch
+from pydevtensor import Tensor, finfo
 from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import enable_grad
 from pydevtensor.nn import functional as F
@@ -30,19 +29,19 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
             f"the arguments are {values!r}; give Tensors and numbers alone"
         )
     like = next((v for v in values if isinstance(v, Tensor)), None)
-    dtype = _C.get_default_dtype() if like is None else like.dtype
+    dtype = torch.get_default_dtype() if like is None else like.dtype
     device = None if like is None else like.device
     tensors = [
-        v if isinstance(v, Tensor) else _C.tensor(v, dtype=dtype, device=device)
+        v if isinstance(v, Tensor) else torch.tensor(v, dtype=dtype, device=device)
         for v in values
     ]
-    return tuple(_C.broadcast_tensors(*tensors))
+    return tuple(torch.broadcast_tensors(*tensors))
 
 
 def standard_normal(shape: Any, like: Tensor) -> Tensor:
-    return _C.normal(
-        _C.zeros(shape, dtype=like.dtype, device=like.device),
-        _C.ones(shape, dtype=like.dtype, device=like.device),
+    return torch.normal(
+        torch.zeros(shape, dtype=like.dtype, device=like.device),
+        torch.ones(shape, dtype=like.dtype, device=like.device),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydevtensor import _C
+import pydevtensor as torch
 from pydevtensor._names import publish as _publish
 
 __all__ = ["box_area", "box_iou", "nms", "roi_pool"]
@@ -26,8 +26,8 @@ def box_iou(boxes1: Any, boxes2: Any) -> Any:
     >>> torch.vision.ops.box_iou(box, box + torch.tensor([1.0, 0.0, 1.0, 0.0]))
     tensor([[0.3333]])
     """
-    top_left = _C.maximum(boxes1[:, None, :2], boxes2[:, :2])
-    bottom_right = _C.minimum(boxes1[:, None, 2:], boxes2[:, 2:])
+    top_left = torch.maximum(boxes1[:, None, :2], boxes2[:, :2])
+    bottom_right = torch.minimum(boxes1[:, None, 2:], boxes2[:, 2:])
     sides = (bottom_right - top_left).clamp(min=0)
     common = sides[:, :, 0] * sides[:, :, 1]
     return common / (box_area(boxes1)[:, None] + box_area(boxes2) - common)
@@ -43,12 +43,12 @@ def nms(boxes: Any, scores: Any, iou_threshold: float) -> Any:
     order = scores.argsort(descending=True, stable=True)
     overlaps = (box_iou(boxes, boxes) > iou_threshold).cpu()
     kept: list[int] = []
-    left = _C.ones(len(boxes), dtype=_C.bool)
+    left = torch.ones(len(boxes), dtype=torch.bool)
     for i in order.tolist():
         if left[i]:
             kept.append(i)
             left &= ~overlaps[i]
-    return _C.tensor(kept, dtype=_C.int64, device=boxes.device)
+    return torch.tensor(kept, dtype=torch.int64, device=boxes.device)
 
 
 def roi_pool(
@@ -67,9 +67,9 @@ def roi_pool(
     """
     if isinstance(boxes, list | tuple):
         numbered = [
-            _C.cat([_C.full_like(b[:, :1], i), b], 1) for i, b in enumerate(boxes)
+            torch.cat([torch.full_like(b[:, :1], i), b], 1) for i, b in enumerate(boxes)
         ]
-        boxes = _C.cat(numbered)
+        boxes = torch.cat(numbered)
     high, wide = (
         (output_size, output_size) if isinstance(output_size, int) else output_size
     )
@@ -87,10 +87,10 @@ def roi_pool(
             for top, bottom in rows
             for left, right in columns
         ]
-        regions.append(_C.stack(bins, 1).reshape(-1, high, wide))
+        regions.append(torch.stack(bins, 1).reshape(-1, high, wide))
     if not regions:
         return input.new_empty((0, input.shape[1], high, wide))
-    return _C.stack(regions)
+    return torch.stack(regions)
 
 
 def _bins(start: int, size: int, count: int, limit: int) -> list[tuple[int, int]]:

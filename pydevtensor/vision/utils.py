@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydevtensor import _C
+import pydevtensor as torch
 from pydevtensor._names import publish as _publish
 
 __all__ = ["make_grid", "save_image"]
@@ -37,9 +37,9 @@ def make_grid(
     >>> torch.vision.utils.make_grid(torch.rand(10, 3, 4, 4)).shape
     torch.Size([3, 14, 50])
     """
-    if isinstance(tensor, list) and all(isinstance(t, _C.Tensor) for t in tensor):
-        tensor = _C.stack(tensor)
-    if not isinstance(tensor, _C.Tensor):
+    if isinstance(tensor, list) and all(isinstance(t, torch.Tensor) for t in tensor):
+        tensor = torch.stack(tensor)
+    if not isinstance(tensor, torch.Tensor):
         raise TypeError(
             f"make_grid(): a {type(tensor).__name__} was given; give a tensor or a "
             "list of tensors"
@@ -88,7 +88,7 @@ def save_image(tensor: Any, fp: Any, format: str | None = None, **options: Any) 
     from pydevtensor.vision.transforms.functional import to_pil_image
 
     grid = make_grid(tensor, **options).detach()
-    values = grid.mul(255).add(0.5).clamp(0, 255).to("cpu", _C.uint8)
+    values = grid.mul(255).add(0.5).clamp(0, 255).to("cpu", torch.uint8)
     to_pil_image(values).save(fp, format=format)
 
 

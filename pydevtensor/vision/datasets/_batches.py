@@ -10,7 +10,7 @@ from __future__ import annotations
 from pickletools import genops
 from typing import Any
 
-from pydevtensor._numpy import numpy
+from pydevtensor.vision._libraries import numpy
 
 _LIMIT = 1 << 28  # bytes; a batch of CIFAR100 has 150 MB
 _MARK = object()

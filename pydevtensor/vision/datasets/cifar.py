@@ -6,8 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from pydevtensor._numpy import numpy
-from pydevtensor.vision._pillow import pillow
+from pydevtensor.vision._libraries import numpy, pillow
 from pydevtensor.vision.datasets._batches import read_batch
 from pydevtensor.vision.datasets.vision import VisionDataset, missing
 

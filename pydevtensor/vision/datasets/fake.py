@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pydevtensor import _C
+import pydevtensor as torch
 from pydevtensor.vision.datasets.vision import VisionDataset
 
 __all__ = ["FakeData"]
@@ -55,9 +55,9 @@ class FakeData(VisionDataset):
                 f"FakeData: {index} is out of range for {len(self)} images"
             )
         with fork_rng(devices=[]):
-            _C.manual_seed(index + self.random_offset)
-            image = _C.randn(*self.image_size)
-            target = _C.randint(0, self.num_classes, size=(1,))[0]
+            torch.manual_seed(index + self.random_offset)
+            image = torch.randn(*self.image_size)
+            target = torch.randint(0, self.num_classes, size=(1,))[0]
         return self._transformed(to_pil_image(image), int(target))
 
     def __len__(self) -> int:

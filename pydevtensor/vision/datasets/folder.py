@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from pydevtensor.vision._pillow import pillow
+from pydevtensor.vision._libraries import pillow
 from pydevtensor.vision.datasets.vision import VisionDataset
 
 __all__ = ["IMG_EXTENSIONS", "DatasetFolder", "ImageFolder", "default_loader"]

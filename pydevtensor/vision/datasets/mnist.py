@@ -7,9 +7,8 @@ import os
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from pydevtensor import _C
-from pydevtensor._numpy import numpy
-from pydevtensor.vision._pillow import pillow
+import pydevtensor as torch
+from pydevtensor.vision._libraries import numpy, pillow
 from pydevtensor.vision.datasets.vision import VisionDataset, missing
 
 __all__ = ["KMNIST", "MNIST", "FashionMNIST"]
@@ -43,7 +42,7 @@ def read_idx(path: str) -> Any:
             "it is damaged, get it again"
         )
     values = np.frombuffer(data, dtype, count, 4 + 4 * ndim).reshape(shape)
-    return _C.from_numpy(values.astype(dtype.newbyteorder("=")))
+    return torch.from_numpy(values.astype(dtype.newbyteorder("=")))
 
 
 class MNIST(VisionDataset):
@@ -104,7 +103,7 @@ class MNIST(VisionDataset):
             raise missing(type(self).__name__, lost, self.source)
         images, targets = (read_idx(path) for path in found if path)
         self.data: Any = images
-        self.targets: Any = targets.to(_C.int64)
+        self.targets: Any = targets.to(torch.int64)
         if self.data.ndim != 3 or self.targets.shape != self.data.shape[:1]:
             raise ValueError(
                 f"{type(self).__name__}: {found[0]} has the shape "

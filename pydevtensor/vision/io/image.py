@@ -7,9 +7,9 @@ import os
 from enum import Enum
 from typing import Any
 
-from pydevtensor import _C
+import pydevtensor as torch
 from pydevtensor._names import publish as _publish
-from pydevtensor.vision._pillow import pillow
+from pydevtensor.vision._libraries import pillow
 
 __all__ = ["ImageReadMode", "decode_image", "read_image", "write_jpeg", "write_png"]
 
@@ -64,7 +64,7 @@ def decode_image(input: Any, mode: Any = ImageReadMode.UNCHANGED) -> Any:
     >>> torch.vision.io.decode_image(data).shape
     torch.Size([3, 2, 4])
     """
-    if not isinstance(input, _C.Tensor) or input.dtype is not _C.uint8:
+    if not isinstance(input, torch.Tensor) or input.dtype is not torch.uint8:
         raise RuntimeError(
             "decode_image(): give a tensor of uint8, or use read_image()"
         )
@@ -74,7 +74,7 @@ def decode_image(input: Any, mode: Any = ImageReadMode.UNCHANGED) -> Any:
 def _written(input: Any, filename: Any, format: str, **options: Any) -> None:
     from pydevtensor.vision.transforms.functional import to_pil_image
 
-    if input.dtype is not _C.uint8 or input.ndim != 3:
+    if input.dtype is not torch.uint8 or input.ndim != 3:
         raise RuntimeError(
             f"an image of {input.dtype} and shape {[*input.shape]} cannot be written; "
             "give (C, H, W) of torch.uint8"

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydevtensor import _C, nn
+import pydevtensor as torch
+from pydevtensor import nn
 from pydevtensor.vision.models._weights import Weights, filled
 
 __all__ = ["AlexNet", "AlexNet_Weights", "alexnet"]
@@ -60,7 +61,7 @@ class AlexNet(nn.Module):
         x  images, float of shape (N, 3, height, width), at least 63 by 63 pixels
         """
         x = self.avgpool(self.features(x))
-        return self.classifier(_C.flatten(x, 1))
+        return self.classifier(torch.flatten(x, 1))
 
 
 def alexnet(

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pydevtensor import _C, nn
+import pydevtensor as torch
+from pydevtensor import nn
 from pydevtensor.vision.models._weights import NewerWeights, Weights, filled
 
 __all__ = ["BasicBlock", "Bottleneck", "ResNet", "ResNet18_Weights"]
@@ -189,7 +190,7 @@ class ResNet(nn.Module):
         """
         x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
         x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
-        return self.fc(_C.flatten(self.avgpool(x), 1))
+        return self.fc(torch.flatten(self.avgpool(x), 1))
 
 
 def resnet18(

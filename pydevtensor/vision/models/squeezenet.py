@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydevtensor import _C, nn
+import pydevtensor as torch
+from pydevtensor import nn
 from pydevtensor.vision.models._weights import Weights, filled
 
 __all__ = ["SqueezeNet", "SqueezeNet1_0_Weights", "SqueezeNet1_1_Weights"]
@@ -45,7 +46,7 @@ class _Fire(nn.Module):
         x = self.squeeze_activation(self.squeeze(x))
         narrow = self.expand1x1_activation(self.expand1x1(x))
         wide = self.expand3x3_activation(self.expand3x3(x))
-        return _C.cat([narrow, wide], 1)
+        return torch.cat([narrow, wide], 1)
 
 
 class SqueezeNet(nn.Module):
@@ -98,7 +99,7 @@ class SqueezeNet(nn.Module):
 
         x  images, float of shape (N, 3, height, width)
         """
-        return _C.flatten(self.classifier(self.features(x)), 1)
+        return torch.flatten(self.classifier(self.features(x)), 1)
 
 
 def squeezenet1_0(

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydevtensor import _C, nn
+import pydevtensor as torch
+from pydevtensor import nn
 from pydevtensor.vision.models._weights import Weights, filled
 
 __all__ = ["VGG", "VGG11_Weights", "VGG13_Weights", "VGG16_Weights", "VGG19_Weights"]
@@ -74,7 +75,7 @@ class VGG(nn.Module):
         x  images, float of shape (N, 3, height, width), at least 32 by 32 pixels
         """
         x = self.avgpool(self.features(x))
-        return self.classifier(_C.flatten(x, 1))
+        return self.classifier(torch.flatten(x, 1))
 
 
 def _made(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydevtensor import _C
+import pydevtensor as torch
 from pydevtensor.vision.transforms import functional as F
 from pydevtensor.vision.transforms._transform import Transform
 from pydevtensor.vision.transforms.geometry import _uniform
@@ -47,7 +47,7 @@ class RandomGrayscale(Transform):
         self.p = p
 
     def forward(self, img: Any) -> Any:
-        if _C.rand(1) >= self.p:
+        if torch.rand(1) >= self.p:
             return img
         return F.rgb_to_grayscale(img, F.get_dimensions(img)[0])
 
@@ -119,7 +119,7 @@ class ColorJitter(Transform):
         >>> torch.vision.transforms.ColorJitter.get_params(None, None, None, None)[1:]
         (None, None, None, None)
         """
-        order = _C.randperm(4)
+        order = torch.randperm(4)
         limits = (brightness, contrast, saturation, hue)
         return order, *(pair and _uniform(*pair) for pair in limits)
 

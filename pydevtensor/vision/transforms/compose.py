@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pydevtensor import _C
+import pydevtensor as torch
 from pydevtensor.vision.transforms._transform import Transform
 
 __all__ = ["Compose", "Lambda", "RandomApply", "RandomChoice", "RandomOrder"]
@@ -79,7 +79,7 @@ class RandomApply(Transform):
         self.p = p
 
     def forward(self, img: Any) -> Any:
-        if self.p < _C.rand(1):
+        if self.p < torch.rand(1):
             return img
         for t in self.transforms:
             img = t(img)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydevtensor import _C
+import pydevtensor as torch
 from pydevtensor.nn import Module
 from pydevtensor.vision.transforms import functional as F
 
@@ -72,7 +72,7 @@ class ConvertImageDtype(Module):
     tensor([1.])
     """
 
-    def __init__(self, dtype: _C.dtype) -> None:
+    def __init__(self, dtype: torch.dtype) -> None:
         super().__init__()
         self.dtype = dtype
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from pydevtensor import _C
+import pydevtensor as torch
 from pydevtensor.vision.transforms import functional as F
 from pydevtensor.vision.transforms._functional.geometry import (
     InterpolationMode,
@@ -25,7 +25,7 @@ _BILINEAR, _NEAREST = InterpolationMode.BILINEAR, InterpolationMode.NEAREST
 
 
 def _uniform(low: float, high: float) -> float:
-    return _C.empty(1).uniform_(low, high).item()
+    return torch.empty(1).uniform_(low, high).item()
 
 
 class Resize(Transform):
@@ -195,8 +195,8 @@ class RandomCrop(Transform):
             )
         if (h, w) == (height, width):
             return 0, 0, h, w
-        top = int(_C.randint(0, h - height + 1, size=(1,)).item())
-        left = int(_C.randint(0, w - width + 1, size=(1,)).item())
+        top = int(torch.randint(0, h - height + 1, size=(1,)).item())
+        left = int(torch.randint(0, w - width + 1, size=(1,)).item())
         return top, left, height, width
 
     def forward(self, img: Any) -> Any:
@@ -259,15 +259,15 @@ class RandomResizedCrop(Transform):
         (0, 0, 4, 4)
         """
         _, h, w = F.get_dimensions(img)
-        limits = _C.log(_C.tensor(ratio)).tolist()
+        limits = torch.log(torch.tensor(ratio)).tolist()
         for _ in range(10):
             area = h * w * _uniform(scale[0], scale[1])
-            aspect = _C.exp(_C.empty(1).uniform_(limits[0], limits[1])).item()
+            aspect = torch.exp(torch.empty(1).uniform_(limits[0], limits[1])).item()
             width = round(math.sqrt(area * aspect))
             height = round(math.sqrt(area / aspect))
             if 0 < width <= w and 0 < height <= h:
-                top = int(_C.randint(0, h - height + 1, size=(1,)).item())
-                left = int(_C.randint(0, w - width + 1, size=(1,)).item())
+                top = int(torch.randint(0, h - height + 1, size=(1,)).item())
+                left = int(torch.randint(0, w - width + 1, size=(1,)).item())
                 return top, left, height, width
         width, height = w, h
         if w / h < min(ratio):
@@ -304,7 +304,7 @@ class RandomHorizontalFlip(Transform):
         self.p = p
 
     def forward(self, img: Any) -> Any:
-        return F.hflip(img) if _C.rand(1) < self.p else img
+        return F.hflip(img) if torch.rand(1) < self.p else img
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(p={self.p})"
@@ -321,7 +321,7 @@ class RandomVerticalFlip(RandomHorizontalFlip):
     """
 
     def forward(self, img: Any) -> Any:
-        return F.vflip(img) if _C.rand(1) < self.p else img
+        return F.vflip(img) if torch.rand(1) < self.p else img
 
 
 class RandomRotation(Transform):

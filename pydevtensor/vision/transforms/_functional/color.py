@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydevtensor import _C
-from pydevtensor._numpy import numpy
-from pydevtensor.vision._pillow import is_image, pillow
+import pydevtensor as torch
+from pydevtensor.vision._libraries import is_image, numpy, pillow
 from pydevtensor.vision.transforms._functional.convert import (
     convert_image_dtype,
     get_dimensions,
@@ -20,7 +19,7 @@ def _checked(img: Any, factor: float, name: str) -> None:
     channels = get_dimensions(img)[0]
     if factor < 0:
         raise ValueError(f"{name}(): the factor is {factor}; give 0 or more")
-    if isinstance(img, _C.Tensor) and channels not in (1, 3):
+    if isinstance(img, torch.Tensor) and channels not in (1, 3):
         raise TypeError(f"{name}(): the tensor has {channels} channels; give 1 or 3")
 
 
@@ -82,7 +81,7 @@ def adjust_brightness(img: Any, brightness_factor: float) -> Any:
     _checked(img, brightness_factor, "adjust_brightness")
     if is_image(img):
         return _enhanced(img, "Brightness", brightness_factor)
-    return _blend(img, _C.zeros_like(img), brightness_factor)
+    return _blend(img, torch.zeros_like(img), brightness_factor)
 
 
 def adjust_contrast(img: Any, contrast_factor: float) -> Any:
@@ -96,7 +95,7 @@ def adjust_contrast(img: Any, contrast_factor: float) -> Any:
     if is_image(img):
         return _enhanced(img, "Contrast", contrast_factor)
     gray = rgb_to_grayscale(img)
-    gray = gray if gray.dtype.is_floating_point else gray.to(_C.float32)
+    gray = gray if gray.dtype.is_floating_point else gray.to(torch.float32)
     return _blend(img, gray.mean(dim=(-3, -2, -1), keepdim=True), contrast_factor)
 
 
@@ -136,7 +135,7 @@ def adjust_hue(img: Any, hue_factor: float) -> Any:
         return pillow().merge("HSV", (hue, saturation, value)).convert(img.mode)
     if img.shape[-3] == 1:
         return img
-    rgb = convert_image_dtype(img, _C.float32) if img.dtype is _C.uint8 else img
+    rgb = convert_image_dtype(img, torch.float32) if img.dtype is torch.uint8 else img
     return convert_image_dtype(_turned(rgb, hue_factor), img.dtype)
 
 
@@ -145,18 +144,18 @@ def _turned(rgb: Any, by: float) -> Any:
     red, green, blue = rgb.unbind(-3)
     value = rgb.amax(-3)
     spread = value - rgb.amin(-3)
-    safe = _C.where(spread == 0, _C.ones_like(spread), spread)
-    hue = _C.where(
+    safe = torch.where(spread == 0, torch.ones_like(spread), spread)
+    hue = torch.where(
         value == red,
         (green - blue) / safe,
-        _C.where(value == green, (blue - red) / safe + 2, (red - green) / safe + 4),
+        torch.where(value == green, (blue - red) / safe + 2, (red - green) / safe + 4),
     )
     # A channel falls from the value by the spread, as far as its hue is away.
     channels = [
-        value - spread * _C.minimum(k, 4 - k).clamp(0, 1)
+        value - spread * torch.minimum(k, 4 - k).clamp(0, 1)
         for k in ((n + hue + 6 * by) % 6 for n in (5, 3, 1))
     ]
-    return _C.stack(channels, -3)
+    return torch.stack(channels, -3)
 
 
 def invert(img: Any) -> Any:

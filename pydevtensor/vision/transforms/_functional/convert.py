@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydevtensor import _C
-from pydevtensor._numpy import numpy
-from pydevtensor.vision._pillow import is_image, pillow
+import pydevtensor as torch
+from pydevtensor.vision._libraries import is_image, numpy, pillow
 
 __all__ = ["convert_image_dtype", "get_dimensions", "get_image_num_channels"]
 __all__ += ["get_image_size", "normalize", "pil_to_tensor", "to_pil_image", "to_tensor"]
@@ -30,7 +29,7 @@ def get_dimensions(img: Any) -> list[int]:
     >>> torch.vision.transforms.functional.get_dimensions(torch.ones(3, 4, 5))
     [3, 4, 5]
     """
-    if isinstance(img, _C.Tensor):
+    if isinstance(img, torch.Tensor):
         if img.ndim < 2:
             raise TypeError(
                 f"a tensor of shape {[*img.shape]} is not an image; give (..., C, H, W)"
@@ -90,8 +89,8 @@ def to_tensor(pic: Any) -> Any:
     eight = values.dtype == np.uint8
     if values.dtype == np.uint16:
         values = values.astype(np.int32)
-    out = _C.from_numpy(np.ascontiguousarray(values.transpose(2, 0, 1)))
-    return out.to(_C.get_default_dtype()).div_(255) if eight else out
+    out = torch.from_numpy(np.ascontiguousarray(values.transpose(2, 0, 1)))
+    return out.to(torch.get_default_dtype()).div_(255) if eight else out
 
 
 def pil_to_tensor(pic: Any) -> Any:
@@ -111,7 +110,7 @@ def pil_to_tensor(pic: Any) -> Any:
     values = _array(pic)
     if values.dtype == np.uint16:
         values = values.astype(np.int32)
-    return _C.from_numpy(np.ascontiguousarray(values.transpose(2, 0, 1)))
+    return torch.from_numpy(np.ascontiguousarray(values.transpose(2, 0, 1)))
 
 
 def to_pil_image(pic: Any, mode: str | None = None) -> Any:
@@ -125,7 +124,7 @@ def to_pil_image(pic: Any, mode: str | None = None) -> Any:
     """
     np = numpy("to_pil_image()")
 
-    if not isinstance(pic, _C.Tensor | np.ndarray):
+    if not isinstance(pic, torch.Tensor | np.ndarray):
         raise TypeError(
             f"to_pil_image(): a {type(pic).__name__} was given; give a tensor or a "
             "NumPy array"
@@ -135,12 +134,12 @@ def to_pil_image(pic: Any, mode: str | None = None) -> Any:
             f"to_pil_image(): a shape of {pic.ndim} dimensions is not an image; "
             "give 2 or 3"
         )
-    if isinstance(pic, _C.Tensor):
+    if isinstance(pic, torch.Tensor):
         pic = pic.detach().cpu()
         if pic.ndim == 2:
             pic = pic.unsqueeze(0)
         if pic.dtype.is_floating_point and mode != "F":
-            pic = pic.mul(255).to(_C.uint8)
+            pic = pic.mul(255).to(torch.uint8)
         values = pic.permute(1, 2, 0).contiguous().numpy()
     else:
         values = pic[:, :, None] if pic.ndim == 2 else pic
@@ -178,7 +177,7 @@ def to_pil_image(pic: Any, mode: str | None = None) -> Any:
     return image.frombytes(mode, size, np.ascontiguousarray(values).tobytes())
 
 
-def convert_image_dtype(image: Any, dtype: Any = _C.float32) -> Any:
+def convert_image_dtype(image: Any, dtype: Any = torch.float32) -> Any:
     """The image in another element type, with values scaled to the type's range.
 
     >>> TF = torch.vision.transforms.functional
@@ -192,8 +191,8 @@ def convert_image_dtype(image: Any, dtype: Any = _C.float32) -> Any:
     if image.dtype.is_floating_point:
         if dtype.is_floating_point:
             return image.to(dtype)
-        wide = dtype is _C.int64 or (
-            dtype is _C.int32 and image.dtype is not _C.float64
+        wide = dtype is torch.int64 or (
+            dtype is torch.int32 and image.dtype is not torch.float64
         )
         if wide:
             raise RuntimeError(
@@ -207,14 +206,14 @@ def convert_image_dtype(image: Any, dtype: Any = _C.float32) -> Any:
     mine = _greatest(dtype)
     if theirs > mine:
         factor = (theirs + 1) // (mine + 1)
-        return _C.div(image, factor, rounding_mode="floor").to(dtype)
+        return torch.div(image, factor, rounding_mode="floor").to(dtype)
     return image.to(dtype) * ((mine + 1) // (theirs + 1))
 
 
 def _greatest(dtype: Any) -> int:
     from pydevtensor import iinfo
 
-    return 1 if dtype is _C.bool else iinfo(dtype).max
+    return 1 if dtype is torch.bool else iinfo(dtype).max
 
 
 def normalize(tensor: Any, mean: Any, std: Any, inplace: bool = False) -> Any:
@@ -223,7 +222,7 @@ def normalize(tensor: Any, mean: Any, std: Any, inplace: bool = False) -> Any:
     >>> torch.vision.transforms.functional.normalize(torch.ones(1, 1, 2), [0.5], [0.25])
     tensor([[[2., 2.]]])
     """
-    if not isinstance(tensor, _C.Tensor):
+    if not isinstance(tensor, torch.Tensor):
         raise TypeError(
             f"normalize(): a {type(tensor).__name__} was given; convert it with "
             "to_tensor() first"
@@ -238,8 +237,8 @@ def normalize(tensor: Any, mean: Any, std: Any, inplace: bool = False) -> Any:
             f"normalize(): the shape {[*tensor.shape]} is not an image; "
             "give (..., C, H, W)"
         )
-    shift = _C.as_tensor(mean, dtype=tensor.dtype, device=tensor.device)
-    scale = _C.as_tensor(std, dtype=tensor.dtype, device=tensor.device)
+    shift = torch.as_tensor(mean, dtype=tensor.dtype, device=tensor.device)
+    scale = torch.as_tensor(std, dtype=tensor.dtype, device=tensor.device)
     if (scale == 0).any().item():
         raise ValueError(f"normalize(): std is {std}, and no deviation may be 0")
     shift, scale = (v.view(-1, 1, 1) if v.ndim == 1 else v for v in (shift, scale))

@@ -6,9 +6,8 @@ import math
 from enum import Enum
 from typing import Any
 
-from pydevtensor import _C
-from pydevtensor._numpy import numpy
-from pydevtensor.vision._pillow import pillow
+import pydevtensor as torch
+from pydevtensor.vision._libraries import numpy, pillow
 from pydevtensor.vision.transforms._functional.convert import _array, get_dimensions
 
 __all__ = ["InterpolationMode", "center_crop", "crop", "five_crop", "hflip", "pad"]
@@ -71,7 +70,7 @@ def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
              [7, 8]]])
     """
     _, h, w = get_dimensions(img)
-    if not isinstance(img, _C.Tensor):
+    if not isinstance(img, torch.Tensor):
         return img.crop((left, top, left + width, top + height))
     bottom, right = top + height, left + width
     part = img[..., max(top, 0) : max(bottom, 0), max(left, 0) : max(right, 0)]
@@ -120,7 +119,7 @@ def hflip(img: Any) -> Any:
     tensor([[[2, 1]]])
     """
     get_dimensions(img)
-    return img.flip(-1) if isinstance(img, _C.Tensor) else img.transpose(0)
+    return img.flip(-1) if isinstance(img, torch.Tensor) else img.transpose(0)
 
 
 def vflip(img: Any) -> Any:
@@ -131,7 +130,7 @@ def vflip(img: Any) -> Any:
              [1]]])
     """
     get_dimensions(img)
-    return img.flip(-2) if isinstance(img, _C.Tensor) else img.transpose(1)
+    return img.flip(-2) if isinstance(img, torch.Tensor) else img.transpose(1)
 
 
 # --- borders
@@ -161,7 +160,7 @@ def pad(img: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant") -
             "symmetric"
         )
     _, h, w = get_dimensions(img)
-    tensor = isinstance(img, _C.Tensor)
+    tensor = isinstance(img, torch.Tensor)
     if padding_mode == "constant":
         if not tensor:
             bands = len(img.getbands())
@@ -187,7 +186,7 @@ def pad(img: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant") -
     columns = np.pad(np.arange(w), (left, right), _SOURCES[padding_mode])
     if tensor:
         for dim, index in ((-2, rows), (-1, columns)):
-            img = img.index_select(dim, _C.from_numpy(index).to(img.device))
+            img = img.index_select(dim, torch.from_numpy(index).to(img.device))
         return img
     from pydevtensor.vision.transforms._functional.convert import to_pil_image
 
@@ -232,7 +231,7 @@ def resize(
         height, width = _pair(size)
     if (height, width) == (h, w):
         return img
-    if not isinstance(img, _C.Tensor):
+    if not isinstance(img, torch.Tensor):
         return img.resize((width, height), _OF_PILLOW[mode])
     if mode not in ("nearest", "nearest-exact", *_REACHES):
         raise ValueError(
@@ -242,15 +241,15 @@ def resize(
         half = 0.5 if mode == "nearest-exact" else 0.0
         for dim, (old, new) in ((-2, (h, height)), (-1, (w, width))):
             index = [min(int((i + half) * old / new), old - 1) for i in range(new)]
-            img = img.index_select(dim, _C.tensor(index, device=img.device))
+            img = img.index_select(dim, torch.tensor(index, device=img.device))
         return img
-    dtype = img.dtype if img.dtype.is_floating_point else _C.float32
+    dtype = img.dtype if img.dtype.is_floating_point else torch.float32
     smooth = bool(antialias) or mode == "lanczos"
     rows = _weights(h, height, mode, smooth).to(img.device, dtype)
     columns = _weights(w, width, mode, smooth).to(img.device, dtype)
-    out = _C.matmul(rows, _C.matmul(img.to(dtype), columns.t()))
+    out = torch.matmul(rows, torch.matmul(img.to(dtype), columns.t()))
     if img.dtype is not dtype:
-        limit = 255 if img.dtype is _C.uint8 else None
+        limit = 255 if img.dtype is torch.uint8 else None
         out = out.round() if limit is None else out.round().clamp(0, limit)
     return out.to(img.dtype)
 
@@ -288,7 +287,7 @@ def _weights(old: int, new: int, mode: str, antialias: bool) -> Any:
         values /= values.sum()
         for j, value in zip(at, values, strict=True):
             matrix[i, min(max(j, 0), old - 1)] += value
-    return _C.from_numpy(matrix)
+    return torch.from_numpy(matrix)
 
 
 def resized_crop(
@@ -330,7 +329,7 @@ def rotate(
     """
     mode = _mode(interpolation)
     channels, h, w = get_dimensions(img)
-    if not isinstance(img, _C.Tensor):
+    if not isinstance(img, torch.Tensor):
         if isinstance(fill, int | float):
             fill = (int(fill),) * channels if channels > 1 else fill
         elif fill is not None:
@@ -348,14 +347,14 @@ def rotate(
     if expand:
         width = math.ceil(abs(w * cos) + abs(h * sin) - 1e-6)
         height = math.ceil(abs(w * sin) + abs(h * cos) - 1e-6)
-    kind: Any = {"device": img.device, "dtype": _C.float64}
-    x = _C.arange(width, **kind) + 0.5 - (width / 2 if expand else middle[0])
-    y = (_C.arange(height, **kind) + 0.5).unsqueeze(1)
+    kind: Any = {"device": img.device, "dtype": torch.float64}
+    x = torch.arange(width, **kind) + 0.5 - (width / 2 if expand else middle[0])
+    y = (torch.arange(height, **kind) + 0.5).unsqueeze(1)
     y = y - (height / 2 if expand else middle[1])
-    source_x = (cos * x - sin * y + middle[0] - 0.5).round().to(_C.int64)
-    source_y = (sin * x + cos * y + middle[1] - 0.5).round().to(_C.int64)
+    source_x = (cos * x - sin * y + middle[0] - 0.5).round().to(torch.int64)
+    source_y = (sin * x + cos * y + middle[1] - 0.5).round().to(torch.int64)
     inside = (source_x >= 0) & (source_x < w) & (source_y >= 0) & (source_y < h)
     out = img[..., source_y.clamp(0, h - 1), source_x.clamp(0, w - 1)]
     values = img.new_tensor(0 if fill is None else fill)
     values = values.view(-1, 1, 1) if values.ndim else values
-    return _C.where(inside, out, values)
+    return torch.where(inside, out, values)
