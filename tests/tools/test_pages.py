@@ -2,11 +2,12 @@
 
 import importlib
 import re
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from isolated import python
+from isolated import environment, python
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -93,6 +94,29 @@ def test_the_tests_of_ci(tmp_path):
         PYDEVTENSOR_SIM_RACES="error",
     )
     assert "2 passed" in out
+
+
+def test_the_first_example(tmp_path):
+    """README's program prints what stands below it, and draws docs/timeline.svg."""
+    blocks = re.findall(r"(?ms)^```\w*\n(.*?)^```", (ROOT / "README.md").read_text())
+    program, printed = blocks[:2]
+    (tmp_path / "example.py").write_text(program)
+    said = subprocess.run(
+        [sys.executable, "example.py"],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.replace(f"{tmp_path}/", "")
+    # The folder's name makes the column wider.
+    words = [
+        [word for word in text.split() if set(word) != {"-"}]
+        for text in (said, printed)
+    ]
+    assert words[0] == words[1]
+    drawn = (tmp_path / "timeline.svg").read_text()
+    assert drawn == (DOCS / "timeline.svg").read_text()
 
 
 def test_a_forgotten_record_stream():
