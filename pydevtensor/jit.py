@@ -153,7 +153,7 @@ def _with_save(value: Any) -> Any:
     from pydevtensor.nn import Module
 
     if isinstance(value, Module):
-        object.__setattr__(value, "_scripted", True)  # for Module.__getattr__
+        object.__setattr__(value, "_scripted", save)  # for Module.__getattr__
     elif not callable(value):
         raise TypeError(
             f"a {type(value).__name__} was given; give a function or a module"

@@ -263,9 +263,7 @@ class Module:
                 "call super().__init__() first"
             )
         if name == "save" and "_scripted" in values:  # by torch.jit.script()
-            from pydevtensor import jit
-
-            return partial(jit.save, self)
+            return partial(values["_scripted"], self)
         raise AttributeError(
             f"'{type(self).__name__}' object has no attribute '{name}'"
         )
