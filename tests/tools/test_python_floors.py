@@ -1,0 +1,194 @@
+"""The building plan of pydevtensor/ in ARCHITECTURE.md, held against its modules.
+
+A module imports from its own layer or lower ones. An extra or a tool stands behind a
+wall: nothing of the core needs it, and it uses the public names alone, as a program
+does. What stands in KNOWN may only become less.
+"""
+
+import ast
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "pydevtensor"
+
+# From the lowest layer to the highest.
+LAYERS = {
+    "ground": "_C _absent _archive _autocast _classes _determinism _graphs _names "
+    "_notebook _numpy _pickling _streams _tree _variables cpu printing torch_version "
+    "types version",
+    "differentiation": "amp autograd random storage",
+    "functions": "_functions special",
+    "linear algebra": "linalg",
+    "devices": "cuda",
+    "networks": "func nn",
+    "training": "_settings _sharing functional multiprocessing optim safetensors "
+    "serialization testing utils",
+    "extras": "array_api distributions profiler vision",
+    "imitations": "_as_torch accelerator backends compiler jit mps xpu",
+    "tools": "__main__ _estimate _pytest _smi _top",
+}
+ORDER = {
+    unit: number
+    for number, units in enumerate(LAYERS.values())
+    for unit in units.split()
+}
+BEHIND_THE_WALL = {"array_api", "distributions", "vision"}
+# What every module of the package is made with.
+FRAME = {"pydevtensor._names.publish", "pydevtensor._functions.checks.named"}
+
+# Imports from a higher layer, inside functions, and how many there are.
+KNOWN = {
+    ("_functions", "_sharing"): 2,  # share_memory_()
+    ("_functions", "array_api"): 1,  # Tensor.__array_namespace__()
+    ("_functions", "linalg"): 3,
+    ("_functions", "nn"): 21,
+    ("cuda", "nn"): 1,  # make_graphed_callables()
+    ("cuda", "profiler"): 1,
+    ("nn", "compiler"): 1,  # Module.compile()
+    ("storage", "_sharing"): 1,
+}
+LONGEST = 600
+LONG = {
+    "pydevtensor/_pickling.py": 660,
+    "pydevtensor/autograd/__init__.py": 795,
+    "pydevtensor/cuda/__init__.py": 887,
+    "pydevtensor/distributions/transforms.py": 727,
+    "pydevtensor/nn/_functional/loss.py": 1040,
+    "pydevtensor/nn/_functional/pooling.py": 881,
+    "pydevtensor/nn/modules/activation.py": 611,
+    "pydevtensor/nn/modules/loss.py": 744,
+    "pydevtensor/nn/modules/module.py": 968,
+    "pydevtensor/nn/modules/rnn.py": 704,
+}
+# Lines with a token, by tools/lines.py. A commit that raises one says why.
+BUDGET = {
+    "csrc": 55_000,
+    "core": 22_700,
+    "extras": 6_500,
+    "imitations": 550,
+    "tools": 760,
+}
+
+
+def unit(module):
+    """The part of pydevtensor that a module belongs to: its name below the package."""
+    return module.split(".")[1] if "." in module else ""
+
+
+@cache
+def modules():
+    """Every module's name and path."""
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        found[".".join(parts).removesuffix(".__init__")] = path
+    return found
+
+
+def nodes(tree):
+    """The nodes of a tree but for what only type checkers read."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)):
+            yield node
+            waiting += ast.iter_child_nodes(node)
+
+
+def imported(module, path):
+    """The full names that a module imports from the package, at any time."""
+    for node in nodes(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{module}: write the whole name"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        yield from (name for name in names if name.split(".")[0] == "pydevtensor")
+
+
+@cache
+def edges():
+    """How many imports lead from one part to another."""
+    found = Counter()
+    for module, path in modules().items():
+        for name in imported(module, path):
+            found[unit(module), unit(name)] += unit(module) != unit(name)
+    return found
+
+
+def test_every_part_has_a_layer():
+    units = {unit(module) for module in modules()} - {""}
+    assert units | {"_C"} == set(ORDER)
+    plan = (ROOT / "ARCHITECTURE.md").read_text()
+    section = plan.partition("## Core, extras, imitations")[2].partition("\n## ")[0]
+    assert [name for name in ORDER if f"`{name}`" not in section] == []
+
+
+def test_imports_lead_down():
+    up = {
+        edge: count
+        for edge, count in edges().items()
+        if edge[0] in ORDER and ORDER.get(edge[1], 0) > ORDER[edge[0]]
+    }
+    assert {e: n for e, n in up.items() if n > KNOWN.get(e, 0)} == {}
+    assert {e: n for e, n in KNOWN.items() if n > up.get(e, 0)} == {}, "lower KNOWN"
+
+
+def test_parts_of_a_layer_do_not_import_each_other():
+    mutual = {tuple(sorted(e)) for e, n in edges().items() if n and edges()[e[::-1]]}
+    assert {e for e in mutual if {e, e[::-1]} & KNOWN.keys()} == mutual
+
+
+@pytest.mark.parametrize("part", sorted(BEHIND_THE_WALL))
+def test_an_extra_imports_public_names_alone(part):
+    private = {
+        name
+        for module, path in modules().items()
+        if unit(module) == part
+        for name in imported(module, path)
+        if any(word[0] == "_" for word in name.split("."))
+        if unit(name) != part and name not in FRAME
+    }
+    assert private == set()
+
+
+def test_no_file_is_long():
+    lengths = {
+        path.relative_to(ROOT).as_posix(): len(path.read_text().splitlines())
+        for path in PACKAGE.rglob("*.py")
+    }
+    long = {name: n for name, n in lengths.items() if n > LONG.get(name, LONGEST)}
+    assert long == {}, "split them"
+    assert [name for name in LONG if lengths.get(name, 0) <= LONGEST] == [], "drop them"
+
+
+@pytest.fixture
+def lines(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    import lines
+
+    return lines
+
+
+def test_the_product_stays_in_its_budget(lines):
+    found = {part: tokens for part, (_, _, tokens) in lines.count().items()}
+    assert {part: n for part, n in found.items() if n > BUDGET[part]} == {}
+    assert {p: n for p, n in BUDGET.items() if n > 1.03 * found[p] + 20} == {}, "lower"
+    behind = {unit for units in lines.PARTS.values() for unit in units}
+    ours = " ".join(LAYERS[part] for part in lines.PARTS).split()
+    assert behind == set(ours)
+
+
+def test_lines_with_a_token(lines):
+    python = (
+        '"""A.\n\nB."""\n\n# c\nx = (  # d\n    """e\nf"""\n)\n\ndef g():\n    "h"\n'
+    )
+    assert lines.with_tokens_of_python(python) == 5
+    c = '/* a\n b */\nint x; // c\n\nchar *y = "// d";\n// e\n#define z\n'
+    assert lines.with_tokens_of_c(c) == 3

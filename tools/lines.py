@@ -1,0 +1,75 @@
+"""Counts the lines of the product, as a reader meets them and those with a token.
+
+python tools/lines.py
+
+Lines with a token are neither blank nor part of a comment or a docstring.
+"""
+
+import io
+import re
+import sys
+import tokenize
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+C = {".c", ".h", ".cpp", ".cu", ".cuh", ".def", ".inc"}
+# Parts of pydevtensor/ that the core does without (ARCHITECTURE.md).
+PARTS = {
+    "extras": ["array_api", "distributions", "profiler", "vision"],
+    "imitations": ["_as_torch", "accelerator", "backends", "compiler", "jit", "mps"]
+    + ["xpu"],
+    "tools": ["__main__", "_estimate", "_pytest", "_smi", "_top"],
+}
+_COMMENTS = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\\n])*")', re.S)
+_SPACE = {tokenize.COMMENT, tokenize.NL}
+_ENDS = {tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+
+
+def with_tokens_of_python(text):
+    lines, before = set(), tokenize.NEWLINE
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type in _SPACE:
+            continue
+        is_docstring = token.type == tokenize.STRING and before in _ENDS
+        if token.type not in _ENDS and not is_docstring:
+            lines.update(range(token.start[0], token.end[0] + 1))
+        before = token.type
+    return len(lines)
+
+
+def with_tokens_of_c(text):
+    kept = _COMMENTS.sub(lambda m: m[1] or "\n" * m[0].count("\n"), text)
+    return sum(bool(line.strip()) for line in kept.splitlines())
+
+
+def part_of(path):
+    """The part that a file counts for."""
+    folder, *rest = path.relative_to(ROOT).with_suffix("").parts
+    if folder == "csrc":
+        return "csrc"
+    return next((part for part, units in PARTS.items() if rest[0] in units), "core")
+
+
+def count():
+    """By part: files, lines, lines with a token."""
+    found = {part: [0, 0, 0] for part in ("csrc", "core", *PARTS)}
+    paths = [p for p in (ROOT / "csrc").rglob("*") if p.suffix in C]
+    for path in [*paths, *(ROOT / "pydevtensor").rglob("*.py")]:
+        text = path.read_text()
+        tokens = with_tokens_of_c if path.suffix in C else with_tokens_of_python
+        numbers = 1, len(text.splitlines()), tokens(text)
+        part = part_of(path)
+        found[part] = [a + b for a, b in zip(found[part], numbers, strict=True)]
+    return found
+
+
+def main():
+    found = count()
+    found["together"] = [sum(column) for column in zip(*found.values(), strict=True)]
+    print(f"{'part':<12}{'files':>8}{'lines':>9}{'with a token':>14}")
+    for part, (files, lines, tokens) in found.items():
+        print(f"{part:<12}{files:>8}{lines:>9}{tokens:>14}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
