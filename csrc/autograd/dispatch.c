@@ -489,8 +489,10 @@ int dt_call_into(dt_op *op, const char *name, dt_tensor *target, int count,
 
 int dt_call_overload(dt_op *op, dt_call *c, int count, const dt_value *values)
 {
-    return call_values(op, NULL, NULL, c->out, c->op->info->nresults, false, count,
-                       values);
+    const dt_op_info *info = dt_op_info_of(op);
+    return info ? call_values(op, c->name, NULL, c->out, info->nresults, false, count,
+                              values)
+                : -1;
 }
 
 /* --- for backward functions --- */

@@ -8,8 +8,8 @@
  * takes the sizes as arguments, as one sequence or by keyword; `*name: Tensors` takes any
  * number of Tensors as arguments or as one sequence. None is taken where it is the default,
  * and by a type with a question mark: `mean: Tensor?`. Without "->" the result is a Tensor;
- * "(values, indices)" is a named tuple, "(Tensor, Tensor)" a plain one, which lacks the
- * results that forward did not make. */
+ * "(values, indices)" is a named tuple, "(Tensor, Tensor)" a plain one; "(Tensor, Tensor?)"
+ * lacks the results that forward did not make, and gives one alone without a tuple. */
 #ifndef DT_TENSOR_SCHEMA_H
 #define DT_TENSOR_SCHEMA_H
 

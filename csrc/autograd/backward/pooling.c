@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "autograd/autocast.h"
 #include "autograd/dispatch.h"
 #include "autograd/recorded.h"
 
@@ -25,6 +26,36 @@ int dt_resample_backward(dt_grad *g)
 int dt_max_pool_forward(dt_call *c)
 {
     return dt_max_pool(c, c->args[8].b || dt_recording(c->args[0].tensor));
+}
+
+/* Over the last ndim dimensions; the index, which the backward pass needs too, is a
+ * result where `indexed`. Autocast takes float32 for volumes on the CPU, but not with
+ * indices. */
+static int max_pool(dt_call *c, int ndim, bool indexed)
+{
+    DT_LOCAL(cast);
+    const dt_tensor *x = c->args[0].tensor;
+    if (ndim == 3 && !indexed)
+        x = dt_autocast_as(&cast, x, DT_CASTS_FLOAT_ON_CPU);
+    if (!x)
+        return -1;
+    const dt_value args[] = {
+        dt_value_tensor(x), dt_value_int(ndim),   c->args[1],
+        c->args[2],         c->args[3],           c->args[4],
+        c->args[5],         dt_value_bool(false), dt_value_bool(indexed)};
+    if (dt_call_overload(DT_RECORD(max_pool), c, 9, args) < 0)
+        return -1;
+    if (!indexed)
+        dt_tensor_clear(c->out[1]);
+    return 0;
+}
+
+/* The same of a function with one result. */
+static int max_pool_alone(dt_call *c, int ndim)
+{
+    DT_LOCAL(index);
+    c->out[1] = &index;
+    return max_pool(c, ndim, false);
 }
 
 /* The maxima's gradients are added to zeros where the maxima were. */
@@ -52,6 +83,20 @@ int dt_max_pool_backward(dt_grad *g)
 
 /* --- averages --- */
 
+static int avg_pool(dt_call *c, int ndim)
+{
+    const bool divides = ndim > 1 && c->args[6].given;
+    if (divides && !c->args[6].i)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s(): divisor_override is 0; give another number, or None",
+                       c->name);
+    const dt_value args[] = {c->args[0], dt_value_int(ndim),
+                             c->args[1], c->args[2],
+                             c->args[3], c->args[4],
+                             c->args[5], dt_value_int(divides ? c->args[6].i : 0)};
+    return dt_call_overload(DT_RECORD(avg_pool), c, 8, args);
+}
+
 int dt_avg_pool_backward(dt_grad *g)
 {
     dt_value args[DT_MAX_PARAMETERS];
@@ -75,3 +120,7 @@ int dt_constant_pad_nd_backward(dt_grad *g)
     return dt_grad_set(
         g, 0, CALL_OP(constant_pad_nd, TENSOR(GRAD), dt_value_ints(count, pad)));
 }
+
+#define DT_COMPOSITES
+#include "tensor/ops/define.h"
+#include "ops/functions/pooling.def"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
 from pydevtensor._functions import function
+from pydevtensor.nn import functional as F
 
 if TYPE_CHECKING:
     from pydevtensor._functions.types import Dims, PerDim, Tensor, Truth
@@ -24,288 +25,7 @@ def numbers(name: str, value: Any, ndim: int) -> list[int]:
     return [*value] * (ndim // len(value))
 
 
-def _maximum(
-    ndim: int,
-    input: Any,
-    kernel_size: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    ceil_mode: bool,
-    return_indices: bool,
-    adaptive: bool = False,
-) -> Any:
-    if ndim == 3 and (adaptive or not return_indices):
-        (input,) = _C._autocast_float_on_cpu(input)
-    pair: Any = _C._max_pool(
-        input,
-        ndim,
-        kernel_size,
-        stride,
-        padding,
-        dilation,
-        ceil_mode,
-        adaptive,
-        return_indices,
-    )
-    # The backward pass needs the indices, else only the maxima were made.
-    return pair[0] if isinstance(pair, tuple) and not return_indices else pair
-
-
-@function()
-def max_pool1d(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: Truth = False,
-) -> Any:
-    """The maximum of each window of (..., length).
-
-    Raises RuntimeError for a window larger than the input.
-
-    kernel_size     size of the window
-    stride          step of the window (kernel_size)
-    padding         elements added at both ends, which are never a maximum
-    dilation        distance between a window's elements
-    ceil_mode       let a last window reach over the end
-    return_indices  also give where the maxima are, int64
-
-    >>> nn.functional.max_pool1d(torch.tensor([[1.0, 3.0, 2.0, 4.0, 0.0]]), 3, 2)
-    tensor([[3., 4.]])
-    """
-    return _maximum(
-        1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices
-    )
-
-
-@function()
-def max_pool2d(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: Truth = False,
-) -> Any:
-    """The maximum of each window of (..., height, width): see max_pool1d.
-
-    kernel_size     size of the window, a number or one for each dimension
-    stride          step of the window (kernel_size)
-    padding         elements added at both ends of each dimension
-    dilation        distance between a window's elements
-    return_indices  also give where the maxima are
-    ceil_mode       let a last window reach over the end
-
-    >>> nn.functional.max_pool2d(torch.arange(16.0).reshape(1, 4, 4), 2)
-    tensor([[[ 5.,  7.],
-             [13., 15.]]])
-    """
-    return _maximum(
-        2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices
-    )
-
-
-@function()
-def max_pool3d(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: Truth = False,
-) -> Any:
-    """The maximum of each window of (..., depth, height, width): see max_pool1d.
-
-    kernel_size     size of the window, a number or one for each dimension
-    stride          step of the window (kernel_size)
-    padding         elements added at both ends of each dimension
-    dilation        distance between a window's elements
-    return_indices  also give where the maxima are
-    ceil_mode       let a last window reach over the end
-
-    >>> nn.functional.max_pool3d(torch.arange(8.0).reshape(1, 2, 2, 2), 2)
-    tensor([[[[7.]]]])
-    """
-    return _maximum(
-        3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices
-    )
-
-
-@function()
-def max_pool1d_with_indices(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: Truth = False,
-) -> Any:
-    """max_pool1d with return_indices=True.
-
-    kernel_size     size of the window, a number or one for each dimension
-    stride          step of the window (kernel_size)
-    padding         elements added at both ends of each dimension
-    dilation        distance between a window's elements
-    ceil_mode       let a last window reach over the end
-    return_indices  of no effect: the indices are given always
-
-    >>> x = torch.tensor([[1.0, 3.0, 2.0, 4.0]])
-    >>> nn.functional.max_pool1d_with_indices(x, 2)
-    (tensor([[3., 4.]]), tensor([[1, 3]]))
-    """
-    return _maximum(1, input, kernel_size, stride, padding, dilation, ceil_mode, True)
-
-
-@function()
-def max_pool2d_with_indices(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: Truth = False,
-) -> Any:
-    """max_pool2d with return_indices=True.
-
-    kernel_size     size of the window, a number or one for each dimension
-    stride          step of the window (kernel_size)
-    padding         elements added at both ends of each dimension
-    dilation        distance between a window's elements
-    ceil_mode       let a last window reach over the end
-    return_indices  of no effect: the indices are given always
-
-    >>> nn.functional.max_pool2d_with_indices(torch.tensor([[[1.0, 3.0]]]), (1, 2))
-    (tensor([[[3.]]]), tensor([[[1]]]))
-    """
-    return _maximum(2, input, kernel_size, stride, padding, dilation, ceil_mode, True)
-
-
-@function()
-def max_pool3d_with_indices(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: Truth = False,
-) -> Any:
-    """max_pool3d with return_indices=True.
-
-    kernel_size     size of the window, a number or one for each dimension
-    stride          step of the window (kernel_size)
-    padding         elements added at both ends of each dimension
-    dilation        distance between a window's elements
-    ceil_mode       let a last window reach over the end
-    return_indices  of no effect: the indices are given always
-
-    >>> x = torch.arange(8.0).reshape(1, 2, 2, 2)
-    >>> nn.functional.max_pool3d_with_indices(x, 2)
-    (tensor([[[[7.]]]]), tensor([[[[7]]]]))
-    """
-    return _maximum(3, input, kernel_size, stride, padding, dilation, ceil_mode, True)
-
-
-# --- averages ---
-
-
-@function()
-def avg_pool1d(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-) -> Tensor:
-    """The average of each window of (..., length).
-
-    Raises RuntimeError for a window larger than the input.
-
-    kernel_size        size of the window
-    stride             step of the window (kernel_size)
-    padding            zeros added at both ends
-    ceil_mode          let a last window reach over the end
-    count_include_pad  count the padding as elements of a mean
-
-    >>> nn.functional.avg_pool1d(torch.tensor([[1.0, 3.0, 2.0, 4.0]]), 2)
-    tensor([[2., 3.]])
-    """
-    return _C._avg_pool(
-        input, 1, kernel_size, stride, padding, ceil_mode, count_include_pad
-    )
-
-
-def _divisor(divisor: int | None) -> int:
-    if divisor == 0:
-        raise RuntimeError("divisor_override is 0; give another number, or None")
-    return divisor or 0
-
-
-@function(out=True)
-def avg_pool2d(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> Tensor:
-    """The average of each window of (..., height, width): see avg_pool1d.
-
-    kernel_size        size of the window, a number or one for each dimension
-    stride             step of the window (kernel_size)
-    padding            elements added at both ends of each dimension
-    ceil_mode          let a last window reach over the end
-    count_include_pad  count the padding as elements of a mean
-    divisor_override   divide the sums by this number, not 0, in place of the window's
-                       size
-
-    >>> nn.functional.avg_pool2d(torch.arange(16.0).reshape(1, 4, 4), 2)
-    tensor([[[ 2.5000,  4.5000],
-             [10.5000, 12.5000]]])
-    """
-    divisor = _divisor(divisor_override)
-    return _C._avg_pool(
-        input, 2, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor
-    )
-
-
-@function(out=True)
-def avg_pool3d(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> Tensor:
-    """The average of each window of (..., depth, height, width): see avg_pool2d.
-
-    kernel_size        size of the window, a number or one for each dimension
-    stride             step of the window (kernel_size)
-    padding            elements added at both ends of each dimension
-    ceil_mode          let a last window reach over the end
-    count_include_pad  count the padding as elements of a mean
-    divisor_override   divide the sums by this number
-
-    >>> nn.functional.avg_pool3d(torch.arange(8.0).reshape(1, 2, 2, 2), 2)
-    tensor([[[[3.5000]]]])
-    """
-    divisor = _divisor(divisor_override)
-    (input,) = _C._autocast_float_on_cpu(input)
-    return _C._avg_pool(
-        input, 3, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor
-    )
+# --- norms ---
 
 
 @function()
@@ -378,11 +98,11 @@ def _power_mean(
         raise ZeroDivisionError("norm_type is 0; give another number")
     if p in (math.inf, -math.inf):  # the limits: the largest and the least
         sign = math.copysign(1, p)
-        taken = _maximum(
-            ndim, input.abs() * sign, kernel_size, stride, 0, 1, ceil_mode, False
-        )
+        pool = getattr(F, f"max_pool{ndim}d")
+        taken = pool(input.abs() * sign, kernel_size, stride, ceil_mode=ceil_mode)
         return taken * sign
-    out = _C._avg_pool(input.pow(p), ndim, kernel_size, stride, 0, ceil_mode)
+    pool = getattr(F, f"avg_pool{ndim}d")
+    out = pool(input.pow(p), kernel_size, stride, ceil_mode=ceil_mode)
     size = math.prod(numbers("kernel_size", kernel_size, ndim))
     return (out.sign() * out.abs().relu() * size).pow(1.0 / p)
 
@@ -414,7 +134,12 @@ def _adaptive_maximum(
     ndim: int, input: Any, output_size: Any, return_indices: bool
 ) -> Any:
     sizes = _adaptive_sizes(input, output_size, ndim)
-    return _maximum(ndim, input, sizes, None, 0, 1, False, return_indices, True)
+    if ndim == 3:
+        (input,) = _C._autocast_float_on_cpu(input)
+    window: Any = (sizes, None, 0, 1, False, True, return_indices)
+    pair: Any = _C._max_pool(input, ndim, *window)
+    # The backward pass needs the indices, else only the maxima were made.
+    return pair[0] if isinstance(pair, tuple) and not return_indices else pair
 
 
 def _adaptive_average(ndim: int, input: Any, output_size: Any) -> Any:
