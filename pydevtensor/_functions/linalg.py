@@ -461,19 +461,3 @@ def frobenius_norm(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     if len(dim) > 2:
         raise RuntimeError(f"dim is {[*dim]}; give one or two dimensions")
     return input.norm(2, dim or None, keepdim)
-
-
-@function()
-def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """The sum of the singular values of a matrix, or of each of a batch.
-
-    dim: its two dimensions, by default the last ones. keepdim: they stay, with size 1.
-
-    >>> torch.nuclear_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
-    tensor(7.)
-    """
-    from pydevtensor import linalg
-
-    if isinstance(dim, bool):  # nuclear_norm(input, keepdim)
-        dim, keepdim = None, dim
-    return linalg.matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim)

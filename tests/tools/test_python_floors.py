@@ -27,6 +27,7 @@ LAYERS = {
     "networks": "func nn",
     "training": "_settings _sharing functional multiprocessing optim safetensors "
     "serialization testing utils",
+    "aliases": "_aliases",
     "extras": "array_api distributions profiler vision",
     "imitations": "_as_torch accelerator backends compiler jit mps xpu",
     "tools": "__main__ _estimate _pytest _smi _top",
@@ -44,8 +45,6 @@ FRAME = {"pydevtensor._names.publish", "pydevtensor._functions.checks.named"}
 KNOWN = {
     ("_functions", "_sharing"): 2,  # share_memory_()
     ("_functions", "array_api"): 1,  # Tensor.__array_namespace__()
-    ("_functions", "linalg"): 3,
-    ("_functions", "nn"): 21,
     ("cuda", "nn"): 1,  # make_graphed_callables()
     ("cuda", "profiler"): 1,
     ("nn", "compiler"): 1,  # Module.compile()

@@ -24,6 +24,7 @@ PACKAGE = ROOT / "pydevtensor"
 # Where public functions are written, and the module that has their names.
 NAMESPACES = {
     "_functions": "",
+    "_aliases": "",
     "linalg": "linalg",
     "nn/_functional": "nn.functional",
     "special": "special",

@@ -73,7 +73,9 @@ def markdown(notebook: Any, file: Path) -> str:
         if cell.cell_type == "markdown":
             parts.append(f"{cell.source.rstrip()}\n")
             continue
-        parts.append(fenced("python", cell.source))
+        # A line for the shell is no Python, and would be a warning.
+        shell = any(line.startswith("!") for line in cell.source.splitlines())
+        parts.append(fenced("text" if shell else "python", cell.source))
         for given in outputs(cell):
             pictures += 1
             picture = file.with_name(f"{file.name}-{pictures}.svg")

@@ -108,7 +108,9 @@ def family(name: str, value: Any) -> str:
         parts = value.__module__.split(".")
         if isinstance(value, type) and len(parts) == 1:
             return "types"  # of the extension
-        own = [part for part in parts[1:] if part != "_functions"] or parts
+        own = [
+            part for part in parts[1:] if part not in ("_functions", "_aliases")
+        ] or parts
         return own[0].lstrip("_")
     return "constants"
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from pydevtensor import _C
 from pydevtensor._functions import function
+from pydevtensor.nn import functional
+from pydevtensor.nn._functional import dropout as _dropout
 
 if TYPE_CHECKING:
     from pydevtensor._functions.types import Sizes, Tensor
@@ -30,8 +32,6 @@ def rrelu_(
     >>> torch.rrelu_(x) is x
     True
     """
-    from pydevtensor.nn import functional
-
     return functional.rrelu_(input, lower, upper, training)
 
 
@@ -50,8 +50,6 @@ def rrelu(
     >>> torch.rrelu(torch.tensor([-1.0, 2.0]), 0.1, 0.3)
     tensor([-0.2000,  2.0000])
     """
-    from pydevtensor.nn import functional
-
     return functional.rrelu(input, lower, upper, training)
 
 
@@ -62,8 +60,6 @@ def dropout(input: Tensor, p: float, train: bool) -> Tensor:
     >>> torch.dropout(torch.ones(3), 0.5, False)
     tensor([1., 1., 1.])
     """
-    from pydevtensor.nn import functional
-
     _check_probability(p)
     return functional.dropout(input, p, train)
 
@@ -76,8 +72,6 @@ def dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     >>> torch.dropout_(x, 0.5, True) is x
     True
     """
-    from pydevtensor.nn import functional
-
     _check_probability(p)
     return functional.dropout(input, p, train, True)
 
@@ -90,10 +84,8 @@ def feature_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     >>> torch.feature_dropout_(x, 0.5, True) is x
     True
     """
-    from pydevtensor.nn._functional.dropout import feature_dropout
-
     _check_probability(p)
-    return feature_dropout(input, p, train, True)
+    return _dropout.feature_dropout(input, p, train, True)
 
 
 @function()
@@ -104,8 +96,6 @@ def alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     >>> torch.alpha_dropout_(x, 0.5, True) is x
     True
     """
-    from pydevtensor.nn import functional
-
     _check_probability(p)
     return functional.alpha_dropout(input, p, train, True)
 
@@ -118,8 +108,6 @@ def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     >>> torch.feature_alpha_dropout_(x, 0.5, True) is x
     True
     """
-    from pydevtensor.nn import functional
-
     _check_probability(p)
     return functional.feature_alpha_dropout(input, p, train, True)
 
@@ -134,10 +122,8 @@ def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     >>> torch.feature_dropout(torch.ones(1, 2), 0.5, False)
     tensor([[1., 1.]])
     """
-    from pydevtensor.nn._functional.dropout import feature_dropout
-
     _check_probability(p)
-    return feature_dropout(input, p, train)
+    return _dropout.feature_dropout(input, p, train)
 
 
 @function()
@@ -147,8 +133,6 @@ def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     >>> torch.alpha_dropout(torch.ones(3), 0.5, False)
     tensor([1., 1., 1.])
     """
-    from pydevtensor.nn import functional
-
     _check_probability(p)
     return functional.alpha_dropout(input, p, train)
 
@@ -163,8 +147,6 @@ def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     >>> torch.feature_alpha_dropout(torch.ones(1, 2), 0.5, False)
     tensor([[1., 1.]])
     """
-    from pydevtensor.nn import functional
-
     _check_probability(p)
     return functional.feature_alpha_dropout(input, p, train)
 
@@ -190,8 +172,6 @@ def group_norm(
     >>> torch.group_norm(torch.tensor([[1.0, 3.0, 5.0, 5.0]]), 2)
     tensor([[-1.0000,  1.0000,  0.0000,  0.0000]])
     """
-    from pydevtensor.nn import functional
-
     return functional.group_norm(input, num_groups, weight, bias, eps)
 
 
@@ -220,8 +200,6 @@ def instance_norm(
     >>> torch.instance_norm(x, None, None, None, None, True, 0.1, 1e-5, False)
     tensor([[[-1.0000,  1.0000]]])
     """
-    from pydevtensor.nn import functional
-
     running = running_mean, running_var
     return functional.instance_norm(
         input, *running, weight, bias, use_input_stats, momentum, eps
@@ -245,8 +223,6 @@ def rms_norm(
     >>> torch.rms_norm(torch.tensor([[3.0, 4.0]]), (2,))
     tensor([[0.8485, 1.1314]])
     """
-    from pydevtensor.nn import functional
-
     return functional.rms_norm(input, normalized_shape, weight, eps)
 
 
@@ -262,8 +238,6 @@ def cosine_similarity(
     >>> torch.cosine_similarity(x, y)
     tensor([0.6000])
     """
-    from pydevtensor.nn import functional
-
     return functional.cosine_similarity(x1, x2, dim, eps)
 
 
@@ -281,8 +255,6 @@ def pairwise_distance(
     >>> torch.pairwise_distance(x, y)
     tensor([5.0000])
     """
-    from pydevtensor.nn import functional
-
     return functional.pairwise_distance(x1, x2, p, eps, keepdim)
 
 
@@ -293,8 +265,6 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
     >>> torch.pdist(torch.tensor([[0.0], [1.0], [3.0]]))
     tensor([1., 3., 2.])
     """
-    from pydevtensor.nn import functional
-
     return functional.pdist(input, p)
 
 
@@ -310,8 +280,6 @@ def bilinear(
     >>> torch.bilinear(torch.ones(2, 3), torch.ones(2, 4), torch.ones(5, 3, 4)).shape
     torch.Size([2, 5])
     """
-    from pydevtensor.nn import functional
-
     return functional.bilinear(input1, input2, weight, bias)
 
 

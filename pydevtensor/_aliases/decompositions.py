@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pydevtensor import _C
+from pydevtensor import _C, linalg
 from pydevtensor._autocast import casts
 from pydevtensor._functions import function
+from pydevtensor.linalg import factors
 
 if TYPE_CHECKING:
     from pydevtensor._functions.types import Tensor
-
-
-def _linalg():
-    from pydevtensor import linalg
-
-    return linalg
 
 
 @function(method=True, out=True)
@@ -29,7 +24,7 @@ def inverse(input: Tensor) -> Tensor:
     tensor([[0.5000, 0.0000],
             [0.0000, 0.2500]])
     """
-    return _linalg().inv(input)
+    return linalg.inv(input)
 
 
 @function(method=True)
@@ -39,7 +34,7 @@ def det(input: Tensor) -> Tensor:
     >>> torch.tensor([[2.0, 1.0], [1.0, 2.0]]).det()
     tensor(3.)
     """
-    return _linalg().det(input)
+    return linalg.det(input)
 
 
 @function(method=True)
@@ -49,7 +44,7 @@ def logdet(input: Tensor) -> Tensor:
     >>> torch.eye(2).logdet()
     tensor(0.)
     """
-    sign, logarithm = _linalg().slogdet(input)
+    sign, logarithm = linalg.slogdet(input)
     return _C.where(sign < 0, float("nan"), logarithm)
 
 
@@ -60,7 +55,7 @@ def slogdet(input: Tensor) -> tuple[Tensor, ...]:
     >>> torch.tensor([[0.0, 1.0], [1.0, 0.0]]).slogdet().sign
     tensor(-1.)
     """
-    return tuple(_linalg().slogdet(input))
+    return tuple(linalg.slogdet(input))
 
 
 @function(method=True, out=True)
@@ -74,7 +69,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     tensor([[2., 0.],
             [1., 2.]])
     """
-    return _linalg().cholesky(input, upper=upper)
+    return linalg.cholesky(input, upper=upper)
 
 
 @function(method=True, out=True)
@@ -90,7 +85,7 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor
     tensor([[0.2500],
             [0.2500]])
     """
-    solve = _linalg().solve_triangular
+    solve = linalg.solve_triangular
     lower = input2.mT if upper else input2
     return solve(lower.mT, solve(lower, input, upper=False), upper=True)
 
@@ -120,7 +115,7 @@ def qr(input: Tensor, some: bool = True) -> tuple[Tensor, ...]:
     >>> torch.ones(3, 2).qr().R.shape
     torch.Size([2, 2])
     """
-    return tuple(_linalg().qr(input, "reduced" if some else "complete"))
+    return tuple(linalg.qr(input, "reduced" if some else "complete"))
 
 
 @function(method=True, out=True, results=("U", "S", "V"))
@@ -136,9 +131,9 @@ def svd(
     tensor([4., 3.])
     """
     if not compute_uv:
-        (*batch, m, n), S = input.shape, _linalg().svdvals(input)
+        (*batch, m, n), S = input.shape, linalg.svdvals(input)
         return input.new_zeros(*batch, m, m), S, input.new_zeros(*batch, n, n)
-    U, S, Vh = _linalg().svd(input, not some)
+    U, S, Vh = linalg.svd(input, not some)
     return U, S, Vh.mT
 
 
@@ -154,7 +149,7 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     >>> torch.tensor([[2.0], [0.0]]).pinverse()
     tensor([[0.5000, 0.0000]])
     """
-    return _linalg().pinv(input, rcond=rcond)
+    return linalg.pinv(input, rcond=rcond)
 
 
 @function(method=True)
@@ -165,7 +160,7 @@ def matrix_exp(input: Tensor) -> Tensor:
     tensor([[1., 0.],
             [0., 1.]])
     """
-    return _linalg().matrix_exp(input)
+    return linalg.matrix_exp(input)
 
 
 @function(method=True, out=True, results=("solution", "cloned_coefficient"))
@@ -188,7 +183,7 @@ def triangular_solve(
     tensor([[0.5000],
             [0.5000]])
     """
-    solve = _linalg().solve_triangular
+    solve = linalg.solve_triangular
     B = A.mT if transpose else A
     upper = upper != transpose
     return solve(B, input, upper=upper, unitriangular=unitriangular), A.clone()
@@ -205,7 +200,7 @@ def lu(input: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
     >>> torch.lu(torch.eye(2))[1]
     tensor([1, 2], dtype=torch.int32)
     """
-    LU, pivots, info = _linalg().lu_factor_ex(input, pivot=pivot)
+    LU, pivots, info = linalg.lu_factor_ex(input, pivot=pivot)
     return (LU, pivots, info) if get_infos else (LU, pivots)
 
 
@@ -221,7 +216,7 @@ def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     tensor([[0.5000],
             [0.5000]])
     """
-    return _linalg().lu_solve(LU_data, LU_pivots, input)
+    return linalg.lu_solve(LU_data, LU_pivots, input)
 
 
 @function(out=True, results=("P", "L", "U"))
@@ -241,11 +236,23 @@ def lu_unpack(
     tensor([[1., 0.],
             [0., 1.]])
     """
-    from pydevtensor.linalg import factors
-
     P = L = U = LU_data.new_empty(0)
     if unpack_pivots:
         P = factors.rows_of(LU_pivots, LU_data.shape[-2], LU_data.dtype)
     if unpack_data:
         L, U = factors.halves(LU_data)
     return P, L, U
+
+
+@function()
+def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """The sum of the singular values of a matrix, or of each of a batch.
+
+    dim: its two dimensions, by default the last ones. keepdim: they stay, with size 1.
+
+    >>> torch.nuclear_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
+    tensor(7.)
+    """
+    if isinstance(dim, bool):  # nuclear_norm(input, keepdim)
+        dim, keepdim = None, dim
+    return linalg.matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim)
