@@ -413,11 +413,9 @@ int dt_backward(int nroots, const dt_edge *roots, dt_tensor *const *gradients,
     for (int i = 0; i < nroots && !status; i++)
         if (roots[i].node)
             status = deliver(&p, &scope, roots[i], gradients[i], "backward()");
-    int64_t due = 0;
     for (size_t ran = 0; !status && p.waiting; ran++)
-        status = ran > FEW && dt_interrupt_check_rarely(&due) < 0
-                     ? -1
-                     : run_task(&p, pop(&p));
+        status =
+            ran > FEW && dt_interrupt_check_rarely() < 0 ? -1 : run_task(&p, pop(&p));
     dt_scope_end(&scope);
     pass_end(&p);
     dt_autocast_resume(casts);

@@ -8,6 +8,7 @@
 #define INTERVAL 50
 
 static bool (*is_requested)(void);
+static _Thread_local int64_t due = DT_INTERRUPT_NEVER;
 
 void dt_interrupt_start(bool (*requested)(void))
 {
@@ -22,14 +23,28 @@ int dt_interrupt_check(void)
                                      "in part");
 }
 
-int dt_interrupt_check_rarely(int64_t *due)
+bool dt_interrupt_is_due(void)
 {
+    if (due == DT_INTERRUPT_NEVER)
+        return false;
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
     int64_t now = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-    bool first = !*due;
-    if (now < *due)
-        return 0;
-    *due = now + INTERVAL;
-    return first ? 0 : dt_interrupt_check();
+    if (now < due)
+        return false;
+    bool later = due == DT_INTERRUPT_LATER;
+    due = now + INTERVAL;
+    return !later;
+}
+
+int dt_interrupt_check_rarely(void)
+{
+    return dt_interrupt_is_due() ? dt_interrupt_check() : 0;
+}
+
+int64_t dt_interrupt_set_due(int64_t next)
+{
+    int64_t before = due;
+    due = next;
+    return before;
 }

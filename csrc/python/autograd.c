@@ -6,6 +6,7 @@
 #include "autograd/autocast.h"
 #include "autograd/engine.h"
 #include "autograd/recorded.h"
+#include "base/interrupt.h"
 #include "python/types/dtype.h"
 #include "python/functions.h"
 #include "tensor/ops/ops.h"
@@ -134,8 +135,10 @@ static PyObject *run(const pass *p)
     dt_tensor *found = p->accumulates ? NULL : made + p->nroots;
     depth++;
     bool yielded = dt_gil_yield(true);
+    int64_t due = dt_interrupt_set_due(DT_INTERRUPT_LATER);
     int status = dt_backward((int)p->nroots, edges, gradients, (int)p->ninputs,
                              edges + p->nroots, found, p->keep, p->create);
+    dt_interrupt_set_due(due);
     dt_gil_yield(yielded);
     depth--;
     result = status < 0       ? dt_raise()

@@ -1,6 +1,7 @@
 #include "python/threads.h"
 
 #include "autograd/variable.h"
+#include "base/interrupt.h"
 #include "python/errors.h"
 #include "tensor/ops/copy.h"
 
@@ -12,6 +13,7 @@ int dt_held_begin(dt_held *held, size_t room)
         return dt_fail(DT_ERROR_HOST_MEMORY,
                        "no memory left for a call with %zu tensors; free some", room);
     held->yielded = dt_gil_yield(true);
+    held->due = dt_interrupt_set_due(DT_INTERRUPT_LATER);
     return 0;
 }
 
@@ -48,6 +50,7 @@ int dt_hold(dt_held *held, size_t count, const dt_tensor **const *operands)
 
 void dt_held_end(dt_held *held)
 {
+    dt_interrupt_set_due(held->due);
     dt_gil_yield(held->yielded);
     for (int i = 0; i < held->count; i++) {
         dt_held_tensor *h = &held->tensors[i];

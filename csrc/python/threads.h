@@ -41,6 +41,7 @@ typedef struct dt_held_tensor {
 typedef struct dt_held {
     int count;
     bool yielded; /* what dt_gil_yield returned */
+    int64_t due;  /* what dt_interrupt_set_due returned */
     dt_held_tensor *tensors, here[DT_HELD_HERE];
 } dt_held;
 

@@ -1,9 +1,11 @@
 /* The pool runs every item once: with many callers, nested, after forks, at any
- * number of threads. */
+ * number of threads. An interrupted caller stops. */
 #include "cpu_support.h"
+#include "base/interrupt.h"
 #include "cpu/runtime/pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -71,6 +73,81 @@ static void *fork_often(void *unused)
     return (void *)wrong;
 }
 
+/* --- interrupts --- */
+
+static pthread_t caller;
+static bool wanted; /* an interrupt of the caller; atomic */
+static int ran, started;
+
+static bool is_requested(void)
+{
+    return pthread_equal(pthread_self(), caller) &&
+           __atomic_load_n(&wanted, __ATOMIC_RELAXED);
+}
+
+/* The first chunk asks for the interrupt. */
+static void short_chunks(void *context, int64_t begin, int64_t end)
+{
+    (void)context, (void)begin, (void)end;
+    __atomic_fetch_add(&ran, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&wanted, true, __ATOMIC_RELAXED);
+    while (!pthread_equal(pthread_self(), caller) && !dt_pool_is_stopping())
+        sched_yield();
+}
+
+/* The caller's chunk ends when a worker has begun the other one, which goes on until the
+ * caller, which waits by then, is interrupted. */
+static void one_long_chunk(void *context, int64_t begin, int64_t end)
+{
+    (void)context, (void)begin, (void)end;
+    __atomic_fetch_add(&started, 1, __ATOMIC_RELAXED);
+    while (__atomic_load_n(&started, __ATOMIC_RELAXED) < 2)
+        sched_yield();
+    if (pthread_equal(pthread_self(), caller))
+        return;
+    __atomic_store_n(&wanted, true, __ATOMIC_RELAXED);
+    while (!dt_pool_is_stopping())
+        sched_yield();
+}
+
+/* The next check of this thread is due at once. */
+static int run_interrupted(dt_pool_task task, int64_t count)
+{
+    dt_interrupt_set_due(1);
+    int status = dt_pool_try(task, NULL, count, 1);
+    wanted = false;
+    dt_error_clear();
+    return status;
+}
+
+static void test_interrupts(void)
+{
+    caller = pthread_self();
+    dt_interrupt_start(is_requested);
+    for (int threads = 1; threads <= 4; threads++) {
+        dt_pool_set_threads(threads);
+        wanted = true;
+        ran = 0;
+        CHECK(run_interrupted(short_chunks, 1) == -1 && ran == 0, "before one chunk");
+        CHECK(run_interrupted(short_chunks, INT64_MAX / 2) == -1, "between chunks");
+    }
+    CHECK(run_interrupted(one_long_chunk, 2) == -1, "while the caller waits");
+    dt_interrupt_set_due(DT_INTERRUPT_LATER);
+    int status = 0;
+    for (int64_t i = 0; i < INT64_C(10000000000) && !status; i++)
+        status = dt_pool_try(short_chunks, NULL, 1, 1);
+    CHECK(status == -1, "between short loops");
+    dt_error_clear();
+    wanted = true;
+    ran = 0;
+    dt_interrupt_set_due(1);
+    dt_pool_run(short_chunks, NULL, 1, 1);
+    dt_interrupt_set_due(DT_INTERRUPT_LATER);
+    CHECK(ran == 1 && dt_pool_try(short_chunks, NULL, 1, 1) == 0, "a short call");
+    dt_interrupt_set_due(DT_INTERRUPT_NEVER);
+    dt_interrupt_start(NULL);
+}
+
 int main(void)
 {
     for (int threads = 1; threads <= 5; threads++) {
@@ -87,6 +164,7 @@ int main(void)
     CHECK(dt_cpu_set_num_threads(0) == -1, "no threads at all");
     dt_error_clear();
     test_callers();
+    test_interrupts();
     /* ThreadSanitizer does not follow into children of a threaded process. */
 #if !defined(__SANITIZE_THREAD__)
     CHECK(fork_often(NULL) == NULL, "children work on their own");

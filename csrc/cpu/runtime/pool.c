@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -16,6 +17,8 @@
 #define MAX_THREADS 256
 /* Spins before a thread sleeps: about 20 microseconds. */
 #define SPINS 600
+/* Nanoseconds that a caller sleeps before it asks whether it is interrupted. */
+#define PATIENCE 50000000
 
 #define POOL_MUTEX (&dt_locks->locks[DT_LOCK_POOL])
 
@@ -36,6 +39,8 @@ typedef struct job {
     int64_t next; /* first unclaimed item; atomic */
     int helpers;  /* workers in this job; written under the lock, read by the caller */
     bool waiting; /* the caller sleeps until helpers is 0 */
+    bool stops;   /* if the caller is interrupted */
+    bool stopped; /* it was; atomic */
     pthread_cond_t done;
     struct job *previous, *following;
 } job;
@@ -52,6 +57,9 @@ static struct {
     unsigned forks; /* of the process that has the workers */
     pthread_t threads[MAX_THREADS];
 } pool = {.wake = PTHREAD_COND_INITIALIZER};
+
+/* Whose chunk the thread runs. */
+static _Thread_local job *running;
 
 static int cores(void)
 {
@@ -95,21 +103,38 @@ void dt_pool_set_threads(int threads)
     __atomic_store_n(&pool.wanted, threads, __ATOMIC_RELAXED);
 }
 
-/* Claims and runs chunks until none is left. With `stops`, -1 after dt_fail if the
- * thread is interrupted: then nobody claims another chunk. */
-static int work(job *j, bool stops)
+/* Whether to stop. A worker is never interrupted itself: it sees that the caller was. */
+static bool is_stopping(job *j)
 {
-    for (int64_t due = 0;;) {
+    if (!j->stops)
+        return false;
+    if (__atomic_load_n(&j->stopped, __ATOMIC_RELAXED))
+        return true;
+    if (dt_interrupt_check_rarely() == 0)
+        return false;
+    __atomic_store_n(&j->stopped, true, __ATOMIC_RELAXED);
+    __atomic_store_n(&j->next, j->count, __ATOMIC_RELAXED);
+    return true;
+}
+
+bool dt_pool_is_stopping(void)
+{
+    return running && is_stopping(running);
+}
+
+/* Claims and runs chunks until none is left. */
+static void work(job *j)
+{
+    job *outer = running;
+    running = j;
+    for (;;) {
         int64_t begin = __atomic_fetch_add(&j->next, j->grain, __ATOMIC_RELAXED);
-        if (begin >= j->count)
-            return 0;
+        if (begin >= j->count || is_stopping(j))
+            break;
         int64_t end = j->count - begin > j->grain ? begin + j->grain : j->count;
         j->task(j->context, begin, end);
-        if (stops && end < j->count && dt_interrupt_check_rarely(&due) < 0) {
-            __atomic_store_n(&j->next, j->count, __ATOMIC_RELAXED);
-            return -1;
-        }
     }
+    running = outer;
 }
 
 static bool has_unclaimed(job *j)
@@ -136,7 +161,7 @@ static void *worker(void *number)
         if (j) {
             __atomic_fetch_add(&j->helpers, 1, __ATOMIC_RELAXED);
             dt_unlock(DT_LOCK_POOL);
-            work(j, false);
+            work(j);
             dt_lock(DT_LOCK_POOL);
             /* The job may be gone after this, unless its caller sleeps. */
             bool waiting = j->waiting;
@@ -194,6 +219,28 @@ static void start_workers(int threads)
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
+/* Waits until no worker is in the job; the lock is held. */
+static void await_workers(job *j)
+{
+    j->waiting = true;
+    while (__atomic_load_n(&j->helpers, __ATOMIC_ACQUIRE)) {
+        if (!j->stops) {
+            pthread_cond_wait(&j->done, POOL_MUTEX);
+            continue;
+        }
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += PATIENCE;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        if (!pthread_cond_timedwait(&j->done, POOL_MUTEX, &until))
+            continue;
+        dt_unlock(DT_LOCK_POOL);
+        is_stopping(j);
+        dt_lock(DT_LOCK_POOL);
+    }
+}
+
 static int run(dt_pool_task task, void *context, int64_t count, int64_t grain,
                bool stops)
 {
@@ -202,18 +249,17 @@ static int run(dt_pool_task task, void *context, int64_t count, int64_t grain,
     if (grain < 1)
         grain = 1;
     int threads = dt_pool_threads();
-    if (count <= grain) {
-        task(context, 0, count);
-        return 0;
-    }
-    DT_WITHOUT_GIL(true);
     job j = {.task = task,
              .context = context,
              .count = count,
              .grain = grain,
+             .stops = stops,
              .done = PTHREAD_COND_INITIALIZER};
-    if (threads == 1)
-        return work(&j, stops);
+    DT_WITHOUT_GIL(count > grain);
+    if (count <= grain || threads == 1) {
+        work(&j);
+        return j.stopped ? -1 : 0;
+    }
     enter();
     if (pool.workers < threads - 1 && !pool.stopping)
         start_workers(threads);
@@ -231,7 +277,7 @@ static int run(dt_pool_task task, void *context, int64_t count, int64_t grain,
     }
     dt_unlock(DT_LOCK_POOL);
 
-    int status = work(&j, stops);
+    work(&j);
 
     dt_lock(DT_LOCK_POOL);
     if (j.previous)
@@ -249,13 +295,11 @@ static int run(dt_pool_task task, void *context, int64_t count, int64_t grain,
             RELAX();
         }
         dt_lock(DT_LOCK_POOL);
-        j.waiting = true;
-        while (__atomic_load_n(&j.helpers, __ATOMIC_ACQUIRE))
-            pthread_cond_wait(&j.done, POOL_MUTEX);
+        await_workers(&j);
     }
     dt_unlock(DT_LOCK_POOL);
     pthread_cond_destroy(&j.done);
-    return status;
+    return j.stopped ? -1 : 0;
 }
 
 void dt_pool_run(dt_pool_task task, void *context, int64_t count, int64_t grain)

@@ -142,11 +142,11 @@ int dt_rnn_steps_forward(dt_call *c)
     if (open_layer(&l, list, all, sizes[0]))
         return -1;
     dt_tensor_alias(c->out[0], list->tensors[0]);
-    int64_t row = reverse ? all : 0, due = 0;
+    int64_t row = reverse ? all : 0;
     for (int i = 0; i < count && l.step.n; i++) {
         int64_t rows = sizes[reverse ? count - 1 - i : i];
         row -= reverse ? rows : 0;
-        if (dt_interrupt_check_rarely(&due) || run_step(&l, row, rows))
+        if (dt_interrupt_check_rarely() || run_step(&l, row, rows))
             return -1;
         row += reverse ? 0 : rows;
     }
