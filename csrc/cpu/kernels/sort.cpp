@@ -20,6 +20,7 @@ constexpr int64_t WIDE = 60000; /* items from which on digits of 11 bits pay */
 constexpr int64_t PART =
     131072; /* elements of a row that several threads sort, at least */
 constexpr int64_t MERGE = 65536; /* items that are merged in one go */
+constexpr int64_t BLOCK = 65536; /* items between two looks for an interrupt */
 
 /* The room for what might be among the first k. */
 int64_t choices(int64_t k)
@@ -30,6 +31,18 @@ int64_t choices(int64_t k)
 int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
+}
+
+/* f(begin, end) for the blocks of 0..n-1 in turn; false if the program wants to stop. */
+template <class F>
+bool in_blocks(int64_t n, F f)
+{
+    for (int64_t i = 0; i < n; i += BLOCK) {
+        if (n > BLOCK && dt_pool_is_stopping())
+            return false;
+        f(i, least(n, i + BLOCK));
+    }
+    return true;
 }
 
 struct NarrowItem {
@@ -68,7 +81,7 @@ void insertion_sort(int64_t n, Item *a)
 }
 
 /* n items by their keys of `bits` bits, a digit at a time from the lowest; other is as
- * large as a. Says which of the two holds the result. */
+ * large as a. Says which of the two holds the result; NULL if it was stopped. */
 template <class Item>
 Item *radix_sort(int64_t n, Item *a, Item *other, int bits)
 {
@@ -79,12 +92,14 @@ Item *radix_sort(int64_t n, Item *a, Item *other, int bits)
     int64_t *table = digit == 8 ? counts[0] : wide[0];
     const int64_t size = (int64_t)1 << digit;
     memset(table, 0, (size_t)(passes * size) * sizeof *table);
-    for (int64_t i = 0; i < n; i++) {
-        uint64_t key = a[i].key();
-        for (int p = 0; p < passes; p++)
-            table[p * size + (int64_t)(key >> p * digit & mask)]++;
-    }
-    for (int p = 0; p < passes; p++) {
+    bool goes_on = in_blocks(n, [=](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; i++) {
+            uint64_t key = a[i].key();
+            for (int p = 0; p < passes; p++)
+                table[p * size + (int64_t)(key >> p * digit & mask)]++;
+        }
+    });
+    for (int p = 0; p < passes && goes_on; p++) {
         int64_t *count = table + p * size, before = 0;
         const int shift = p * digit;
         if (count[a[0].key() >> shift & mask] == n)
@@ -94,13 +109,15 @@ Item *radix_sort(int64_t n, Item *a, Item *other, int bits)
             count[d] = before;
             before += here;
         }
-        for (int64_t i = 0; i < n; i++)
-            other[count[a[i].key() >> shift & mask]++] = a[i];
+        goes_on = in_blocks(n, [=](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; i++)
+                other[count[a[i].key() >> shift & mask]++] = a[i];
+        });
         Item *swapped = a;
         a = other;
         other = swapped;
     }
-    return a;
+    return goes_on ? a : nullptr;
 }
 
 /* How many of the first `rank` items of a and b together are a's. */
@@ -173,7 +190,15 @@ struct Sorter {
         }
     }
 
-    /* Sorts n items; scratch is as large. Says where they are then. */
+    bool load_row(int64_t row, int64_t first, int64_t n, Item *items) const
+    {
+        return in_blocks(n, [=](int64_t begin, int64_t end) {
+            load(row, first + begin, end - begin, items + begin);
+        });
+    }
+
+    /* Sorts n items; scratch is as large. Says where they are then; NULL if it was
+     * stopped. */
     static Item *sort(int64_t n, Item *items, Item *scratch)
     {
         if (n > SMALL)
@@ -181,23 +206,26 @@ struct Sorter {
         insertion_sort(n, items);
         return items;
     }
-    /* The same, and they stay where they are. */
-    static void sort_in_place(int64_t n, Item *items, Item *scratch, int64_t wanted)
+    /* The same, and they stay where they are. False if it was stopped. */
+    static bool sort_in_place(int64_t n, Item *items, Item *scratch, int64_t wanted)
     {
         Item *sorted = sort(n, items, scratch);
-        if (sorted != items)
+        if (sorted && sorted != items)
             memcpy((void *)items, (const void *)sorted, (size_t)wanted * sizeof *items);
+        return sorted;
     }
 
     /* The first few of many: those that might be among them are gathered, and now and
-     * then all but the best are dropped. */
-    void choose(int64_t row, Item *items, Item *scratch) const
+     * then all but the best are dropped. NULL if it was stopped. */
+    Item *choose(int64_t row, Item *items, Item *scratch) const
     {
         const int64_t room = choices(s->k);
         int64_t held = 0;
         uint64_t worst = UINT64_MAX;
         Item block[64];
         for (int64_t i = 0; i < s->n; i += 64) {
+            if (i && i % BLOCK == 0 && dt_pool_is_stopping())
+                return nullptr;
             int64_t n = least(s->n - i, 64);
             load(row, i, n, block);
             int any = 0;
@@ -209,12 +237,13 @@ struct Sorter {
                 if (block[b].key() < worst)
                     items[held++] = block[b];
             if (held > room - 64) {
-                sort_in_place(held, items, scratch, s->k);
+                if (!sort_in_place(held, items, scratch, s->k))
+                    return nullptr;
                 held = s->k;
                 worst = items[s->k - 1].key();
             }
         }
-        store(row, 0, s->k, sort(held, items, scratch));
+        return sort(held, items, scratch);
     }
 
     static void sort_rows(void *context, int64_t begin, int64_t end)
@@ -228,12 +257,16 @@ struct Sorter {
             return;
         }
         for (int64_t row = begin; row < end; row++) {
-            if (j->few) {
-                j->choose(row, items, items + n);
-                continue;
-            }
-            j->load(row, 0, n, items);
-            j->store(row, 0, s->k, sort(n, items, items + n));
+            const Item *sorted = nullptr;
+            if (j->few)
+                sorted = j->choose(row, items, items + n);
+            else if (j->load_row(row, 0, n, items))
+                sorted = sort(n, items, items + n);
+            bool stored = sorted && in_blocks(s->k, [=](int64_t first, int64_t last) {
+                              j->store(row, first, last - first, sorted);
+                          });
+            if (!stored)
+                break;
         }
         free(items);
     }
@@ -244,8 +277,9 @@ struct Sorter {
         const Sorter *j = (const Sorter *)context;
         for (int64_t p = begin; p < end; p++) {
             int64_t first = p * j->part, n = least(j->s->n - first, j->part);
-            j->load(j->long_row, first, n, j->all + first);
-            sort_in_place(n, j->all + first, j->other + first, n);
+            if (!j->load_row(j->long_row, first, n, j->all + first) ||
+                !sort_in_place(n, j->all + first, j->other + first, n))
+                return;
         }
     }
     static void merge_parts(void *context, int64_t begin, int64_t end)
@@ -285,7 +319,7 @@ struct Sorter {
                 other = swapped;
             }
             if (!failed)
-                dt_pool_run(write_parts, this, (s->k + MERGE - 1) / MERGE, 1);
+                failed = dt_pool_try(write_parts, this, (s->k + MERGE - 1) / MERGE, 1);
         }
         free(all);
         free(other);
@@ -382,9 +416,8 @@ int dt_cpu_search(dt_stream, const dt_search *s)
                            "sequence of %" PRId64
                            " elements; give what argsort() gives",
                            s->op_name, s->sorter[i], s->n);
-    dt_pool_run(s->dtype == DT_INT64     ? search<int64_t>
-                : s->dtype == DT_FLOAT32 ? search<float>
-                                         : search<double>,
-                (void *)s, s->rows * s->m, 4096);
-    return 0;
+    return dt_pool_try(s->dtype == DT_INT64     ? search<int64_t>
+                       : s->dtype == DT_FLOAT32 ? search<float>
+                                                : search<double>,
+                       (void *)s, s->rows * s->m, 4096);
 }
