@@ -96,6 +96,31 @@ def test_one_long_row(device, dtype):
         )
 
 
+def test_long_columns(device):
+    x = torch.arange(180_000.0).mul(7).fmod(1001).sub(500).reshape(20_000, 9).to(device)
+    rows = x.T.contiguous().requires_grad_()
+    x.requires_grad_()
+    for scan in (torch.cumsum, torch.logcumsumexp):
+        made, wanted = scan(x, 0), scan(rows, 1)
+        made.mul(x).sum().backward()
+        wanted.mul(rows).sum().backward()
+        assert torch.allclose(made, wanted.T)
+    assert torch.allclose(x.grad, rows.grad.T, rtol=1e-4)
+    for scan in (torch.cummax, torch.cummin):
+        made, wanted = scan(x, 0), scan(rows, 1)
+        assert all(torch.equal(m, w.T) for m, w in zip(made, wanted, strict=True))
+
+
+def test_one_thread_scans_a_long_row_as_several_do():
+    x = torch.arange(LONG).mul(7).remainder(1001) - 500
+    made, threads = [], torch.get_num_threads()
+    for n in (1, 2):
+        torch.set_num_threads(n)
+        made.append([x.cumsum(0), *x.cummax(0), *x.flip(0).cummin(0)])
+    torch.set_num_threads(threads)
+    assert all(torch.equal(one, two) for one, two in zip(*made, strict=True))
+
+
 # --- rows that a GPU sums up in tiles of 1024 elements, and long ones in parts of these
 
 

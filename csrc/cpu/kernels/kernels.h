@@ -107,9 +107,10 @@ typedef struct dt_scan_kernel {
      * element number `place`, the next place + way. */
     void (*row)(int64_t n, int64_t step, const void *x, void *out, int64_t *index,
                 int64_t place, int64_t way, dt_scan_state *state);
-    /* Up to DT_SCAN_COLUMNS columns side by side, rows `step` elements apart. */
+    /* Up to DT_SCAN_COLUMNS columns side by side, rows `step` elements apart. states: of
+     * each column, to go on from and to keep; NULL: these are all rows. */
     void (*columns)(int64_t n, int64_t step, int64_t columns, const void *x, void *out,
-                    int64_t *index, int64_t place, int64_t way);
+                    int64_t *index, int64_t place, int64_t way, dt_scan_state *states);
     void (*start)(dt_scan_state *state);
     /* `before` is what a part starts from: makes it what the next one does. */
     void (*join)(dt_scan_state *before, const dt_scan_state *part);

@@ -9,6 +9,7 @@
 #define WORK  32768  /* elements of a piece of parallel work, at least */
 #define PART  131072 /* elements of a part of a long row */
 #define APART 8      /* from so many columns on, they are scanned side by side */
+#define ROWS  8192   /* of columns, between two looks for an interrupt */
 
 typedef struct job {
     const dt_scan *s;
@@ -37,24 +38,54 @@ static void scan_rows(void *context, int64_t begin, int64_t end)
     for (int64_t row = begin; row < end; row++) {
         dt_scan_state state;
         j->kernel->start(&state);
-        scan_some(j, row, 0, j->s->n, true, &state);
+        /* The last chunk is no shorter than the others: short rows are added in another
+         * order. */
+        for (int64_t first = 0, n; first < j->s->n; first += n) {
+            int64_t left = j->s->n - first;
+            n = left < 2 * PART ? left : PART;
+            if (first && dt_pool_is_stopping())
+                return;
+            scan_some(j, row, first, n, true, &state);
+        }
     }
+}
+
+/* `n` rows, from row number `first` in the order of the scan, of some columns. */
+static inline void scan_block(const job *j, int64_t item, int64_t first, int64_t n,
+                              dt_scan_state *states)
+{
+    const dt_scan *s = j->s;
+    int64_t way = s->backward ? -1 : 1, place = s->backward ? s->n - 1 - first : first;
+    int64_t column = item % j->blocks * DT_SCAN_COLUMNS;
+    int64_t columns = s->inner - column;
+    if (columns > DT_SCAN_COLUMNS)
+        columns = DT_SCAN_COLUMNS;
+    int64_t at = (item / j->blocks * s->n + place) * s->inner + column;
+    j->kernel->columns(n, way * s->inner, columns, (const char *)s->x + at * j->size,
+                       (char *)s->out + at * j->size, s->index ? s->index + at : NULL,
+                       place, way, states);
 }
 
 static void scan_columns(void *context, int64_t begin, int64_t end)
 {
     const job *j = context;
-    const dt_scan *s = j->s;
-    int64_t way = s->backward ? -1 : 1, place = s->backward ? s->n - 1 : 0;
+    for (int64_t item = begin; item < end; item++)
+        scan_block(j, item, 0, j->s->n, NULL);
+}
+
+static void scan_long_columns(void *context, int64_t begin, int64_t end)
+{
+    const job *j = context;
+    dt_scan_state states[DT_SCAN_COLUMNS];
     for (int64_t item = begin; item < end; item++) {
-        int64_t column = item % j->blocks * DT_SCAN_COLUMNS;
-        int64_t columns = s->inner - column;
-        if (columns > DT_SCAN_COLUMNS)
-            columns = DT_SCAN_COLUMNS;
-        int64_t at = (item / j->blocks * s->n + place) * s->inner + column;
-        j->kernel->columns(
-            s->n, way * s->inner, columns, (const char *)s->x + at * j->size,
-            (char *)s->out + at * j->size, s->index ? s->index + at : NULL, place, way);
+        for (int c = 0; c < DT_SCAN_COLUMNS; c++)
+            j->kernel->start(&states[c]);
+        for (int64_t first = 0; first < j->s->n; first += ROWS) {
+            int64_t left = j->s->n - first;
+            if (dt_pool_is_stopping())
+                return;
+            scan_block(j, item, first, left < ROWS ? left : ROWS, states);
+        }
     }
 }
 
@@ -76,7 +107,8 @@ static int scan_long_row(job *j)
     for (int64_t p = 0; p < j->parts; p++)
         j->kernel->start(&j->states[p]);
     j->totals = true;
-    dt_pool_run(scan_parts, j, j->parts - 1, 1);
+    if (dt_pool_try(scan_parts, j, j->parts - 1, 1) < 0)
+        return -1;
     j->kernel->start(&before);
     for (int64_t p = 0; p < j->parts; p++) {
         dt_scan_state total = j->states[p];
@@ -85,8 +117,7 @@ static int scan_long_row(job *j)
             j->kernel->join(&before, &total);
     }
     j->totals = false;
-    dt_pool_run(scan_parts, j, j->parts, 1);
-    return 0;
+    return dt_pool_try(scan_parts, j, j->parts, 1);
 }
 
 int dt_cpu_scan(dt_stream stream, dt_scan_op op, const dt_scan *s)
@@ -105,8 +136,8 @@ int dt_cpu_scan(dt_stream stream, dt_scan_op op, const dt_scan *s)
     if (s->inner >= APART) {
         j.blocks = (s->inner + DT_SCAN_COLUMNS - 1) / DT_SCAN_COLUMNS;
         int64_t each = s->n * (s->inner < DT_SCAN_COLUMNS ? s->inner : DT_SCAN_COLUMNS);
-        dt_pool_run(scan_columns, &j, s->outer * j.blocks, (WORK + each - 1) / each);
-        return 0;
+        return dt_pool_try(s->n > ROWS ? scan_long_columns : scan_columns, &j,
+                           s->outer * j.blocks, (WORK + each - 1) / each);
     }
     if (threads > 1 && rows < 2 * (int64_t)threads && s->n >= 2 * PART) {
         j.parts = (s->n + PART - 1) / PART;
@@ -115,14 +146,15 @@ int dt_cpu_scan(dt_stream stream, dt_scan_op op, const dt_scan *s)
             return dt_fail(DT_ERROR_HOST_MEMORY,
                            "a scan: no memory for partial results; delete some tensors "
                            "first");
-        for (j.row = 0; j.row < rows; j.row++)
-            scan_long_row(&j);
+        int status = 0;
+        for (j.row = 0; j.row < rows && !status; j.row++)
+            status = scan_long_row(&j);
         free(j.states);
-        return 0;
+        return status;
     }
     if (numel < 2 * WORK)
         scan_rows(&j, 0, rows);
     else
-        dt_pool_run(scan_rows, &j, rows, (WORK + s->n - 1) / s->n);
+        return dt_pool_try(scan_rows, &j, rows, (WORK + s->n - 1) / s->n);
     return 0;
 }

@@ -26,6 +26,14 @@ struct State {
 };
 
 template <class Op>
+void keep(typename Op::State local, dt_scan_state *to)
+{
+    State<Op> s(to);
+    s.local = local;
+    s.put(to);
+}
+
+template <class Op>
 void start(dt_scan_state *state)
 {
     State<Op>().put(state);
@@ -75,11 +83,13 @@ struct Running {
             out[k * step] = (T)Op::combine(s.offset, Op::combine(s.local, local[k]));
     }
     static void columns(int64_t n, int64_t step, int64_t columns, const void *from,
-                        void *to, int64_t *, int64_t, int64_t)
+                        void *to, int64_t *, int64_t, int64_t, dt_scan_state *states)
     {
         A acc[DT_SCAN_COLUMNS];
         for (int64_t j = 0; j < columns; j++)
             acc[j] = Op::identity();
+        for (int64_t j = 0; states && j < columns; j++)
+            acc[j] = State<Op>(&states[j]).local;
         for (int64_t i = 0; i < n; i++) {
             const T *x = (const T *)from + i * step;
             T *out = (T *)to + i * step;
@@ -89,6 +99,8 @@ struct Running {
                 out[j] = (T)acc[j];
             }
         }
+        for (int64_t j = 0; states && j < columns; j++)
+            keep<Op>(acc[j], &states[j]);
     }
     static void join(dt_scan_state *before, const dt_scan_state *part)
     {
@@ -115,12 +127,13 @@ struct Sequential {
         s.put(state);
     }
     static void columns(int64_t n, int64_t step, int64_t columns, const void *from,
-                        void *to, int64_t *, int64_t, int64_t)
+                        void *to, int64_t *, int64_t, int64_t, dt_scan_state *states)
     {
         for (int64_t j = 0; j < columns; j++) {
-            dt_scan_state state;
-            start<Op>(&state);
-            row(n, step, (const T *)from + j, (T *)to + j, nullptr, 0, 0, &state);
+            dt_scan_state own;
+            start<Op>(&own);
+            row(n, step, (const T *)from + j, (T *)to + j, nullptr, 0, 0,
+                states ? &states[j] : &own);
         }
     }
     static void join(dt_scan_state *before, const dt_scan_state *part)
@@ -156,23 +169,33 @@ struct Extreme {
         s.put(state);
     }
     static void columns(int64_t n, int64_t step, int64_t columns, const void *from,
-                        void *to, int64_t *index, int64_t first, int64_t way)
+                        void *to, int64_t *index, int64_t first, int64_t way,
+                        dt_scan_state *states)
     {
         T best[DT_SCAN_COLUMNS];
         int64_t found[DT_SCAN_COLUMNS];
+        const bool goes_on = states && State<Op>(states).local.index >= 0;
+        for (int64_t j = 0; goes_on && j < columns; j++) {
+            const State<Op> s(&states[j]);
+            best[j] = s.local.value;
+            found[j] = s.local.index;
+        }
         for (int64_t i = 0; i < n; i++) {
             const T *x = (const T *)from + i * step;
             T *out = (T *)to + i * step;
             int64_t *indices = index + i * step;
+            const bool starts = i == 0 && !goes_on;
             for (int64_t j = 0; j < columns; j++) {
                 const T v = min ? Op::mirror(x[j]) : x[j];
-                const bool better = i == 0 || Op::replaces(v, best[j]);
+                const bool better = starts || Op::replaces(v, best[j]);
                 best[j] = better ? v : best[j];
                 found[j] = better ? first + i * way : found[j];
                 out[j] = min ? Op::mirror(best[j]) : best[j];
                 indices[j] = found[j];
             }
         }
+        for (int64_t j = 0; states && j < columns; j++)
+            keep<Op>({best[j], found[j]}, &states[j]);
     }
     static void join(dt_scan_state *before, const dt_scan_state *part)
     {
