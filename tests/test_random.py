@@ -139,6 +139,16 @@ def test_shares(device):
     assert [sorted(row) for row in rows.tolist()] == [[0, 1, 2, 3]] * 5
 
 
+@pytest.mark.parametrize("draw", [torch.rand, torch.randn])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_long_draws_go_on_where_the_one_before_ended(draw, dtype):
+    n = 16 * 70_001
+    torch.manual_seed(2)
+    whole = draw(3 * n, dtype=dtype)
+    torch.manual_seed(2)
+    assert torch.equal(whole, torch.cat([draw(n, dtype=dtype) for _ in range(3)]))
+
+
 ERRORS = [
     ("multinomial(torch.tensor([1., -1]), 1)", RuntimeError),
     ("multinomial(torch.tensor([float('nan'), 1]), 1)", RuntimeError),

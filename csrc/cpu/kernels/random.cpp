@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "base/gil.h"
+#include "base/interrupt.h"
 #include "cpu/kernels/kernels.h"
 #include "cpu/runtime/backend.h"
 #include "cpu/runtime/pool.h"
@@ -14,6 +15,9 @@ constexpr double TWO_PI = 6.283185307179586476925286766559;
 constexpr int64_t CHUNK = 1024;
 /* From this length on, normal numbers are made in blocks of 16. */
 constexpr int64_t BLOCK = 16;
+/* Elements between two looks for an interrupt: whole blocks. The last part is no shorter,
+ * so that it is made as one of the whole call. */
+constexpr int64_t PART = 1 << 20;
 
 int64_t least(int64_t a, int64_t b)
 {
@@ -259,8 +263,23 @@ int (*const runs[])(dt_generator *, const dt_random_call *) = {
 int dt_cpu_random(dt_stream, dt_generator *g, const dt_random_call *call)
 {
     DT_WITHOUT_GIL(true); /* before the lock, which other threads take with it */
+    dt_random_call part = *call;
+    const int64_t size = (int64_t)dt_dtype_size(call->dtype);
+    int status = 0;
     dt_lock(g->lock);
-    int status = runs[call->dtype](g, call);
+    for (int64_t first = 0; first < call->numel && !status; first += part.numel) {
+        if (dt_interrupt_is_due()) {
+            dt_unlock(g->lock);
+            status = dt_interrupt_check();
+            dt_lock(g->lock);
+            if (status)
+                break;
+        }
+        const int64_t left = call->numel - first;
+        part.out = (char *)call->out + first * size;
+        part.numel = left < 2 * PART ? left : PART;
+        status = runs[call->dtype](g, &part);
+    }
     dt_unlock(g->lock);
     return status;
 }
