@@ -357,6 +357,46 @@ STOPS = {
         assert not out[0][-1].any(), "it did not stop"
         del x, out
     """,
+    "sort of a row": """
+        x = torch.rand(20_000_000)
+        out = torch.zeros(20_000_000), torch.zeros(20_000_000, dtype=torch.int64)
+        assert interrupt(lambda: x.sort(out=out))
+        assert not out[0][-1], "it did not stop"
+        del x, out
+    """,
+    "topk": """
+        x, k = torch.arange(30_000_000.0), 10_000  # each element is among the first
+        out = torch.zeros(k), torch.zeros(k, dtype=torch.int64)
+        assert interrupt(lambda: x.topk(k, out=out))
+        assert not out[0].any(), "it did not stop"
+        del x, out
+    """,
+    "search": """
+        sequence, x = torch.arange(1e7), torch.rand(5_000_000) * 1e7
+        out = torch.zeros(5_000_000, dtype=torch.int64)
+        assert interrupt(lambda: torch.searchsorted(sequence, x, out=out))
+        assert out[-1] == 0, "it did not stop"
+        del sequence, x, out
+    """,
+    "scan of a row": """
+        x, out = torch.zeros(60_000_000), torch.zeros(60_000_000)
+        assert interrupt(lambda: torch.logcumsumexp(x, 0, out=out))
+        assert not out[-1], "it did not stop"
+        del x, out
+    """,
+    "scan of columns": """
+        x, out = torch.zeros(6_000_000, 10), torch.zeros(6_000_000, 10)
+        assert interrupt(lambda: torch.logcumsumexp(x, 0, out=out))
+        assert not out[-1].any(), "it did not stop"
+        del x, out
+    """,
+    "random": """
+        x = torch.zeros(60_000_000, dtype=torch.float64)
+        assert interrupt(x.normal_)
+        assert not x[-1], "it did not stop"
+        assert torch.rand(9).any()  # the generator is unlocked
+        del x
+    """,
     "matmul": """
         x, out = torch.rand(900, 400, 400), torch.zeros(900, 400, 400)
         assert interrupt(lambda: torch.matmul(x, x, out=out))
@@ -373,6 +413,14 @@ STOPS = {
         assert y[-1, 0].item() == 7, "it did not stop"
         del gates, y, h_before, h, weight, operands
     """,
+    "recurrent backward": """
+        layer = torch.nn.RNN(768, 768)
+        x = torch.zeros(5000, 1, 768, requires_grad=True)
+        y = layer(x)[0].sum()
+        assert interrupt(y.backward)
+        assert x.grad is None, "it did not stop"
+        del layer, x, y
+    """,
     "backward": """
         y = w = torch.ones(1, requires_grad=True)
         for _ in range(1_000_000):
@@ -384,8 +432,13 @@ STOPS = {
 }
 
 
+# Several threads share a row otherwise than one goes through it.
+THREADS = {"elementwise": [1], "sort of a row": [1, 2], "scan of a row": [1, 2]}
+
+
 @pytest.mark.parametrize(
-    "what, threads", [(what, 1 if what == "elementwise" else 2) for what in STOPS]
+    "what, threads",
+    [(what, threads) for what in STOPS for threads in THREADS.get(what, [2])],
 )
 def test_an_interrupt_stops_long_work(what, threads):
     code = INTERRUPT.replace("{threads}", str(threads)) + dedent(STOPS[what])
@@ -397,7 +450,6 @@ def test_an_interrupt_stops_long_work(what, threads):
     "operation",
     [
         "(x @ x).sum().item()",  # one product of the BLAS library
-        "x.flatten().sort()",
         "[torch.optim.SGD([w], lr=0.1).step() for _ in range(5000)]",
     ],
 )

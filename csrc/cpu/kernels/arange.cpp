@@ -52,6 +52,5 @@ int dt_cpu_arange(dt_stream, const dt_arange_call *call)
         p.start = whole_number(p.start);
         p.step = whole_number(p.step);
     }
-    dt_pool_run(tasks[p.dtype], &p, p.numel, 16384);
-    return 0;
+    return dt_pool_try(tasks[p.dtype], &p, p.numel, 16384);
 }

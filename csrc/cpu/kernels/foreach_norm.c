@@ -52,6 +52,6 @@ int dt_cpu_foreach_norm(dt_stream stream, dt_reduce_op op,
     if (numel < 2 * DT_LOOP_GRAIN)
         run(&w, 0, partials);
     else
-        dt_pool_run(run, &w, partials, 1 + partials * DT_LOOP_GRAIN / numel);
+        return dt_pool_try(run, &w, partials, 1 + partials * DT_LOOP_GRAIN / numel);
     return 0;
 }

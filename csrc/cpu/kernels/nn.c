@@ -338,15 +338,15 @@ static int run_sums(job *j)
         return dt_fail(DT_ERROR_HOST_MEMORY,
                        "%s: no memory is left for %" PRId64 " sums; free some",
                        call->op_name, 2 * call->n);
-    if (call->inner == 1)
-        dt_pool_run(sum_columns, j,
-                    j->pieces * ((call->n + SUM_COLUMNS - 1) / SUM_COLUMNS), 1);
-    else
-        dt_pool_run(sum_channels, j, j->pieces * call->n,
-                    channel < SUM_WORK / 4 ? SUM_WORK / 4 / channel : 1);
-    finish_sums(j);
+    int64_t blocks = (call->n + SUM_COLUMNS - 1) / SUM_COLUMNS;
+    int status = call->inner == 1
+                     ? dt_pool_try(sum_columns, j, j->pieces * blocks, 1)
+                     : dt_pool_try(sum_channels, j, j->pieces * call->n,
+                                   channel < SUM_WORK / 4 ? SUM_WORK / 4 / channel : 1);
+    if (!status)
+        finish_sums(j);
     free(j->sums);
-    return 0;
+    return status;
 }
 
 /* --- calls --- */
@@ -381,29 +381,26 @@ int dt_cpu_nn(dt_stream stream, const dt_nn_call *call)
             return -1;
     if (ways[call->op] == BY_COLUMNS)
         return run_sums(&j);
-    if (ways[call->op] == BY_ELEMENTS) {
-        dt_pool_run(run_elements, &j, call->n, 2 * WORK);
-        return 0;
-    }
+    if (ways[call->op] == BY_ELEMENTS)
+        return dt_pool_try(run_elements, &j, call->n, 2 * WORK);
     int64_t rows = call->outer * call->inner;
     if (call->inner == 1) {
         int64_t bytes = call->n * j.size;
         j.stream = j.kinds[0] == DT_NN_OUT && bytes <= STAGE && bytes >= 256 &&
                    rows * bytes >= dt_loop_stream_bytes();
-        dt_pool_run(run_rows, &j, rows, call->n < WORK ? WORK / call->n : 1);
-        return 0;
+        return dt_pool_try(run_rows, &j, rows, call->n < WORK ? WORK / call->n : 1);
     }
-    if (ways[call->op] == BY_CHANNELS) {
-        dt_pool_run(run_channels, &j, call->outer * call->n,
-                    call->inner < WORK ? WORK / call->inner : 1);
-        return 0;
-    }
+    if (ways[call->op] == BY_CHANNELS)
+        return dt_pool_try(run_channels, &j, call->outer * call->n,
+                           call->inner < WORK ? WORK / call->inner : 1);
     j.width = TILE_BYTES / (call->n * j.size);
     j.width = j.width < COLUMNS ? COLUMNS : j.width & ~(int64_t)(COLUMNS - 1);
     j.width = j.width > call->inner ? call->inner : j.width;
     j.per_slab = (call->inner + j.width - 1) / j.width;
     int64_t tile = j.width * call->n;
-    dt_pool_run(run_tiles, &j, call->outer * j.per_slab, tile < WORK ? WORK / tile : 1);
+    if (dt_pool_try(run_tiles, &j, call->outer * j.per_slab,
+                    tile < WORK ? WORK / tile : 1) < 0)
+        return -1;
     if (!j.failed)
         return 0;
     return dt_fail(DT_ERROR_HOST_MEMORY,

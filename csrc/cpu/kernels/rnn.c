@@ -27,7 +27,6 @@ int dt_cpu_rnn(dt_stream stream, const dt_rnn_call *call)
 {
     (void)stream;
     DT_WITHOUT_GIL(call->rows * call->n >= 2 * WORK);
-    dt_pool_run(run_rows, (void *)call, call->rows,
-                call->n < WORK ? WORK / call->n : 1);
-    return 0;
+    return dt_pool_try(run_rows, (void *)call, call->rows,
+                       call->n < WORK ? WORK / call->n : 1);
 }
