@@ -394,6 +394,21 @@ static int drop_leading_ones(dt_tensor *out, const dt_tensor *value, int ndim)
     return DT_CALL(squeeze, out, dt_value_tensor(value), dt_value_ints(count, dims));
 }
 
+/* Gives place, a view of whole that is to be written, autograd metadata: whole's own where
+ * it has the same elements in the same shape, so that nothing is left of the history. */
+static int join_history(dt_tensor *place, dt_tensor *whole)
+{
+    if (place->offset != whole->offset ||
+        !dt_shape_equal(place->ndim, place->shape, whole->ndim, whole->shape) ||
+        !dt_shape_equal(place->ndim, place->strides, whole->ndim, whole->strides))
+        return dt_variable_set_part(place, whole);
+    if (!dt_variable_ensure(whole))
+        return -1;
+    dt_tensor_clear(place);
+    dt_variable_alias(place, whole);
+    return 0;
+}
+
 static int assign(bool accumulate, PyObject *self, PyObject *key, PyObject *value)
 {
     LOCAL_SUBSCRIPT(s);
@@ -427,7 +442,7 @@ static int assign(bool accumulate, PyObject *self, PyObject *key, PyObject *valu
     bool recorded =
         dt_grad_enabled && (dt_requires_grad(whole) || (given && dt_recording(given)));
     if (recorded && (dt_in_place_check("x[...] = value", whole) < 0 ||
-                     dt_variable_set_part(&place, whole) < 0))
+                     join_history(&place, (dt_tensor *)whole) < 0))
         return dt_raise_status();
     if (s.nchosen) {
         DT_RUN(status, s.chosen[0].numel > 256 || whole->numel > DT_LONG_NUMEL,
