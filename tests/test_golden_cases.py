@@ -20,6 +20,7 @@ SETS = (
     "forms",
     "func",
     "half",
+    "history",
     "hooks",
     "layers",
     "linalg",

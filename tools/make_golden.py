@@ -215,6 +215,7 @@ MAKERS = {
     "special": cases,
     "errors": make_errors,
     "half": cases,
+    "history": cases,
     "homes": make_homes,
     "hooks": cases,
     "layers": cases,

@@ -111,6 +111,15 @@ static inline bool dt_grad_wants(const dt_grad *g, int i)
 }
 /* Sets it. 0, or -1 where the formula has failed. */
 int dt_grad_set(dt_grad *g, int i, dt_arg value);
+/* What an input gets from a derivative that does not depend on it, and that PyTorch records
+ * for it all the same. */
+typedef enum dt_flat {
+    DT_FLAT_NONE, /* no second derivative */
+    DT_FLAT_ZERO, /* a second derivative of 0 */
+} dt_flat;
+/* Records the gradients that are set for these parameters (bits) too: the end of a backward
+ * function whose formula depends on them less than PyTorch's. 0, or -1. */
+int dt_grad_flat(dt_grad *g, unsigned parameters, dt_flat flat);
 /* Computes and sets it where it is wanted. */
 #define SET_WANTED(i, value)                                                           \
     do {                                                                               \

@@ -1,5 +1,7 @@
 /* Hanging nodes on results. */
 #include "autograd/recorded.h"
+#include "autograd/temporaries.h"
+#include "tensor/ops/ops.h"
 
 dt_node *dt_record_node(const dt_node_type *type, const char *name, int ninputs,
                         const dt_tensor *const *inputs, int nsaved, int nresults,
@@ -44,6 +46,56 @@ int dt_record_view_steal(dt_tensor *out, const dt_tensor *x, dt_node *node)
         return 0;
     dt_tensor_clear(out);
     return -1;
+}
+
+/* Edge 0 leads to the gradient, the others to inputs that it does not depend on. */
+static int flat_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
+                      dt_tensor **into)
+{
+    into[0] = gradients[0];
+    for (int e = 1; e < node->nedges && *(dt_flat *)node->data == DT_FLAT_ZERO; e++) {
+        if (!dt_node_wants(node, e))
+            continue;
+        const dt_result *like = &node->edges[e].node->results[node->edges[e].index];
+        into[e] = dt_scope_slot(scope);
+        if (!into[e] || dt_full("backward", into[e], like->dtype, like->ndim,
+                                like->shape, like->device, dt_scalar_float(0)) < 0)
+            return -1;
+    }
+    return 0;
+}
+static const dt_node_type flat_type = {flat_apply, NULL};
+
+int dt_record_flat(dt_scope *scope, dt_tensor **gradient, const dt_node *node,
+                   unsigned inputs, dt_flat flat)
+{
+    const dt_tensor *value = *gradient;
+    int count = 0;
+    for (int e = 0; e < node->nedges; e++)
+        count += inputs >> e & 1 && dt_node_wants(node, e);
+    /* Where nothing reaches the inputs, a history of another kind will do. */
+    if (!dt_grad_enabled || !count || (flat == DT_FLAT_NONE && dt_requires_grad(value)))
+        return 0;
+    dt_edge self = {NULL, 0};
+    dt_tensor *out = dt_scope_slot(scope);
+    dt_node *made =
+        out ? dt_node_new(&flat_type, "FlatBackward0", 1 + count, 0, 1, sizeof flat)
+            : NULL;
+    if (!made || (value->history && dt_variable_edge(value, &self) < 0)) {
+        dt_node_release(made);
+        return -1;
+    }
+    *(dt_flat *)made->data = flat;
+    dt_node_lead(made, 0, self);
+    for (int e = 0, at = 1; e < node->nedges; e++) {
+        if (!(inputs >> e & 1) || !dt_node_wants(node, e))
+            continue;
+        dt_node_retain(node->edges[e].node);
+        dt_node_lead(made, at++, node->edges[e]);
+    }
+    dt_tensor_alias(out, value);
+    *gradient = out;
+    return set_result(out, made);
 }
 
 static int refusal_apply(dt_node *node, struct dt_scope *scope,

@@ -27,6 +27,10 @@ dt_node *dt_record_node(const dt_node_type *type, const char *name, int ninputs,
 /* Makes out the only result of node, whose reference is taken over. On failure out is
  * cleared. */
 int dt_record_steal(dt_tensor *out, dt_node *node);
+/* Replaces *gradient, a tensor that node's derivative gives, by an alias in scope that is
+ * recorded for the inputs (bits) of node too, where the pass is recorded. */
+int dt_record_flat(struct dt_scope *scope, dt_tensor **gradient, const dt_node *node,
+                   unsigned inputs, dt_flat flat);
 /* Makes out, which stays as it is on failure, the result of something without a
  * derivative: a backward pass that comes to it fails, naming `what`, which is static.
  */

@@ -20,6 +20,7 @@ enum {
     DT_IN_PLACE_FUNCTION = 4, /* name_ is also a function of the module */
     DT_TENSOR_NEEDED = 8,     /* numbers alone are a TypeError */
     DT_FLOAT_ON_GPU = 16,     /* under autocast it takes float32 there */
+    DT_FLAT = 32, /* derivatives record their input, with a second derivative of 0 */
 };
 
 /* The operands that a derivative's expression reads (bits of

@@ -31,7 +31,7 @@ int dt_convolve_backward(dt_grad *g)
     static const int64_t others[] = {0, 2, 3, 4};
     SET_WANTED(8, CALL_OP(sum, TENSOR(GRAD), dt_value_ints(v[2].count + 1, others),
                           dt_value_bool(false)));
-    return 0;
+    return dt_grad_flat(g, 1 | 2, DT_FLAT_NONE);
 }
 
 int dt_convolve_weight_backward(dt_grad *g)

@@ -127,7 +127,9 @@ static int apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
         dt_arg value = gradient_of(scope, data->op, i, dt_arg_tensor(g), values[0],
                                    values[1], values[2], values[3]);
         into[i] = scope->failed ? NULL : dt_scope_tensor(scope, value, g);
-        if (!into[i])
+        if (!into[i] ||
+            (dt_elementwise_rows[data->op].flags & DT_FLAT &&
+             dt_record_flat(scope, &into[i], node, 1U << i, DT_FLAT_ZERO) < 0))
             return -1;
     }
     return 0;
@@ -195,16 +197,23 @@ static bool is_recorded(dt_elementwise_op op, const dt_arg *args, dt_dtype resul
     return false;
 }
 
-int dt_recorded_elementwise(dt_elementwise_op op, dt_tensor *out, const dt_arg *args)
+/* Computes op, and records it as the row `as`, which has other derivatives. */
+static int compute_as(dt_elementwise_op as, dt_elementwise_op op, dt_tensor *out,
+                      const dt_arg *args)
 {
     if (dt_elementwise(op, out, args) < 0)
         return -1;
-    if (!is_recorded(op, args, (dt_dtype)out->dtype))
+    if (!is_recorded(as, args, (dt_dtype)out->dtype))
         return 0;
-    dt_node *node = node_of(op, args, NULL);
+    dt_node *node = node_of(as, args, NULL);
     if (node)
         keep_result(node, out);
     return dt_record_steal(out, node);
+}
+
+int dt_recorded_elementwise(dt_elementwise_op op, dt_tensor *out, const dt_arg *args)
+{
+    return compute_as(op, op, out, args);
 }
 
 int dt_recorded_elementwise_into(dt_elementwise_op op, dt_tensor *target,
@@ -370,8 +379,13 @@ int dt_div_forward(dt_call *c)
     bool floats = dt_dtype_is_float(dt_result_type(DT_ARGS(a, b), 2));
     dt_scope own, *scope = &own;
     dt_scope_begin(scope);
-    if (floats)
-        a = DIV(a, b);
+    dt_tensor *quotient = floats ? dt_scope_slot(scope) : NULL;
+    /* The derivative of a rounded quotient is 0, not one of the quotient. */
+    if (floats && (!quotient ||
+                   compute_as(DT_OP_div_floor, DT_OP_div, quotient, DT_ARGS(a, b)) < 0))
+        scope->failed = true;
+    else if (floats)
+        a = dt_arg_tensor(quotient);
     else
         a = SUB(a, dt_scope_elementwise(scope, DT_OP_fmod, DT_ARGS(a, b)));
     return finish_scope(scope, c, floats ? DT_OP_trunc : DT_OP_div_floor,

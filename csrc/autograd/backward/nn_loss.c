@@ -81,6 +81,8 @@ static int set_recorded(const loss *l, bool wants_input, bool wants_target)
             down = SUB(MUL(all, CALL_OP(softmax, x, dim)), part);
         }
         dt_grad_set(g, 0, MUL(G, down));
+        if (!l->options.scores && dt_grad_flat(g, 1, DT_FLAT_ZERO) < 0)
+            return -1;
     }
     if (!wants_target)
         return 0;

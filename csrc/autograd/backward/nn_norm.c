@@ -117,7 +117,7 @@ int dt_layer_norm_backward(dt_grad *g)
                      .training = true,
                      .eps = g->args[4].f,
                      .params = {2, 3}};
-    return set_gradients(&l);
+    return set_gradients(&l) ? -1 : dt_grad_flat(g, 1 | 4 | 8, DT_FLAT_NONE);
 }
 
 int dt_batch_norm_backward(dt_grad *g)
@@ -131,7 +131,7 @@ int dt_batch_norm_backward(dt_grad *g)
                      .training = g->args[5].b,
                      .eps = g->args[7].f,
                      .params = {1, 2}};
-    return set_gradients(&l);
+    return set_gradients(&l) ? -1 : dt_grad_flat(g, 1 | 2, DT_FLAT_NONE);
 }
 
 int dt_batch_norm_forward(dt_call *c)

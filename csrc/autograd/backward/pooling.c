@@ -18,7 +18,10 @@ int dt_resample_backward(dt_grad *g)
     args[0] = TENSOR(GRAD);
     args[2] = dt_value_int(dt_grad_like(g, 0)->shape[dim < 0 ? dim + ndim : dim]);
     args[8] = dt_value_bool(!g->args[8].b);
-    return dt_grad_set(g, 0, dt_scope_call(g->scope, g->op, 9, args));
+    dt_grad_set(g, 0, dt_scope_call(g->scope, g->op, 9, args));
+    const char *mode = g->args[3].text;
+    bool pads = !strcmp(mode, "reflect") || !strcmp(mode, "replicate");
+    return pads ? dt_grad_flat(g, 1, DT_FLAT_ZERO) : 0;
 }
 
 /* --- maxima --- */
@@ -77,8 +80,9 @@ int dt_max_pool_backward(dt_grad *g)
         DT_CALL_INTO(scatter_add, (dt_tensor *)planes.tensor, dt_value_int(flat),
                      TENSOR(index), TENSOR(grad)) < 0)
         return -1;
-    return dt_grad_set(
-        g, 0, CALL_OP(reshape, TENSOR(planes), dt_value_ints(x->ndim, x->shape)));
+    dt_grad_set(g, 0,
+                CALL_OP(reshape, TENSOR(planes), dt_value_ints(x->ndim, x->shape)));
+    return dt_grad_flat(g, 1, DT_FLAT_ZERO);
 }
 
 /* --- averages --- */
@@ -106,7 +110,8 @@ int dt_avg_pool_backward(dt_grad *g)
     args[0] = TENSOR(GRAD);
     args[9] = g->args[9].count > 0 ? dt_value_none()
                                    : dt_value_ints(ndim, x->shape + x->ndim - ndim);
-    return dt_grad_set(g, 0, dt_scope_call(g->scope, g->op, 10, args));
+    dt_grad_set(g, 0, dt_scope_call(g->scope, g->op, 10, args));
+    return dt_grad_flat(g, 1, DT_FLAT_ZERO);
 }
 
 /* --- padding --- */

@@ -65,7 +65,9 @@ static dt_arg others(const reduction *r, dt_arg X)
 {
     dt_grad *g = r->g;
     dt_scope *scope = g->scope;
-    if (!scope->failed && X.tensor->ndim && dt_grad_factors_needed(g, X)) {
+    if (scope->failed || !X.tensor->ndim)
+        return ONE;
+    if (dt_grad_factors_needed(g, X)) {
         const bool one = r->ndims == 1;
         const int64_t dim = one ? r->dims[0] : 0;
         dt_arg line = one ? X : CALL_OP(flatten, TENSOR(X));

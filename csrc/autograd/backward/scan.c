@@ -38,7 +38,9 @@ int dt_cumprod_backward(dt_grad *g)
 {
     dt_scope *scope = g->scope;
     dt_arg G = GRAD, X = dt_grad_input(g, 0), Y = dt_grad_output(g, 0);
-    if (!g->scope->failed && X.tensor->ndim && dt_grad_factors_needed(g, X))
+    if (g->scope->failed || X.tensor->numel < 2)
+        return dt_grad_set(g, 0, G);
+    if (dt_grad_factors_needed(g, X))
         return cumprod_of_zeros(g, G, X);
     dt_arg zero = EQ(X, ZERO), zeros = SUM(zero);
     dt_arg first =
@@ -56,6 +58,8 @@ int dt_logcumsumexp_backward(dt_grad *g)
 {
     dt_scope *scope = g->scope;
     dt_arg G = GRAD, X = dt_grad_input(g, 0), Y = dt_grad_output(g, 0);
+    if (g->scope->failed || !X.tensor->ndim)
+        return dt_grad_set(g, 0, G);
     /* Half of the range: what is added to it stays in the other half. */
     dt_arg lowest = NUMBER(-dt_dtype_limits((dt_dtype)G.tensor->dtype).max / 2);
     dt_arg positive = GT(G, ZERO), negative = LT(G, ZERO);
