@@ -216,6 +216,7 @@ WRONG = {
     "bool": ("a", object(), None),
     "str": (1, object(), None),
     "Dims": ("a", object(), 1.5, None),
+    "Lengths": ("a", object(), 1.5, None),
     "Dtype": ("a", object(), 1),
 }
 

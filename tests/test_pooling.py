@@ -181,11 +181,23 @@ def test_power_pooling_without_a_power():
         F.lp_pool1d(torch.ones(1, 4), 0, 2)
 
 
-def test_no_indices_without_need():
-    x = torch.randn(1, 2, 4, 4)
-    assert isinstance(torch._C._max_pool(x, 2, 2), torch.Tensor)
-    assert len(torch._C._max_pool(x, 2, 2, return_indices=True)) == 2
-    assert len(torch._C._max_pool(x.requires_grad_(), 2, 2)) == 2
+def test_indices_are_given_on_request(device):
+    x = torch.randn(1, 2, 4, 4, device=device)
+    for pool in (F.max_pool2d, F.adaptive_max_pool2d):
+        for each in (x, x.detach().requires_grad_()):  # whose gradient needs them
+            assert isinstance(pool(each, 2), torch.Tensor)
+            maxima, indices = pool(each, 2, return_indices=True)
+            assert torch.equal(maxima, pool(each, 2))
+            assert indices.dtype == torch.int64
+
+
+def test_none_keeps_a_size(device):
+    x = torch.randn(2, 5, 6, 7, device=device)
+    for pool in (F.adaptive_avg_pool2d, F.adaptive_max_pool2d):
+        assert torch.equal(pool(x, (None, 2)), pool(x, (6, 2)))
+        assert torch.equal(pool(x, None), x)
+        with pytest.raises(TypeError, match=r"output_size is 1\.0 \(float\)"):
+            pool(x, 1.0)
 
 
 def test_unpooling_with_an_index_out_of_range(device):
@@ -203,16 +215,15 @@ def test_unpooling_with_an_index_out_of_range(device):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda x: torch._C._max_pool(x, 4, 2),
-        lambda x: torch._C._max_pool(x, 2, 2**62, 1, 2**61, 2),
-        lambda x: torch._C._avg_pool(x, 2, 2, 2, size=(11, 11)),
-        lambda x: torch._C._avg_pool(x, 2, 2, 2, size=(9, -9)),
-        lambda x: torch._C._avg_pool(x, 2, 2, 2, size=(9,)),
-        lambda x: torch._C._max_pool(x, 2, -1, adaptive=True),
+        lambda x: F.max_pool2d(x, 2**62, 1, 2**61, 2),
+        lambda x: F.avg_pool2d(x, 2, -2),
+        lambda x: F.adaptive_max_pool2d(x, -1),
+        lambda x: F.adaptive_avg_pool2d(x, (2, -1)),
+        lambda x: F.adaptive_avg_pool2d(x, (2, 2, 2)),
     ],
 )
 def test_numbers_that_make_no_sense(call):
-    with pytest.raises(RuntimeError, match=r"pool: \w+ .* \w+"):
+    with pytest.raises(RuntimeError, match=r"pool2d(\(\))?: \w+ .* \w+"):
         call(torch.ones(1, 1, 4, 4))
 
 

@@ -469,6 +469,7 @@ BY_WORD = {
     "str": lambda: "ij",
     "Order": lambda: 2,
     "Dims": lambda: 0,
+    "Lengths": lambda: 2,
     "Sizes": lambda: (2, 3),
     "Ints": lambda: (1, 0, 0, 1),
     "Dtype": lambda: torch.float32,

@@ -89,6 +89,7 @@ static bool accepts(const dt_parameter *p, PyObject *value)
     case DT_PARAM_ORDER:
         return PyUnicode_Check(value) || is_number(value);
     case DT_PARAM_DIMS:
+    case DT_PARAM_LENGTHS:
         return is_int(value) || PyTuple_Check(value) || PyList_Check(value);
     case DT_PARAM_TENSORS:
     case DT_PARAM_SIZES:

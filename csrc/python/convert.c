@@ -320,7 +320,12 @@ static int take_bool(const dt_args *args, int i, bool *out)
 static int int_items(const dt_args *args, int i, PyObject *const *values,
                      Py_ssize_t count, int64_t *out)
 {
+    const bool keeps = args->signature->parameters[i].type == DT_PARAM_LENGTHS;
     for (Py_ssize_t v = 0; v < count; v++) {
+        if (keeps && values[v] == Py_None) {
+            out[v] = DT_KEPT;
+            continue;
+        }
         int status = take_plain_int(values[v], &out[v]);
         if (status < 0 && !PyErr_ExceptionMatches(PyExc_OverflowError))
             return -1;
@@ -471,7 +476,7 @@ int dt_convert_ints(dt_values *s, const dt_args *args, int i)
     } else if (take_dims(args, i, &v->count, ints) < 0) {
         return -1;
     }
-    if (v->count < 0 && (p->required || (args->slots[i] && !p->none)))
+    if (v->count < 0 && !p->none && (p->required || args->slots[i]))
         return dt_argument_error(args, i);
     v->given = v->count >= 0;
     s->nints++;
@@ -506,9 +511,9 @@ static int convert_tensors(dt_values *s, const dt_args *args, int i, dt_value *v
 /* Whether a conversion knows what stands for an argument that is left out. */
 static bool has_own_default(dt_param_type type)
 {
-    return type == DT_PARAM_DIMS || type == DT_PARAM_SIZES ||
-           type == DT_PARAM_TENSORS || type == DT_PARAM_ORDER ||
-           type == DT_PARAM_DEVICE;
+    return type == DT_PARAM_DIMS || type == DT_PARAM_LENGTHS ||
+           type == DT_PARAM_SIZES || type == DT_PARAM_TENSORS ||
+           type == DT_PARAM_ORDER || type == DT_PARAM_DEVICE;
 }
 
 int dt_convert_any(dt_values *s, const dt_args *args, int i)

@@ -18,7 +18,8 @@
 #define DT_MAX_PARAMETERS 12 /* of an operation */
 #define DT_MAX_ARGUMENTS  25 /* of a public function */
 #define DT_MAX_NAME       36
-#define DT_MAX_INTS       5 /* parameters of type Dims or Sizes */
+#define DT_MAX_INTS       5         /* parameters of type Dims, Lengths or Sizes */
+#define DT_KEPT           INT64_MIN /* None among Lengths: the size that there is */
 
 /* TYPE(ID, word, expected): the word in schemas, and what messages say is expected. */
 #define DT_PARAM_TYPES(TYPE)                                                           \
@@ -33,6 +34,7 @@
     TYPE(STR, "str", "a str")                                                          \
     TYPE(ORDER, "Order", "a number, float('inf') or 'fro'")                            \
     TYPE(DIMS, "Dims", "an int or a tuple of ints")                                    \
+    TYPE(LENGTHS, "Lengths", "an int, or a tuple of ints and None")                    \
     TYPE(SIZES, "Sizes", "a tuple of ints")                                            \
     TYPE(INTS, "Ints", "a tuple or list of ints, any number of them")                  \
     TYPE(DTYPE, "Dtype", "a dtype such as torch.float32")                              \

@@ -6,6 +6,7 @@ tables in csrc/ops/functions.
 
 from pydevtensor import _C
 from pydevtensor._C import (
+    adaptive_avg_pool1d,
     avg_pool1d,
     celu_,
     conv1d,

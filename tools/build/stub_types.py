@@ -21,6 +21,7 @@ WORDS = {
     "str": "builtins.str",
     "Order": "SupportsFloat | builtins.str",
     "Dims": "SupportsIndex | Sequence[SupportsIndex]",
+    "Lengths": "SupportsIndex | Sequence[SupportsIndex | None]",
     "Sizes": "Sequence[SupportsIndex]",
     "Ints": "Sequence[SupportsIndex]",
     "Dtype": "_Dtype",

@@ -7,6 +7,7 @@
 #include "autograd/autocast.h"
 #include "autograd/dispatch.h"
 #include "autograd/recorded.h"
+#include "ops/window.h"
 
 /* --- resampling --- */
 
@@ -31,26 +32,38 @@ int dt_max_pool_forward(dt_call *c)
     return dt_max_pool(c, c->args[8].b || dt_recording(c->args[0].tensor));
 }
 
-/* Over the last ndim dimensions; the index, which the backward pass needs too, is a
- * result where `indexed`. Autocast takes float32 for volumes on the CPU, but not with
- * indices. */
-static int max_pool(dt_call *c, int ndim, bool indexed)
+/* The maxima of a window over the last ndim dimensions: kernel_size, stride, padding,
+ * dilation and ceil_mode; or, adaptive, the number of windows and nothing. The index, which
+ * the backward pass needs too, is a result where `indexed`. Autocast takes float32 for
+ * volumes on the CPU, but not for those with an index, except if adaptive. */
+static int maxima(dt_call *c, int ndim, const dt_value *window, bool adaptive,
+                  bool indexed)
 {
     DT_LOCAL(cast);
     const dt_tensor *x = c->args[0].tensor;
-    if (ndim == 3 && !indexed)
+    if (ndim == 3 && (adaptive || !indexed))
         x = dt_autocast_as(&cast, x, DT_CASTS_FLOAT_ON_CPU);
     if (!x)
         return -1;
-    const dt_value args[] = {
-        dt_value_tensor(x), dt_value_int(ndim),   c->args[1],
-        c->args[2],         c->args[3],           c->args[4],
-        c->args[5],         dt_value_bool(false), dt_value_bool(indexed)};
+    const dt_value args[] = {dt_value_tensor(x),
+                             dt_value_int(ndim),
+                             window[0],
+                             window[1],
+                             window[2],
+                             window[3],
+                             window[4],
+                             dt_value_bool(adaptive),
+                             dt_value_bool(indexed)};
     if (dt_call_overload(DT_RECORD(max_pool), c, 9, args) < 0)
         return -1;
     if (!indexed)
         dt_tensor_clear(c->out[1]);
     return 0;
+}
+
+static int max_pool(dt_call *c, int ndim, bool indexed)
+{
+    return maxima(c, ndim, c->args + 1, false, indexed);
 }
 
 /* The same of a function with one result. */
@@ -59,6 +72,43 @@ static int max_pool_alone(dt_call *c, int ndim)
     DT_LOCAL(index);
     c->out[1] = &index;
     return max_pool(c, ndim, false);
+}
+
+/* The number of windows in each of the last ndim dimensions, with the input's size for
+ * None. */
+static int adaptive_sizes(const dt_call *c, int ndim, int64_t *sizes)
+{
+    const dt_value *given = &c->args[1];
+    const dt_tensor *x = c->args[0].tensor;
+    const bool one = given->count == 1 && given->ints[0] != DT_KEPT;
+    if (given->count > 1 && given->count != ndim)
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "%s(): output_size has %d numbers; give one, or %d: one for each "
+            "of the last dimensions",
+            c->name, given->count, ndim);
+    if (x->ndim <= ndim && !one)
+        return dt_fail(DT_ERROR_VALUE,
+                       "%s(): the input has %d dimensions; give one of at least %d",
+                       c->name, x->ndim, ndim + 1);
+    for (int d = 0; d < ndim; d++) {
+        sizes[d] = given->count <= 0   ? DT_KEPT
+                   : given->count == 1 ? given->ints[0]
+                                       : given->ints[d];
+        if (sizes[d] == DT_KEPT)
+            sizes[d] = x->shape[x->ndim - ndim + d];
+    }
+    return 0;
+}
+
+static int adaptive_max_pool(dt_call *c, int ndim, bool indexed)
+{
+    int64_t sizes[DT_WINDOW_DIMS];
+    if (adaptive_sizes(c, ndim, sizes) < 0)
+        return -1;
+    const dt_value window[5] = {dt_value_ints(ndim, sizes), dt_value_none(),
+                                dt_value_none(), dt_value_none(), dt_value_bool(false)};
+    return maxima(c, ndim, window, true, indexed);
 }
 
 /* The maxima's gradients are added to zeros where the maxima were. */
@@ -94,11 +144,9 @@ static int avg_pool(dt_call *c, int ndim)
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s(): divisor_override is 0; give another number, or None",
                        c->name);
-    const dt_value args[] = {c->args[0], dt_value_int(ndim),
-                             c->args[1], c->args[2],
-                             c->args[3], c->args[4],
-                             c->args[5], dt_value_int(divides ? c->args[6].i : 0)};
-    return dt_call_overload(DT_RECORD(avg_pool), c, 8, args);
+    return DT_CALL_OVERLOAD(avg_pool, c, c->args[0], dt_value_int(ndim), c->args[1],
+                            c->args[2], c->args[3], c->args[4], c->args[5],
+                            dt_value_int(divides ? c->args[6].i : 0));
 }
 
 int dt_avg_pool_backward(dt_grad *g)
@@ -112,6 +160,28 @@ int dt_avg_pool_backward(dt_grad *g)
                                    : dt_value_ints(ndim, x->shape + x->ndim - ndim);
     dt_grad_set(g, 0, dt_scope_call(g->scope, g->op, 10, args));
     return dt_grad_flat(g, 1, DT_FLAT_ZERO);
+}
+
+/* One window is a mean, in two dimensions and three. */
+static int adaptive_avg_pool(dt_call *c, int ndim)
+{
+    const dt_tensor *x = c->args[0].tensor;
+    int64_t sizes[DT_WINDOW_DIMS], dims[DT_WINDOW_DIMS];
+    if (adaptive_sizes(c, ndim, sizes) < 0)
+        return -1;
+    bool one = ndim > 1 && (x->ndim == ndim + 1 || x->ndim == ndim + 2) &&
+               dt_dtype_is_float((dt_dtype)x->dtype);
+    for (int d = 0; d < ndim; d++) {
+        dims[d] = d - ndim;
+        one = one && sizes[d] == 1 && x->shape[x->ndim - ndim + d];
+    }
+    if (one)
+        return DT_CALL_OVERLOAD(mean, c, c->args[0], dt_value_ints(ndim, dims),
+                                dt_value_bool(true));
+    return DT_CALL_OVERLOAD(avg_pool, c, c->args[0], dt_value_int(ndim),
+                            dt_value_ints(ndim, sizes), dt_value_none(),
+                            dt_value_none(), dt_value_bool(false), dt_value_bool(true),
+                            dt_value_int(0), dt_value_bool(true));
 }
 
 /* --- padding --- */

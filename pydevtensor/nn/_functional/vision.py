@@ -9,11 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
 from pydevtensor._functions import function
-from pydevtensor.nn._functional.pooling import (
-    adaptive_avg_pool1d,
-    adaptive_avg_pool2d,
-    adaptive_avg_pool3d,
-)
+from pydevtensor.nn import functional as F
 
 if TYPE_CHECKING:
     from pydevtensor._functions.types import Sizes, Tensor, Text, Truth
@@ -31,7 +27,7 @@ _MODES = {
     "lanczos": ("lanczos", (2,), "Lanczos"),
     "area": ("area", (1, 2, 3), ""),
 }
-_AVERAGES = (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)
+_AVERAGES = (F.adaptive_avg_pool1d, F.adaptive_avg_pool2d, F.adaptive_avg_pool3d)
 
 
 def _each(name: str, value: Any, input: Any) -> list[Any]:
