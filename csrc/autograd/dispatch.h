@@ -111,8 +111,8 @@ static inline bool dt_grad_wants(const dt_grad *g, int i)
 }
 /* Sets it. 0, or -1 where the formula has failed. */
 int dt_grad_set(dt_grad *g, int i, dt_arg value);
-/* What an input gets from a derivative that does not depend on it, and that PyTorch records
- * for it all the same. */
+/* The second derivative for an input that the first one does not depend on, where PyTorch
+ * records one all the same. */
 typedef enum dt_flat {
     DT_FLAT_NONE, /* no second derivative */
     DT_FLAT_ZERO, /* a second derivative of 0 */

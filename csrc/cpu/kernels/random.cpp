@@ -15,8 +15,8 @@ constexpr double TWO_PI = 6.283185307179586476925286766559;
 constexpr int64_t CHUNK = 1024;
 /* From this length on, normal numbers are made in blocks of 16. */
 constexpr int64_t BLOCK = 16;
-/* Elements between two looks for an interrupt: whole blocks. The last part is no shorter,
- * so that it is made as one of the whole call. */
+/* Elements between two looks for an interrupt: whole blocks. The last part is at least
+ * as long, so that it is made as one of the whole call. */
 constexpr int64_t PART = 1 << 20;
 
 int64_t least(int64_t a, int64_t b)

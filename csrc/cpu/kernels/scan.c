@@ -38,8 +38,8 @@ static void scan_rows(void *context, int64_t begin, int64_t end)
     for (int64_t row = begin; row < end; row++) {
         dt_scan_state state;
         j->kernel->start(&state);
-        /* The last chunk is no shorter than the others: short rows are added in another
-         * order. */
+        /* The last chunk is at least as long as the others: short rows are added in
+         * another order. */
         for (int64_t first = 0, n; first < j->s->n; first += n) {
             int64_t left = j->s->n - first;
             n = left < 2 * PART ? left : PART;
