@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/interrupt.h"
+
 #define SHIFT 397
 
 static void start(dt_generator *generator, uint64_t seed)
@@ -69,4 +71,14 @@ uint64_t dt_generator_u64(dt_generator *generator)
 {
     uint64_t high = dt_generator_u32(generator);
     return high << 32 | dt_generator_u32(generator);
+}
+
+int dt_generator_check(dt_generator *generator)
+{
+    if (!dt_interrupt_is_due())
+        return 0;
+    dt_unlock(generator->lock);
+    int status = dt_interrupt_check();
+    dt_lock(generator->lock);
+    return status;
 }

@@ -37,6 +37,10 @@ void dt_generator_seed(dt_generator *generator, uint64_t seed);
 uint32_t dt_generator_u32(dt_generator *generator);
 uint64_t dt_generator_u64(dt_generator *generator);
 
+/* Between chunks of a long draw: asks whether to stop (base/interrupt.h), now and then, and
+ * releases the lock meanwhile, since a handler may draw. -1 after dt_fail. */
+int dt_generator_check(dt_generator *generator);
+
 /* Reserves `counters` Philox counters; returns the first, and the seed in *out_seed.
  * Takes the lock. */
 static inline uint64_t dt_generator_reserve(dt_generator *generator, uint64_t counters,

@@ -2,7 +2,6 @@
 #include <math.h>
 
 #include "base/gil.h"
-#include "base/interrupt.h"
 #include "cpu/kernels/kernels.h"
 #include "cpu/runtime/backend.h"
 #include "cpu/runtime/pool.h"
@@ -268,17 +267,10 @@ int dt_cpu_random(dt_stream, dt_generator *g, const dt_random_call *call)
     int status = 0;
     dt_lock(g->lock);
     for (int64_t first = 0; first < call->numel && !status; first += part.numel) {
-        if (dt_interrupt_is_due()) {
-            dt_unlock(g->lock);
-            status = dt_interrupt_check();
-            dt_lock(g->lock);
-            if (status)
-                break;
-        }
         const int64_t left = call->numel - first;
         part.out = (char *)call->out + first * size;
         part.numel = left < 2 * PART ? left : PART;
-        status = runs[call->dtype](g, &part);
+        status = dt_generator_check(g) < 0 ? -1 : runs[call->dtype](g, &part);
     }
     dt_unlock(g->lock);
     return status;

@@ -172,20 +172,27 @@ static uint64_t draw(dt_generator *generator, bool twister, bool narrow)
     return narrow ? p.words[1] : (uint64_t)p.words[0] << 32 | p.words[1];
 }
 
-static void shuffle(int64_t *p, int64_t n, dt_generator *generator, bool twister)
+/* Draws between two looks for an interrupt. */
+#define CHUNK 4096
+
+static int shuffle(int64_t *p, int64_t n, dt_generator *generator, bool twister)
 {
     bool narrow = n < NARROW_PERMUTATION;
+    int status = 0;
     DT_WITHOUT_GIL(n > 4096);
     for (int64_t i = 0; i < n; i++)
         p[i] = i;
     dt_lock(generator->lock);
-    for (int64_t i = 0; i < n - 1; i++) {
+    for (int64_t i = 0; i < n - 1 && !status; i++) {
         uint64_t word = draw(generator, twister, narrow);
         int64_t j = i + (int64_t)(word % (uint64_t)(n - i)), kept = p[i];
         p[i] = p[j];
         p[j] = kept;
+        if (i % CHUNK == 0)
+            status = dt_generator_check(generator);
     }
     dt_unlock(generator->lock);
+    return status;
 }
 
 /* Drawn on the host, also for a GPU, and then copied. */
@@ -201,7 +208,8 @@ static int randperm(dt_call *c)
         return -1;
     if (!generator)
         generator = dt_default_generator(device);
-    shuffle(dt_tensor_data(&order), n, generator, device.type == DT_CPU);
+    if (shuffle(dt_tensor_data(&order), n, generator, device.type == DT_CPU))
+        return -1;
     return dt_contiguous_as(c->out[0], &order, dtype, device);
 }
 
@@ -607,17 +615,20 @@ static int draw_each(dt_call *c, sampler *sample, const dt_tensor *a,
     const double smallest = dt_dtype_limits(dtype).tiny;
     source s = {generator ? generator : dt_default_generator(device),
                 dt_device_is_cpu(device)};
+    int status = 0;
     {
         DT_WITHOUT_GIL(n > 64);
         dt_lock(s.generator->lock);
-        for (int64_t i = 0; i < n; i++) {
+        for (int64_t i = 0; i < n && !status; i++) {
+            if (i % CHUNK == 0)
+                status = dt_generator_check(s.generator);
             out[i] = sample(&s, as[i], bs ? bs[i] : 0);
             if (sample == gamma_of && out[i] < smallest)
                 out[i] = smallest;
         }
         dt_unlock(s.generator->lock);
     }
-    return dt_contiguous_as(c->out[0], &drawn, dtype, device);
+    return status ? -1 : dt_contiguous_as(c->out[0], &drawn, dtype, device);
 }
 
 /* --- states --- */
