@@ -44,7 +44,8 @@ int check_index(const dt_index_call *s, const dt_index_dims *index)
 
 /* --- rows: the innermost dimension --- */
 
-/* One row: where it begins, and the indices that change along it. */
+/* Elements of a row, or some of them: where they begin, and the indices that change along
+ * it. */
 struct row {
     int64_t n, table_stride, value_stride;
     char *table, *values;
@@ -119,6 +120,9 @@ row_fn *const accumulates[][DT_NDTYPES] = {
     },
 };
 
+/* Elements between two looks for an interrupt. */
+constexpr int64_t BLOCK = 65536;
+
 struct job {
     const dt_index_call *s;
     dt_index_op op;
@@ -127,9 +131,32 @@ struct job {
     int64_t apart; /* rows that one thread writes */
 };
 
-void run_rows(void *context, int64_t begin, int64_t end)
+inline void run_some(const job *j, const row *r)
 {
-    const job *j = (const job *)context;
+    bool dense =
+        !r->nindices && r->table_stride == j->size && r->value_stride == j->size;
+    if (dense && j->op == DT_INDEX_READ)
+        memcpy(r->values, r->table, (size_t)(r->n * j->size));
+    else if (dense && j->op == DT_INDEX_WRITE)
+        memcpy(r->table, r->values, (size_t)(r->n * j->size));
+    else
+        j->run(r);
+}
+
+void run_in_blocks(const job *j, row r)
+{
+    for (int64_t left = r.n; left > 0 && !dt_pool_is_stopping(); left -= r.n) {
+        r.n = left < BLOCK ? left : BLOCK;
+        run_some(j, &r);
+        r.table += r.n * r.table_stride;
+        r.values += r.n * r.value_stride;
+        for (int k = 0; k < r.nindices; k++)
+            r.at[k] += r.n * r.strides[k];
+    }
+}
+
+void run_few_rows(const job *j, int64_t begin, int64_t end)
+{
     const dt_index_call *s = j->s;
     int inner = s->ndim - 1;
     row r;
@@ -160,15 +187,20 @@ void run_rows(void *context, int64_t begin, int64_t end)
             r.strides[r.nindices] = index->strides[inner];
             r.at[r.nindices++] = p;
         }
-        bool run =
-            !r.nindices && r.table_stride == j->size && r.value_stride == j->size;
-        if (run && j->op == DT_INDEX_READ)
-            memcpy(r.values, r.table, (size_t)(r.n * j->size));
-        else if (run && j->op == DT_INDEX_WRITE)
-            memcpy(r.table, r.values, (size_t)(r.n * j->size));
+        if (r.n > BLOCK)
+            run_in_blocks(j, r);
         else
-            j->run(&r);
+            run_some(j, &r);
     }
+}
+
+void run_rows(void *context, int64_t begin, int64_t end)
+{
+    const job *j = (const job *)context;
+    int64_t some = BLOCK / j->s->shape[j->s->ndim - 1] + 1;
+    for (; end - begin > some && !dt_pool_is_stopping(); begin += some)
+        run_few_rows(j, begin, begin + some);
+    run_few_rows(j, begin, end - begin < some ? end : begin + some);
 }
 
 void run_parts(void *context, int64_t begin, int64_t end)
@@ -216,11 +248,11 @@ int dt_cpu_index(dt_stream, dt_index_op op, const dt_index_call *s)
     bool shared = s->numel >= SHARED;
     if (shared && op != DT_INDEX_READ)
         j.apart = rows_apart(s, j.size);
-    if (shared && op == DT_INDEX_READ && rows > 1)
-        dt_pool_run(run_rows, &j, rows, inner < SHARED / 2 ? SHARED / 2 / inner : 1);
-    else if (j.apart)
-        dt_pool_run(run_parts, &j, rows / j.apart, SHARED / 2 / (j.apart * inner) + 1);
-    else
-        run_rows(&j, 0, rows);
-    return 0;
+    if (j.apart)
+        return dt_pool_try(run_parts, &j, rows / j.apart,
+                           SHARED / 2 / (j.apart * inner) + 1);
+    int64_t grain = rows;
+    if (shared && op == DT_INDEX_READ)
+        grain = inner < SHARED / 2 ? SHARED / 2 / inner : 1;
+    return dt_pool_try(run_rows, &j, rows, grain);
 }
