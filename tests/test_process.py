@@ -349,6 +349,8 @@ STOPS = {
     "reduce": """
         assert interrupt(torch.ones(1).expand(2**40).sum)  # takes ten minutes
         assert interrupt(lambda: torch.ones(1).expand(2**20, 2**20).amax(1))
+        assert interrupt(torch.ones(1).expand(2**40).argmax)
+        assert interrupt(lambda: torch.ones(8).expand(2**36, 8).argmax(0))
     """,
     "sort": """
         x = torch.rand(30, 1_000_000)
@@ -389,6 +391,28 @@ STOPS = {
         assert interrupt(lambda: torch.logcumsumexp(x, 0, out=out))
         assert not out[-1].any(), "it did not stop"
         del x, out
+    """,
+    "index": """
+        x, ones = torch.zeros(40_000_000), torch.ones(40_000_000)
+        index = torch.randint(0, 40_000_000, (40_000_000,))
+        assert interrupt(lambda: x.index_add_(0, index, ones))
+        assert x.sum() < 39_000_000, "it did not stop"
+        del x, index, ones
+    """,
+    "nonzero": """
+        x, out = torch.ones(100_000_000, dtype=torch.bool), torch.zeros(0, 1).long()
+        assert interrupt(lambda: torch.nonzero(x, out=out))
+        assert not out.numel(), "it did not stop"
+        del x, out
+    """,
+    "permutation": """
+        torch.manual_seed(0)
+        assert interrupt(lambda: torch.randperm(30_000_000))
+        stopped = torch.rand(1)
+        torch.manual_seed(0)
+        torch.randperm(30_000_000)
+        assert torch.rand(1) != stopped, "it did not stop"
+        del stopped
     """,
     "random": """
         x = torch.zeros(60_000_000, dtype=torch.float64)

@@ -159,6 +159,12 @@ static void run_rows(void *context, int64_t begin, int64_t end)
 
 /* --- rows across memory --- */
 
+/* A tile of short rows is soon done. */
+static bool stops_in_tile(const job *j)
+{
+    return j->call->n > WORK && dt_pool_is_stopping();
+}
+
 /* One tile: neighbouring columns of one outer index become rows of a buffer. */
 static void run_tile(const job *j, int64_t tile, char *buffer)
 {
@@ -174,6 +180,8 @@ static void run_tile(const job *j, int64_t tile, char *buffer)
         if (!is_whole(j->kinds[k]))
             continue;
         next += j->width * row_bytes;
+        if (stops_in_tile(j))
+            return;
         if (j->kinds[k] == DT_NN_ROW)
             dt_cpu_kernels.copy->transpose[power](
                 call->n, width, tiles[k], row_bytes,
@@ -181,6 +189,8 @@ static void run_tile(const job *j, int64_t tile, char *buffer)
                 line);
     }
     for (int64_t i = 0; i < width; i++) {
+        if (stops_in_tile(j))
+            return;
         place(j, slab * call->inner + first + i, 0, row.at);
         for (int k = 0; k < DT_NN_OPERANDS; k++)
             if (is_whole(j->kinds[k]))

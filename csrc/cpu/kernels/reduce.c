@@ -491,6 +491,9 @@ int dt_cpu_moments(dt_stream stream, void *mean, const dt_reduction *r)
 
 /* --- extremes and where they are --- */
 
+/* Leaves, or rows of columns, between two looks for an interrupt. */
+#define LOOK 1024
+
 /* n results from number `kept` on. */
 static int store_found(const call *c, int64_t kept, int64_t n, const void *values,
                        const int64_t *where)
@@ -514,9 +517,11 @@ static int find_element(const call *c, int64_t kept, int64_t columns, int64_t be
     int64_t index = -1;
     walk w;
     walk_leaves(&w, c, kept, begin);
-    for (int64_t n; begin < end; begin += n) {
+    for (int64_t n, leaves = 1; begin < end; begin += n, leaves++) {
         const char *x = leaf_of(c, &w, begin, end, &n, buffer);
         dt_element top;
+        if (leaves % LOOK == 0 && dt_pool_is_stopping())
+            return 0;
         c->kernel->run(n, x, 0, &top);
         if (index >= 0 && !c->arg->beats(&top, &best, c->greatest))
             continue;
@@ -542,6 +547,8 @@ static int find_columns(const call *c, int64_t kept, int64_t columns, int64_t be
     walk_reduced(&w, r, kept, begin);
     for (int64_t i = begin; i < end; i++) {
         const void *x = w.data;
+        if (i % LOOK == LOOK - 1 && dt_pool_is_stopping())
+            return 0;
         if (r->input_dtype != c->compute) {
             dt_convert_dense(c->compute, r->input_dtype, columns, widened, x);
             x = widened;

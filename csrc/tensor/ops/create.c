@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/gil.h"
+#include "base/interrupt.h"
 #include "device/stream.h"
 #include "ops/elementwise_ops.h"
 #include "tensor/call.h"
@@ -165,17 +166,27 @@ int dt_arange(dt_tensor *out, dt_scalar start, dt_scalar end, dt_scalar step, in
                : dt_backend_of(device)->arange(dt_stream_current(device), &call);
 }
 
+/* Elements between two looks for an interrupt. */
+#define CHUNK 65536
+
 /* PyTorch goes from both ends to the middle, rounding once. So do we, to the last bit.
  */
 #define SPACED(type, FMA)                                                              \
-    static void spaced_##type(type *out, type start, type end, int64_t steps)          \
+    static int spaced_##type(type *out, type start, type end, int64_t steps)           \
     {                                                                                  \
         DT_WITHOUT_GIL(steps > 4096);                                                  \
         type step = steps > 1 ? (end - start) / (type)(steps - 1) : 0;                 \
-        for (int64_t i = 0; i < steps; i++)                                            \
-            out[i] = i < steps / 2 || steps == 1                                       \
-                         ? FMA(step, (type)i, start)                                   \
-                         : FMA(-step, (type)(steps - i - 1), end);                     \
+        int64_t half = steps == 1 ? 1 : steps / 2;                                     \
+        for (int64_t i = 0; i < steps;) {                                              \
+            int64_t stop = steps - i < CHUNK ? steps : i + CHUNK;                      \
+            for (; i < stop && i < half; i++)                                          \
+                out[i] = FMA(step, (type)i, start);                                    \
+            for (; i < stop; i++)                                                      \
+                out[i] = FMA(-step, (type)(steps - i - 1), end);                       \
+            if (dt_interrupt_check_rarely())                                           \
+                return -1;                                                             \
+        }                                                                              \
+        return 0;                                                                      \
     }
 SPACED(float, fmaf)
 SPACED(double, fma)
@@ -228,14 +239,13 @@ static int linspace(dt_call *c, double base, int first)
     dt_dtype wide = floats ? dt_dtype_compute(dtype) : DT_FLOAT64;
     if (dt_tensor_empty(c->name, out, wide, 1, &steps, device))
         return -1;
-    if (steps && device.type != DT_CPU) {
-        if (spaced_there(out, start, end))
-            return -1;
-    } else if (out->dtype == DT_FLOAT32) {
-        spaced_float(dt_tensor_data(out), (float)start, (float)end, steps);
-    } else {
-        spaced_double(dt_tensor_data(out), start, end, steps);
-    }
+    int status =
+        steps && device.type != DT_CPU ? spaced_there(out, start, end)
+        : out->dtype == DT_FLOAT32
+            ? spaced_float(dt_tensor_data(out), (float)start, (float)end, steps)
+            : spaced_double(dt_tensor_data(out), start, end, steps);
+    if (status)
+        return -1;
     const dt_arg *power =
         DT_ARGS(dt_arg_scalar(dt_scalar_float(base)), dt_arg_tensor(out));
     if (!isnan(base) && dt_elementwise_into(DT_OP_pow, out, power))

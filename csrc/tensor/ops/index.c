@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/gil.h"
+#include "base/interrupt.h"
 #include "device/stream.h"
 #include "device/transfer.h"
 #include "ops/elementwise_ops.h"
@@ -601,6 +602,8 @@ static int nonzero_there(dt_tensor *out, const dt_tensor *x)
 }
 
 #define LONG_MASK 4096
+/* Elements between two looks for an interrupt. */
+#define CHUNK 65536
 
 static int64_t count_true(const dt_bool *holds, int64_t numel)
 {
@@ -613,26 +616,32 @@ static int64_t count_true(const dt_bool *holds, int64_t numel)
 
 /* Another thread may have written `holds` since they were counted: writes `count`
  * positions, whatever it did. */
-static void write_positions(int64_t *to, int64_t count, const dt_bool *holds,
-                            const dt_tensor *x)
+static int write_positions(int64_t *to, int64_t count, const dt_bool *holds,
+                           const dt_tensor *x)
 {
     DT_WITHOUT_GIL(x->numel > LONG_MASK);
     int64_t found = 0, at[DT_MAX_NDIM] = {0};
-    for (int64_t i = 0; i < x->numel && found < count; i++) {
-        if (__atomic_load_n(&holds[i].byte, __ATOMIC_RELAXED)) {
-            for (int d = 0; d < x->ndim; d++)
-                to[d * count + found] = at[d];
-            found++;
+    for (int64_t i = 0; i < x->numel && found < count;) {
+        int64_t stop = x->numel - i < CHUNK ? x->numel : i + CHUNK;
+        for (; i < stop && found < count; i++) {
+            if (__atomic_load_n(&holds[i].byte, __ATOMIC_RELAXED)) {
+                for (int d = 0; d < x->ndim; d++)
+                    to[d * count + found] = at[d];
+                found++;
+            }
+            for (int d = x->ndim - 1; d >= 0; d--) {
+                if (++at[d] < x->shape[d])
+                    break;
+                at[d] = 0;
+            }
         }
-        for (int d = x->ndim - 1; d >= 0; d--) {
-            if (++at[d] < x->shape[d])
-                break;
-            at[d] = 0;
-        }
+        if (dt_interrupt_check_rarely())
+            return -1;
     }
     for (; found < count; found++)
         for (int d = 0; d < x->ndim; d++)
             to[d * count + found] = 0;
+    return 0;
 }
 
 int dt_nonzero(dt_tensor *out, const dt_tensor *x)
@@ -647,8 +656,7 @@ int dt_nonzero(dt_tensor *out, const dt_tensor *x)
     int64_t count = count_true(holds, x->numel);
     if (empty_positions(out, count, x->ndim, device))
         return -1;
-    write_positions(dt_tensor_data(out), count, holds, x);
-    return 0;
+    return write_positions(dt_tensor_data(out), count, holds, x);
 }
 
 #include "tensor/ops/define.h"
