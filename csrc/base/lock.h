@@ -35,7 +35,7 @@ typedef enum dt_lock_id {
     DT_LOCK_REPORTS = DT_LOCK_GPU_HEAP + DT_LOCK_COPIES, /* cuda/runtime/report.cpp */
     DT_LOCK_DEVICE_TABLE,                                /* cuda/runtime/device.cpp */
     DT_LOCK_SIMULATOR,      /* sim/state.cpp: each call and all work */
-    DT_LOCK_BLAS,           /* cpu/runtime/blas.c: loading it */
+    DT_LOCK_BLAS,           /* cpu/runtime/blas.c: loading it; blas_threads.c */
     DT_LOCK_POOL,           /* cpu/runtime/pool.c */
     DT_LOCK_CPU_HEAP,       /* cpu/runtime/allocator.c */
     DT_LOCK_RESERVE,        /* cuda/runtime/reserve.cpp */

@@ -118,8 +118,9 @@ static int own(const dt_gemm *g)
     return 0;
 }
 
-/* One slice on this thread; batch is 1. tiny is said of the whole product, so that a
- * result does not depend on the number of slices, which is that of threads. */
+/* One slice on this thread; batch is 1. With blas, the caller has called dt_blas_begin.
+ * tiny is said of the whole product, so that a result does not depend on the number of
+ * slices, which is that of threads. */
 static int multiply(const dt_gemm *g, bool blas, bool tiny)
 {
     put_row(g);
@@ -149,6 +150,15 @@ static bool is_tiny(const dt_gemm *g)
     return g->m * g->n * g->k <= TINY;
 }
 
+/* A whole product on this thread. */
+static int multiply_alone(const dt_gemm *g, bool blas)
+{
+    int before = blas ? dt_blas_begin(1) : DT_BLAS_UNCHANGED;
+    int status = multiply(g, blas, is_tiny(g));
+    dt_blas_end(before);
+    return status;
+}
+
 /* Slice i of `parts` of n, in whole multiples of 16 but for the last. */
 static int64_t cut(int64_t n, int64_t parts, int64_t i)
 {
@@ -160,6 +170,7 @@ static void run_slices(void *context, int64_t begin, int64_t end)
 {
     product *p = context;
     int64_t size = (int64_t)dt_dtype_size(p->g->dtype);
+    int before = p->blas ? dt_blas_begin(1) : DT_BLAS_UNCHANGED;
     for (int64_t item = begin; item < end; item++) {
         dt_gemm g = *p->g;
         int64_t column = item % p->column_parts,
@@ -178,6 +189,7 @@ static void run_slices(void *context, int64_t begin, int64_t end)
         if (multiply(&g, p->blas, is_tiny(p->g)))
             __atomic_store_n(&p->failed, 1, __ATOMIC_RELAXED);
     }
+    dt_blas_end(before);
 }
 
 /* Whether the library's integers hold every size. */
@@ -190,9 +202,7 @@ static bool fits(const dt_gemm *g)
 
 int dt_cpu_tile_product(const dt_gemm *g)
 {
-    /* A library with threads of its own would take them from the other tiles. */
-    return multiply(g, dt_blas_has(g->dtype) && !dt_blas_has_threads() && fits(g),
-                    is_tiny(g));
+    return multiply_alone(g, !is_tiny(g) && dt_blas_has(g->dtype) && fits(g));
 }
 
 /* --- elements of 16 bits --- */
@@ -310,16 +320,13 @@ int dt_cpu_gemm(dt_stream stream, const dt_gemm *g)
     double work = (double)g->m * (double)g->n * (double)(g->k ? g->k : 1);
     p.blas = work > TINY && dt_blas_has(g->dtype) && fits(g);
     DT_WITHOUT_GIL(work * (double)g->batch > LONG);
-    bool whole = work < (double)SERIAL || (p.blas && dt_blas_has_threads());
-    if (g->batch == 1 && whole) {
-        if (multiply(g, p.blas, is_tiny(g)))
+    if (g->batch == 1 && work < (double)SERIAL) {
+        if (multiply_alone(g, p.blas))
             goto fail;
         return 0;
     }
     int64_t grain = 1;
-    if (p.blas && dt_blas_has_threads()) {
-        grain = g->batch; /* one after the other on this thread */
-    } else if (work < (double)SERIAL) {
+    if (work < (double)SERIAL) {
         grain = (int64_t)((double)SERIAL / work);
     } else if (g->batch < 2 * dt_pool_threads()) {
         /* Slices along the longer side, some per thread where they stay thick enough

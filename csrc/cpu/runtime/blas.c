@@ -41,7 +41,6 @@ static struct {
     dgemm32 *d32;
     void *library;
     const struct naming *naming;
-    bool shared; /* has its own threads, so products are not cut into slices */
     char path[4096], config[256], core[64];
 } blas;
 
@@ -63,6 +62,12 @@ static void *symbol(void *library, const struct naming *n, const char *name)
     return dlsym(library, text);
 }
 
+void *dt_blas_symbol(const char *name)
+{
+    void *found = symbol(blas.library, blas.naming, name);
+    return found ? found : dlsym(blas.library, name);
+}
+
 static void keep_text(char *out, size_t size, const char *(*get)(void))
 {
     const char *text = get ? get() : NULL;
@@ -70,43 +75,29 @@ static void keep_text(char *out, size_t size, const char *(*get)(void))
         snprintf(out, size, "%s", text);
 }
 
-/* ISO C has no cast from object to function pointer. */
-#define SET_FUNCTION(target, value)                                                    \
-    do {                                                                               \
-        void *address_ = (value);                                                      \
-        memcpy(&(target), &address_, sizeof(target));                                  \
-    } while (0)
-
-/* shared: also used by NumPy, so leave its thread count alone. */
-static bool open_library(const char *path, bool shared)
+static bool open_library(const char *path, bool alone)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library)
         return false;
     for (size_t i = 0; i < sizeof namings / sizeof *namings; i++) {
         const struct naming *n = &namings[i];
-        void *s = symbol(library, n, "cblas_sgemm"),
-             *d = symbol(library, n, "cblas_dgemm");
-        if (!s || !d)
+        if (!symbol(library, n, "cblas_sgemm") || !symbol(library, n, "cblas_dgemm"))
             continue;
-        void (*set_threads)(int) = NULL;
         const char *(*config)(void) = NULL, *(*core)(void) = NULL;
-        SET_FUNCTION(set_threads, symbol(library, n, "openblas_set_num_threads"));
-        SET_FUNCTION(config, symbol(library, n, "openblas_get_config"));
-        SET_FUNCTION(core, symbol(library, n, "openblas_get_corename"));
         blas.library = library;
         blas.naming = n;
-        blas.shared = shared && set_threads;
-        if (set_threads && !shared)
-            set_threads(1);
+        DT_BLAS_FUNCTION(config, "openblas_get_config");
+        DT_BLAS_FUNCTION(core, "openblas_get_corename");
         keep_text(blas.config, sizeof blas.config, config);
         keep_text(blas.core, sizeof blas.core, core);
+        dt_blas_find_threads(alone);
         if (n->wide) {
-            SET_FUNCTION(blas.s64, s);
-            SET_FUNCTION(blas.d64, d);
+            DT_BLAS_FUNCTION(blas.s64, "cblas_sgemm");
+            DT_BLAS_FUNCTION(blas.d64, "cblas_dgemm");
         } else {
-            SET_FUNCTION(blas.s32, s);
-            SET_FUNCTION(blas.d32, d);
+            DT_BLAS_FUNCTION(blas.s32, "cblas_sgemm");
+            DT_BLAS_FUNCTION(blas.d32, "cblas_dgemm");
         }
         snprintf(blas.path, sizeof blas.path, "%s", path);
         return true; /* never closed: its functions stay in use */
@@ -127,7 +118,7 @@ static bool open_below(const char *directories, const char *pattern)
         if (length && !glob(path, 0, NULL, &found)) {
             bool done = false;
             for (size_t i = 0; i < found.gl_pathc && !done; i++)
-                done = open_library(found.gl_pathv[i], !strncmp(pattern, "numpy", 5));
+                done = open_library(found.gl_pathv[i], !strncmp(pattern, "scipy", 5));
             globfree(&found);
             if (done)
                 return true;
@@ -196,11 +187,6 @@ void *dt_lapack_find(const char *name, bool *out_wide)
         found = lapack ? dlsym(lapack, text) : NULL; /* never closed */
     }
     return found;
-}
-
-bool dt_blas_has_threads(void)
-{
-    return blas.shared;
 }
 
 const char *dt_blas_path(void)

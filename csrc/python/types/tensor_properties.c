@@ -359,8 +359,8 @@ static const dt_function rows[] = {
     DT_FUNCTION(storage_count, "_storage_count",
                 "The number of live storages on a device.", "", ""),
     DT_FUNCTION(set_num_threads, "set_num_threads",
-                "Set num as the maximum number of CPU threads.\n\nRuntimeError for "
-                "fewer than 1.",
+                "Set num as the maximum number of CPU threads, those of the BLAS "
+                "included.\n\nRuntimeError for fewer than 1.",
                 "torch.set_num_threads(torch.get_num_threads())", ""),
     DT_FUNCTION(get_num_threads, "get_num_threads",
                 "The maximum number of CPU threads.", "torch.get_num_threads() >= 1",
