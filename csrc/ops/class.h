@@ -33,7 +33,7 @@ typedef enum dt_class_rule {
 
 /* A class: the kinds that it has kernels for (bool, integers, floats); whether the
  * result is of bool, whether A is, and whether the quick functions leave arguments to
- * the exact ones (cpu/kernels/math.h); the cost of an element in additions; rule;
+ * the exact ones (cpu/kernels/float_functions.h); the cost of an element in additions; rule;
  * docstring. */
 /* clang-format off */
 /*                         kernels  result A  exact cost */

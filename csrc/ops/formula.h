@@ -2,7 +2,7 @@
  *
  * The includer includes ops/arithmetic.h, and has op_NAME for the functions of maths
  * libraries. It defines op_name, which gives the function for a name of those that
- * may be had in several ways (cpu/kernels/math.h). */
+ * may be had in several ways (cpu/kernels/float_functions.h). */
 #define ZERO            ((T)0)
 #define ONE             ((T)1)
 #define INFINITE        ((T)INFINITY)

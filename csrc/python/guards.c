@@ -3,7 +3,7 @@
 
 #include "device/activity.h"
 #include "python/errors.h"
-#include "python/places.h"
+#include "python/source_lines.h"
 #include "python/threads.h"
 #include "tensor/tensor.h"
 

@@ -3,7 +3,7 @@
 #include "device/memory_history.h"
 #include "device/storage.h"
 #include "python/errors.h"
-#include "python/places.h"
+#include "python/source_lines.h"
 
 /* Appends an item, which it owns, to the list behind context; NULL there: it failed. */
 static void append(void *context, PyObject *item)

@@ -6,7 +6,7 @@
 #include "cpu/runtime/cpu.h"
 #include "ops/elementwise_ops.h"
 #include "python/functions.h"
-#include "python/places.h"
+#include "python/source_lines.h"
 
 dt_python dt_py;
 

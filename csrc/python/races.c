@@ -5,7 +5,7 @@
 
 #include "device/device.h"
 #include "python/errors.h"
-#include "python/places.h"
+#include "python/source_lines.h"
 #include "python/threads.h"
 
 enum { RACE_TEXT = 2048, STREAM_TEXT = 96 };

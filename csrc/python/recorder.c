@@ -2,7 +2,7 @@
 #include "device/recorder.h"
 
 #include "python/errors.h"
-#include "python/places.h"
+#include "python/source_lines.h"
 
 /* _recorder_start(capacity, device_times, places, shapes) */
 static PyObject *start(PyObject *Py_UNUSED(self), PyObject *args)

@@ -15,7 +15,7 @@
 #include <type_traits>
 
 #include "cuda/kernels/layout.h"
-#include "cuda/kernels/math.h"
+#include "cuda/kernels/device_functions.h"
 #include "cuda/runtime/nvml.h"
 #include "device/backend.h"
 #include "device/random.h"

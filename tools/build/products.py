@@ -53,7 +53,7 @@ BOUND = ("relro", "now", "noexecstack")
 SMALLER = ("--param=vect-epilogues-nomask=0",)
 # These have no loops that matter: -O3 would make them a third larger, not faster.
 SMALL = (
-    *("csrc/autograd/backward/", "csrc/tensor/ops/", "csrc/python/functions/"),
+    *("csrc/autograd/ops/", "csrc/tensor/ops/", "csrc/python/functions/"),
     *("csrc/python/interop/", "csrc/python/types/"),
 )
 # For one file. Its loops choose between two values at most, which vectors do without a

@@ -1,6 +1,6 @@
 /* Rows of a tile of attention for this instruction set. */
 #include "cpu/kernels/kernels.h"
-#include "cpu/kernels/math.h"
+#include "cpu/kernels/float_functions.h"
 
 #undef DT_FN
 #define DT_FN  static DT_INLINE

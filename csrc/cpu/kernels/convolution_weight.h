@@ -3,7 +3,7 @@
 #define DT_CPU_KERNELS_CONVOLUTION_WEIGHT_H
 
 #include "cpu/kernels/convolution_stage.h"
-#include "cpu/kernels/room.h"
+#include "cpu/kernels/task_memory.h"
 
 /* Positions whose patches are packed in one go. */
 #define CHUNK       256

@@ -3,7 +3,7 @@
 #include <type_traits>
 
 #include "cpu/kernels/kernels.h"
-#include "cpu/kernels/math.h"
+#include "cpu/kernels/float_functions.h"
 #include "ops/class.h"
 
 #define DT_F(name) Maths::name

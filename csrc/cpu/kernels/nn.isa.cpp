@@ -5,7 +5,7 @@
  * be one of them for all. */
 #include <string.h>
 
-#include "cpu/kernels/math.h"
+#include "cpu/kernels/float_functions.h"
 #include "cpu/kernels/kernels.h"
 
 #define NN_METHOD DT_INLINE

@@ -1,6 +1,6 @@
 /* The rows of ops/optim.def as loops over the elements of one tensor. */
 #include "cpu/kernels/kernels.h"
-#include "cpu/kernels/math.h"
+#include "cpu/kernels/float_functions.h"
 
 #define DT_F(name) Quick::name
 #include "ops/formula.h"

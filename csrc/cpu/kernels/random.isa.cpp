@@ -1,6 +1,6 @@
 /* The transforms behind random numbers that are done for many at a time. */
 #include "cpu/kernels/kernels.h"
-#include "cpu/kernels/math.h"
+#include "cpu/kernels/float_functions.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cpu/kernels/kernels.h"
-#include "cpu/kernels/math.h"
+#include "cpu/kernels/float_functions.h"
 
 #define DT_F(name) Quick::name
 #include "ops/formula.h"

@@ -1,6 +1,6 @@
 /* The steps of ops/rnn.def as loops over the elements of a row. */
 #include "cpu/kernels/kernels.h"
-#include "cpu/kernels/math.h"
+#include "cpu/kernels/float_functions.h"
 
 #undef DT_FN
 #define DT_FN   static DT_INLINE

@@ -2,7 +2,7 @@
 #include "cpu/kernels/winograd.h"
 
 #include "cpu/kernels/gemm_tile.h"
-#include "cpu/kernels/room.h"
+#include "cpu/kernels/task_memory.h"
 
 #define PLANES DT_WINOGRAD_PLANES
 /* Elements between the transformed channels of a chunk of the gradient: more than its

@@ -1,6 +1,6 @@
 /* Where the greatest or least element is: reductions of pairs of value and place. */
 #include "cuda/kernels/compute.h"
-#include "cuda/kernels/walk.h"
+#include "cuda/kernels/row_walk.h"
 
 template <typename T>
 struct Found {

@@ -1,7 +1,7 @@
 /* Attention by tiles of 64 rows and 64 keys: a block has the scores of a tile, 4 by 4 of
  * them in the registers of each thread, and multiplies matrices through shared memory.
  * No thread adds to what another one has written, so results are the same each time. */
-#include "cuda/kernels/math.h"
+#include "cuda/kernels/device_functions.h"
 #include "cuda/kernels/warp.h"
 
 #include "ops/attention.h"
@@ -35,10 +35,11 @@ struct Square {
     __device__ __forceinline__ void clear()
     {
         UNROLL
-        for (int i = 0; i < EACH; i++)
+        for (int i = 0; i < EACH; i++) {
             UNROLL
-        for (int k = 0; k < EACH; k++)
-            v[i][k] = 0;
+            for (int k = 0; k < EACH; k++)
+                v[i][k] = 0;
+        }
     }
     /* f(row, column of the tile, element) */
     template <class F>
@@ -47,10 +48,11 @@ struct Square {
         int row = (int)threadIdx.x / SIDE * EACH,
             column = (int)threadIdx.x % SIDE * EACH;
         UNROLL
-        for (int i = 0; i < EACH; i++)
+        for (int i = 0; i < EACH; i++) {
             UNROLL
-        for (int k = 0; k < EACH; k++)
-            f(row + i, column + k, v[i][k]);
+            for (int k = 0; k < EACH; k++)
+                f(row + i, column + k, v[i][k]);
+        }
     }
 };
 
@@ -86,10 +88,11 @@ static __device__ __forceinline__ void multiply(Shared<T> &s, Square<T> &sums, i
             Vector<T, EACH> x = *(const Vector<T, EACH> *)&s.a[k][row];
             Vector<T, EACH> y = *(const Vector<T, EACH> *)&s.b[k][column];
             UNROLL
-            for (int i = 0; i < EACH; i++)
+            for (int i = 0; i < EACH; i++) {
                 UNROLL
-            for (int j = 0; j < EACH; j++)
-                sums.v[i][j] = fma(x.v[i], y.v[j], sums.v[i][j]);
+                for (int j = 0; j < EACH; j++)
+                    sums.v[i][j] = fma(x.v[i], y.v[j], sums.v[i][j]);
+            }
         }
         __syncthreads();
     }

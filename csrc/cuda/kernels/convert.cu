@@ -1,5 +1,5 @@
 /* Copies with and without a change of type, and constants. */
-#include "cuda/kernels/packs.h"
+#include "cuda/kernels/pack_access.h"
 #include "cuda/kernels/transpose.h"
 
 #define DT_FN static __device__ __forceinline__

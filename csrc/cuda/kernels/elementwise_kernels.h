@@ -6,8 +6,8 @@
 #define DT_CUDA_KERNELS_ELEMENTWISE_KERNELS_H
 
 #include "cuda/kernels/elementwise.h"
-#include "cuda/kernels/math.h"
-#include "cuda/kernels/packs.h"
+#include "cuda/kernels/device_functions.h"
+#include "cuda/kernels/pack_access.h"
 #include "ops/elementwise.h"
 #include "ops/elementwise_ops.h"
 

@@ -1,5 +1,5 @@
-#include "cuda/kernels/packs.h"
-#include "cuda/runtime/report.h"
+#include "cuda/kernels/pack_access.h"
+#include "cuda/runtime/kernel_errors.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 /* Variances and means: reductions of count, mean and sum of squared deviations. */
 #include "cuda/kernels/compute.h"
-#include "cuda/kernels/math.h"
-#include "cuda/kernels/walk.h"
+#include "cuda/kernels/device_functions.h"
+#include "cuda/kernels/row_walk.h"
 
 #include "ops/moments.h"
 

@@ -11,10 +11,10 @@
 
 #include <utility>
 
-#include "cuda/kernels/math.h"
+#include "cuda/kernels/device_functions.h"
 #include "cuda/kernels/pack.h"
 #include "cuda/kernels/warp.h"
-#include "cuda/runtime/report.h"
+#include "cuda/runtime/kernel_errors.h"
 
 #define NN_METHOD __device__ __forceinline__
 #include "ops/nn_operands.h"

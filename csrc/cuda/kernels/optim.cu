@@ -1,4 +1,4 @@
-#include "cuda/kernels/math.h"
+#include "cuda/kernels/device_functions.h"
 #include "cuda/kernels/pack.h"
 #include "cuda/kernels/tensor_table.h"
 #include "ops/optim.h"
@@ -138,11 +138,12 @@ __global__ void update_kernel(GRID_CONSTANT(Table) table, dt_optim_op op, int op
                     put_elements(row.operands[k] + i * size, e[k], half);
         } else {
             UNROLL
-            for (int k = 0; k < OPERANDS; k++)
+            for (int k = 0; k < OPERANDS; k++) {
                 UNROLL
-            for (int j = 0; j < N; j++)
-                if (k != GRADIENT && k < operands && j < there)
-                    put_element(row.operands[k] + (i + j) * size, e[k].v[j], half);
+                for (int j = 0; j < N; j++)
+                    if (k != GRADIENT && k < operands && j < there)
+                        put_element(row.operands[k] + (i + j) * size, e[k].v[j], half);
+            }
         }
     }
 }

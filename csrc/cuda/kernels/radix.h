@@ -130,11 +130,12 @@ DT_FN void each_sorted(unsigned left, F f)
 {
     unsigned at = threadIdx.x;
     ROLLED
-    for (unsigned k = 0; k < items_of<B>; k += GROUP)
+    for (unsigned k = 0; k < items_of<B>; k += GROUP) {
         UNROLL
-    for (unsigned i = 0; i < GROUP; i++, at += BLOCK)
-        if (at < left)
-            f(at);
+        for (unsigned i = 0; i < GROUP; i++, at += BLOCK)
+            if (at < left)
+                f(at);
+    }
 }
 
 /* The lanes of the warp whose digit is this one's. */

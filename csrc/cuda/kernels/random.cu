@@ -4,7 +4,7 @@
  * i % count of counter offset + i / count. */
 #include "cuda/kernels/compute.h"
 #include "cuda/kernels/layout.h"
-#include "cuda/kernels/math.h"
+#include "cuda/kernels/device_functions.h"
 #undef DT_FN
 #define DT_FN static __host__ __device__ __forceinline__
 #include "cuda/runtime/graph.h"

@@ -9,7 +9,7 @@
 
 #include "cuda/kernels/pack.h"
 #include "cuda/kernels/reduce_plan.h"
-#include "cuda/kernels/math.h"
+#include "cuda/kernels/device_functions.h"
 #include "ops/reduce.h"
 #include "ops/reduce_ops.h"
 

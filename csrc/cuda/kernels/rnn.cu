@@ -1,4 +1,4 @@
-#include "cuda/kernels/math.h"
+#include "cuda/kernels/device_functions.h"
 #include "cuda/kernels/layout.h"
 #include "cuda/runtime/backend.h"
 #include "device/rnn_ops.h"

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <type_traits>
 
-#include "cuda/kernels/math.h"
+#include "cuda/kernels/device_functions.h"
 #include "cuda/kernels/warp.h"
 
 #include "ops/scan.h"

@@ -6,7 +6,7 @@
 #include <limits.h>
 
 #include "cuda/kernels/radix.h"
-#include "cuda/runtime/report.h"
+#include "cuda/runtime/kernel_errors.h"
 
 namespace {
 
@@ -56,26 +56,27 @@ __global__ void chunk_kernel(const void *x, const Key *keys_in,
     }
     __syncthreads();
     ROLLED
-    for (int size = 2; size <= span; size *= 2)
+    for (int size = 2; size <= span; size *= 2) {
         ROLLED
-    for (int step = size / 2; step; step /= 2) {
-        /* A warp's pairs of a short step lie among the items of its own pairs before. */
-        if (step < 32)
-            __syncwarp();
-        else
-            __syncthreads();
-        ROLLED
-        for (int t = (int)threadIdx.x; t < total / 2; t += BLOCK) {
-            int low = 2 * t - (t & (step - 1)), high = low + step;
-            Key a = keys[low], b = keys[high];
-            unsigned a_place = places[low], b_place = places[high];
-            bool rising = (low & size) == 0 || size == span;
-            bool less = b < a || (b == a && b_place < a_place);
-            if (less == rising) {
-                keys[low] = b;
-                keys[high] = a;
-                places[low] = b_place;
-                places[high] = a_place;
+        for (int step = size / 2; step; step /= 2) {
+            /* A warp's pairs of a short step lie among the items of its own pairs before. */
+            if (step < 32)
+                __syncwarp();
+            else
+                __syncthreads();
+            ROLLED
+            for (int t = (int)threadIdx.x; t < total / 2; t += BLOCK) {
+                int low = 2 * t - (t & (step - 1)), high = low + step;
+                Key a = keys[low], b = keys[high];
+                unsigned a_place = places[low], b_place = places[high];
+                bool rising = (low & size) == 0 || size == span;
+                bool less = b < a || (b == a && b_place < a_place);
+                if (less == rising) {
+                    keys[low] = b;
+                    keys[high] = a;
+                    places[low] = b_place;
+                    places[high] = a_place;
+                }
             }
         }
     }

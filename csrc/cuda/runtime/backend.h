@@ -44,7 +44,7 @@ bool cuda_succeeds(cudaError_t error);
             return cuda_fail(cuda_status, doing);                                      \
     } while (0)
 
-/* --- the library's own memory on the host (reserve.cpp) --- */
+/* --- the library's own memory on the host (operator_new.cpp) --- */
 
 /* Whether operator new has used much of its reserve, as the host is out of memory. */
 bool reserve_is_low(void);

@@ -1,7 +1,7 @@
 #include "cuda/runtime/backend.h"
 
 #include "cuda/runtime/nvml.h"
-#include "cuda/runtime/report.h"
+#include "cuda/runtime/kernel_errors.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cuda/runtime/launch.h"
-#include "cuda/runtime/report.h"
+#include "cuda/runtime/kernel_errors.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 #include "cuda/runtime/backend.h"
 
-#include "cuda/runtime/report.h"
+#include "cuda/runtime/kernel_errors.h"
 
 namespace {
 struct Event {

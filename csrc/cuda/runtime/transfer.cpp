@@ -4,7 +4,7 @@
 
 #include "cuda/runtime/graph.h"
 #include "cuda/runtime/launch.h"
-#include "cuda/runtime/report.h"
+#include "cuda/runtime/kernel_errors.h"
 
 /* Copies to a device from pageable memory pass through pinned slots, a slot at a time,
  * so that the source may change at once and nobody waits for what the stream has to do

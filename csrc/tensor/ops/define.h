@@ -1,6 +1,6 @@
 /* Defines the forward functions that the rows of a table say as an expression: the file
  * that has what they call includes this, then the table, at its end. Composites are
- * defined where DT_COMPOSITES is, in csrc/autograd/backward, and all others where it is
+ * defined where DT_COMPOSITES is, in csrc/autograd/ops, and all others where it is
  * not, in csrc/tensor/ops. */
 #ifndef DT_TENSOR_OPS_DEFINE_H
 #define DT_TENSOR_OPS_DEFINE_H

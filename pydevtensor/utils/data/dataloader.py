@@ -188,7 +188,7 @@ class DataLoader(Generic[_Sample_co]):
         self.prefetch_factor: int | None = prefetch_factor
         self.persistent_workers: bool = persistent_workers
         self.in_order: bool = in_order
-        self._kept: _There | None = None
+        self._kept: _InWorkers | None = None
 
     @property
     def _batching(self) -> tuple[bool, Callable[[Any], Any], bool]:
@@ -200,11 +200,11 @@ class DataLoader(Generic[_Sample_co]):
 
     def __iter__(self) -> Iterator[Any]:
         if not self.num_workers:
-            return _Here(self)
+            return _InThisProcess(self)
         if not self.persistent_workers:
-            return _There(self)
+            return _InWorkers(self)
         if self._kept is None or self._kept.closed:
-            self._kept = _There(self)
+            self._kept = _InWorkers(self)
         else:
             self._kept.restart()
         return self._kept
@@ -243,7 +243,7 @@ class _Batches:
         return len(self.loader._indices)
 
 
-class _Here(_Batches):
+class _InThisProcess(_Batches):
     def __init__(self, loader: DataLoader[Any]) -> None:
         super().__init__(loader)
         self.iterator = iter(loader.dataset) if loader._iterable else None
@@ -290,7 +290,7 @@ def _exit_code(process: Any) -> int | None:
     return code
 
 
-class _There(_Batches):
+class _InWorkers(_Batches):
     """Sends tasks to the workers in turn and returns batches in the tasks' order."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:

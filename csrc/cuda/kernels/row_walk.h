@@ -1,7 +1,7 @@
 /* A thread's way through the elements of a reduction, for kernels that take them one by
  * one. */
-#ifndef DT_CUDA_KERNELS_WALK_H
-#define DT_CUDA_KERNELS_WALK_H
+#ifndef DT_CUDA_KERNELS_ROW_WALK_H
+#define DT_CUDA_KERNELS_ROW_WALK_H
 
 #include "cuda/kernels/reduce_plan.h"
 

@@ -7,8 +7,8 @@
  * row has packs, so that neighbouring threads touch neighbouring elements. Either way the
  * divisions that an index takes are made for a pack and not for an element, and a thread
  * asks for all of its pack before it waits for any of it. */
-#ifndef DT_CUDA_KERNELS_PACKS_H
-#define DT_CUDA_KERNELS_PACKS_H
+#ifndef DT_CUDA_KERNELS_PACK_ACCESS_H
+#define DT_CUDA_KERNELS_PACK_ACCESS_H
 
 #include "cuda/kernels/pack.h"
 

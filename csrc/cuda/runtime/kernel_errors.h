@@ -2,8 +2,8 @@
  * A kernel stores the first one of a device in pinned host memory and carries on;
  * the next synchronization with the device fails with it, and the device remains
  * usable. */
-#ifndef DT_CUDA_RUNTIME_REPORT_H
-#define DT_CUDA_RUNTIME_REPORT_H
+#ifndef DT_CUDA_RUNTIME_KERNEL_ERRORS_H
+#define DT_CUDA_RUNTIME_KERNEL_ERRORS_H
 
 #include <cuda_runtime.h>
 #include <stdint.h>

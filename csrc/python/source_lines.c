@@ -1,4 +1,4 @@
-#include "python/places.h"
+#include "python/source_lines.h"
 #include "python/threads.h"
 
 #include <string.h>

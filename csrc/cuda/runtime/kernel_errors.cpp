@@ -1,4 +1,4 @@
-#include "cuda/runtime/report.h"
+#include "cuda/runtime/kernel_errors.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Memory of a task of the CPU's kernels. */
-#ifndef DT_CPU_KERNELS_ROOM_H
-#define DT_CPU_KERNELS_ROOM_H
+#ifndef DT_CPU_KERNELS_TASK_MEMORY_H
+#define DT_CPU_KERNELS_TASK_MEMORY_H
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* The words of the op tables as device functions, overloaded by element type. */
-#ifndef DT_CUDA_KERNELS_MATH_H
-#define DT_CUDA_KERNELS_MATH_H
+#ifndef DT_CUDA_KERNELS_DEVICE_FUNCTIONS_H
+#define DT_CUDA_KERNELS_DEVICE_FUNCTIONS_H
 
 #include <cuda_runtime.h>
 #include <math.h>

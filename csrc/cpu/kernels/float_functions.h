@@ -9,8 +9,8 @@
  *
  * The coefficients are least-maximum fits made for these ranges, rounded to the type.
  * */
-#ifndef DT_CPU_KERNELS_MATH_H
-#define DT_CPU_KERNELS_MATH_H
+#ifndef DT_CPU_KERNELS_FLOAT_FUNCTIONS_H
+#define DT_CPU_KERNELS_FLOAT_FUNCTIONS_H
 
 #include <math.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* The lines of the program that called the library, by number. */
-#ifndef DT_PYTHON_PLACES_H
-#define DT_PYTHON_PLACES_H
+#ifndef DT_PYTHON_SOURCE_LINES_H
+#define DT_PYTHON_SOURCE_LINES_H
 
 #include "device/activity.h"
 #include "python/module.h"
