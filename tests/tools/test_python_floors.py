@@ -57,7 +57,6 @@ LONG = {
     "pydevtensor/cuda/__init__.py": 887,
     "pydevtensor/distributions/transforms.py": 727,
     "pydevtensor/nn/_functional/loss.py": 1040,
-    "pydevtensor/nn/_functional/pooling.py": 881,
     "pydevtensor/nn/modules/activation.py": 611,
     "pydevtensor/nn/modules/loss.py": 744,
     "pydevtensor/nn/modules/module.py": 968,
@@ -65,7 +64,7 @@ LONG = {
 }
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 55_000,
+    "csrc": 55_900,
     "core": 22_700,
     "extras": 6_500,
     "imitations": 550,

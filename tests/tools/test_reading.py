@@ -6,7 +6,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "reading.md").read_text()
 STOPS, _, ROADS = PAGE.partition("\n## `a + b`")
-BUDGET = 25_000
+BUDGET = 25_500
+EVENING = PAGE.partition("## A first evening")[2].partition("\n## ")[0]
 
 
 def files(name):
@@ -29,6 +30,16 @@ def test_the_spine_is_short():
     spine = {path for name in names for path in files(name)}
     lines = sum(len(path.read_text().splitlines()) for path in spine)
     assert 15_000 < lines < BUDGET, f"the {len(spine)} files have {lines} lines"
+
+
+def test_a_first_evening_is_short():
+    names = set(re.findall(r"`(csrc/[\w/.]+)`", EVENING))
+    stops = STOPS.partition("## Nine stops")[2]
+    spine = set(re.findall(r"`(csrc/[\w/.*]+)`", stops))
+    on_the_spine = {path for name in spine for path in files(name)}
+    evening = {path for name in names for path in files(name)}
+    assert len(evening) == len(names) > 10 and evening <= on_the_spine
+    assert 3000 < sum(len(path.read_text().splitlines()) for path in evening) < 4000
 
 
 def test_the_roads_name_what_is_there():
