@@ -427,6 +427,12 @@ STOPS = {
         assert not out[-1].any(), "it did not stop"
         del x, out
     """,
+    "factorizations": """
+        x, factors = torch.rand(3000, 120, 120), torch.zeros(3000, 120)
+        assert interrupt(lambda: torch._C._lapack("geqrf", [x, factors], 120, 120))
+        assert not factors[-1].any(), "it did not stop"
+        del x, factors
+    """,
     "recurrent": """
         steps, n = 10_000, 1024
         gates, y, h_before = torch.zeros(3, steps, n)
