@@ -510,13 +510,13 @@ int dt_grad_set(dt_grad *g, int i, dt_arg value)
 
 int dt_grad_flat(dt_grad *g, unsigned parameters, dt_flat flat)
 {
-    unsigned inputs = 0;
+    unsigned edges = 0;
     for (int i = 0; i < g->op->info->schema.count; i++)
         if (parameters >> i & 1)
-            inputs |= 1U << dt_grad_edge(g, i);
+            edges |= 1U << dt_grad_edge(g, i);
     for (int e = 0; e < g->node->nedges; e++)
         if (g->into[e] &&
-            dt_record_flat(g->scope, &g->into[e], g->node, inputs, flat) < 0)
+            dt_record_flat(g->scope, &g->into[e], g->node, edges, flat) < 0)
             return -1;
     return 0;
 }

@@ -1,4 +1,6 @@
 /* Matrix products. For C = A B: dA = dC B' and dB = A' dC. */
+#include <string.h>
+
 #include "autograd/dispatch.h"
 #include "autograd/formula.h"
 #include "autograd/recorded.h"
@@ -179,4 +181,50 @@ int dt_matmul_forward(dt_call *c)
                                               : vector_product(&scope, out, a, b);
     dt_scope_end(&scope);
     return status;
+}
+
+/* --- nn.functional.linear --- */
+
+/* A matrix for the leading dimensions of input, or for a vector. */
+static int as_rows(dt_tensor *out, const dt_value *input)
+{
+    return input->tensor->ndim > 1
+               ? DT_CALL(flatten, out, *input, dt_value_int(0), dt_value_int(-2))
+               : DT_CALL(unsqueeze, out, *input, dt_value_int(0));
+}
+
+int dt_linear_forward(dt_call *c)
+{
+    const dt_tensor *x = c->args[0].tensor, *weight = c->args[1].tensor;
+    const int last = x->ndim - 1, inner = weight->ndim - 1;
+    char given[DT_SHAPE_TEXT], wants[DT_SHAPE_TEXT];
+    if (inner != 0 && inner != 1)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "linear(): weight has %d dimensions; give a matrix, or a vector",
+                       weight->ndim);
+    if (last < 0 || x->shape[last] != weight->shape[inner])
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "linear(): the input has shape %s; for a weight of shape %s its "
+                       "last size has to be %lld",
+                       dt_shape_text(x->ndim, x->shape, given, sizeof given),
+                       dt_shape_text(weight->ndim, weight->shape, wants, sizeof wants),
+                       (long long)weight->shape[inner]);
+    DT_LOCAL(turned);
+    DT_LOCAL(rows);
+    DT_LOCAL(sums);
+    if (DT_CALL(t, &turned, c->args[1]) < 0)
+        return -1;
+    const dt_value factor = dt_value_tensor(&turned);
+    if (!c->args[2].tensor)
+        return DT_CALL_OVERLOAD(matmul, c, c->args[0], factor);
+    if (x->ndim == 2)
+        return DT_CALL_OVERLOAD(addmm, c, c->args[2], c->args[0], factor);
+    int64_t shape[DT_MAX_NDIM];
+    if (as_rows(&rows, &c->args[0]) < 0 ||
+        DT_CALL(addmm, &sums, c->args[2], dt_value_tensor(&rows), factor) < 0)
+        return -1;
+    memcpy(shape, x->shape, sizeof shape);
+    shape[last] = weight->shape[0];
+    return DT_CALL_OVERLOAD(reshape, c, dt_value_tensor(&sums),
+                            dt_value_ints(x->ndim, shape));
 }

@@ -149,3 +149,8 @@ int dt_dropout_backward(dt_grad *g)
     return dt_grad_set(
         g, 0, CALL_OP(dropout, TENSOR(GRAD), TENSOR(dt_grad_input(g, 1)), g->args[2]));
 }
+
+int dt_nn_layer_norm_forward(dt_call *c)
+{
+    return dt_call_overload(DT_RECORD(layer_norm), c, 5, c->args);
+}

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from pydevtensor import _C
 from pydevtensor._autocast import casts
 from pydevtensor._functions import function
+from pydevtensor.nn import functional as F
 from pydevtensor.nn._functional.dropout import dropout
-from pydevtensor.nn._functional.linear import linear
 
 if TYPE_CHECKING:
     from pydevtensor._functions.types import Tensor
@@ -229,21 +229,21 @@ def _projected(inputs: Any, weights: Any, bias: Any) -> Iterable[Any]:
     query, key, value = inputs
     if len(weights) == 3:
         return map(
-            linear, inputs, weights, [None] * 3 if bias is None else bias.chunk(3)
+            F.linear, inputs, weights, [None] * 3 if bias is None else bias.chunk(3)
         )
     if query is key and key is value:
-        return linear(query, weights[0], bias).chunk(3, -1)
+        return F.linear(query, weights[0], bias).chunk(3, -1)
     sizes = [query.shape[-1], 2 * query.shape[-1]]
     first, others = weights[0].split(sizes)
     first_bias: Any = None
     others_bias: Any = None
     if bias is not None:
         first_bias, others_bias = bias.split(sizes)
-    q = linear(query, first, first_bias)
+    q = F.linear(query, first, first_bias)
     if key is value:
-        return q, *linear(key, others, others_bias).chunk(2, -1)
+        return q, *F.linear(key, others, others_bias).chunk(2, -1)
     biases = [None] * 2 if bias is None else others_bias.chunk(2)
-    return q, *map(linear, (key, value), others.chunk(2), biases)
+    return q, *map(F.linear, (key, value), others.chunk(2), biases)
 
 
 @function()
@@ -418,7 +418,7 @@ def multi_head_attention_forward(
     else:
         out = scaled_dot_product_attention(q, k, v, mask, dropout_p, causal)
     out = out.permute(2, 0, 1, 3).reshape(length, batch, size)
-    out = linear(out, out_proj_weight, out_proj_bias)
+    out = F.linear(out, out_proj_weight, out_proj_bias)
     if shares is not None and average_attn_weights:
         shares = shares.mean(1)
     if not batched:

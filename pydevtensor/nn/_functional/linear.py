@@ -4,38 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pydevtensor import _C
 from pydevtensor._autocast import casts
 from pydevtensor._functions import function
 
 if TYPE_CHECKING:
     from pydevtensor._functions.types import Tensor
-
-
-@function(out=True)
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """input @ weight.T + bias; input (..., in), weight (out, in), bias (out).
-
-    out: a Tensor to write the result to.
-
-    >>> nn.functional.linear(torch.ones(2, 3), torch.ones(4, 3)).shape
-    torch.Size([2, 4])
-    """
-    try:
-        if bias is None:
-            return input @ weight.t()
-        if input.ndim == 2:
-            return _C.addmm(bias, input, weight.t())
-        flat = input.flatten(0, -2) if input.ndim > 1 else input.unsqueeze(0)
-        shape = input.shape[:-1] + weight.shape[:1]
-        return _C.addmm(bias, flat, weight.t()).reshape(shape)
-    except RuntimeError:
-        if not input.ndim or input.shape[-1] != weight.shape[-1]:
-            raise RuntimeError(
-                f"the input has shape {[*input.shape]}; for a weight of shape "
-                f"{[*weight.shape]} its last size has to be {weight.shape[-1]}"
-            ) from None
-        raise
 
 
 @function()

@@ -3,36 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydevtensor import _C
 from pydevtensor._functions import function
 
 if TYPE_CHECKING:
     from pydevtensor._functions.types import Order, PerDim, Sizes, Tensor
-
-
-@function()
-def layer_norm(
-    input: Tensor,
-    normalized_shape: Any,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    eps: float = 1e-5,
-) -> Tensor:
-    """Normalize over the last dimensions, then multiply by weight and add bias.
-
-    Raises RuntimeError if input's shape does not end with normalized_shape. See also
-    nn.LayerNorm.
-
-    normalized_shape  the shape of these dimensions, sizes
-    weight, bias      of that shape, or None
-    eps               added to the variance, against a division by 0
-
-    >>> nn.functional.layer_norm(torch.tensor([[1.0, 2.0, 3.0]]), (3,))
-    tensor([[-1.2247,  0.0000,  1.2247]])
-    """
-    return _C.layer_norm(input, normalized_shape, weight, bias, eps)
 
 
 @function()

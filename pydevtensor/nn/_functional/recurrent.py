@@ -7,8 +7,8 @@ from typing import Any
 from pydevtensor import _C
 from pydevtensor._autocast import cast, is_cast
 from pydevtensor.autograd import Function, enable_grad, grad
+from pydevtensor.nn import functional as F
 from pydevtensor.nn._functional.dropout import dropout
-from pydevtensor.nn._functional.linear import linear
 
 # Rows of csrc/ops/rnn.def; the gradient of a row is 4 rows later.
 TANH, RELU, LSTM, GRU = range(4)
@@ -128,7 +128,7 @@ def composed(
 ) -> tuple[Any, ...]:
     """The same, composed of operations for each step, which have all derivatives."""
     w_ih, w_hh, b_ih, b_hh, *projection = weights
-    steps = linear(x, w_ih, b_ih).split([*sizes])
+    steps = F.linear(x, w_ih, b_ih).split([*sizes])
     start, state = state, [s[:0] for s in state]
     results: list[Any] = [None] * len(steps)
     order = range(len(steps))
@@ -141,10 +141,10 @@ def composed(
                 for s, s0 in zip(state, start, strict=True)
             ]
         ended = [s[rows:] for s in state]
-        products = linear(state[0][:rows], w_hh, b_hh)
+        products = F.linear(state[0][:rows], w_hh, b_hh)
         state = _cell(kind, steps[t], products, [s[:rows] for s in state])
         for w_hr in projection:
-            state[0] = linear(state[0], w_hr)
+            state[0] = F.linear(state[0], w_hr)
         results[t] = state[0]
         state = [
             _C.cat([s, e]) if len(e) else s for s, e in zip(state, ended, strict=True)
@@ -191,7 +191,7 @@ class _Recurrence(Function):
         weight, bias = w_hh.contiguous(), b_ih
         if kind != GRU and b_ih is not None:
             bias = b_ih + b_hh
-        gates = linear(x, w_ih, bias)
+        gates = F.linear(x, w_ih, bias)
         h_n = _own(h)
         y = gates.new_empty((gates.shape[0], h.shape[1]))
         before = _C.empty_like(y)

@@ -15,23 +15,6 @@ if TYPE_CHECKING:
 
 
 @function()
-def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """int64 of shape (*tensor.shape, num_classes): 1 at each element's index, else 0.
-
-    Raises RuntimeError for an element that is not from 0 to num_classes - 1; on a GPU,
-    AcceleratorError at the next synchronization.
-
-    tensor       int64 of any shape
-    num_classes  how many classes; -1: the maximum plus 1, which synchronizes with a GPU
-
-    >>> nn.functional.one_hot(torch.tensor([0, 2]), 3)
-    tensor([[1, 0, 0],
-            [0, 0, 1]])
-    """
-    return _C._one_hot(tensor, num_classes)
-
-
-@function()
 def embedding(
     input: Tensor,
     weight: Tensor,
