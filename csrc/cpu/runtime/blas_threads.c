@@ -80,7 +80,7 @@ int dt_blas_begin(int most)
     if (!threads.set)
         return DT_BLAS_UNCHANGED;
     dt_lock(DT_LOCK_BLAS);
-    if (threads.forks != dt_forks()) { /* the parent's calls are none of this process */
+    if (threads.forks != dt_forks()) { /* the parent's calls are not this process's */
         threads.forks = dt_forks();
         if (threads.calls && threads.get() == threads.now)
             threads.set(threads.kept);
