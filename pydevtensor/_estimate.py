@@ -19,6 +19,7 @@ from html import escape
 from typing import Any
 
 from pydevtensor import _C, cuda
+from pydevtensor.cuda._simulation import cards_named
 
 # The shares of a device's time, by their names in the clock's report.
 LIMITS = {
@@ -257,7 +258,7 @@ def _arguments(given: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     if not program:
         parser.error("give the program to run: script.py, -m module or -c code")
     try:
-        chosen.cards = cuda._cards("--cards", chosen.cards)
+        chosen.cards = cards_named("--cards", chosen.cards)
         chosen.gpus = [int(count) for count in chosen.gpus.split(",")]
         if not all(1 <= count <= 32 for count in chosen.gpus):
             raise ValueError(f"--gpus {chosen.gpus}: give numbers from 1 to 32")

@@ -6,18 +6,7 @@ from typing import Any
 
 from pydevtensor import _C
 from pydevtensor._names import publish as _publish
-from pydevtensor.cuda import (
-    empty_cache,
-    get_per_process_memory_fraction,
-    max_memory_allocated,
-    max_memory_reserved,
-    mem_get_info,
-    memory_allocated,
-    memory_reserved,
-    memory_stats,
-    reset_peak_memory_stats,
-    set_per_process_memory_fraction,
-)
+from pydevtensor.cuda import device_count, is_available
 
 __all__ = ["empty_cache", "max_memory_allocated", "max_memory_reserved"]
 __all__ += ["mem_get_info", "memory_allocated", "memory_reserved", "memory_snapshot"]
@@ -27,6 +16,135 @@ __all__ += ["get_per_process_memory_fraction", "set_per_process_memory_fraction"
 _MOST_EVENTS = 1_000_000
 _LINES = 10  # that memory_summary() shows
 _modules: Any = None  # what tells the path of the module that runs
+
+
+# --- counters ----------------------------------------------------------------------
+
+
+def memory_stats(device: Any = None) -> dict[str, int]:
+    """Counters of a GPU's memory by name; {} if there is no GPU.
+
+    'allocated_bytes.all.current', '.peak', '.allocated' and '.freed', the same for
+    reserved_bytes, requested_bytes, allocation and segment, num_alloc_retries and
+    num_ooms.
+
+    device: a GPU, by default the current one.
+
+    >>> torch.cuda.memory_stats()['num_ooms'] >= 0
+    True
+    """
+    return _C._cuda_memory_stats(device) if is_available() else {}
+
+
+def memory_allocated(device: Any = None) -> int:
+    """The bytes that tensors on the GPU use.
+
+    device: a GPU, by default the current one.
+
+    >>> before = torch.cuda.memory_allocated()
+    >>> x = torch.zeros(1024, device='cuda')
+    >>> torch.cuda.memory_allocated() - before
+    4096
+    """
+    return memory_stats(device).get("allocated_bytes.all.current", 0)
+
+
+def max_memory_allocated(device: Any = None) -> int:
+    """The maximum of memory_allocated() since the last reset.
+
+    device: a GPU, by default the current one.
+
+    >>> torch.cuda.max_memory_allocated() >= torch.cuda.memory_allocated()
+    True
+    """
+    return memory_stats(device).get("allocated_bytes.all.peak", 0)
+
+
+def memory_reserved(device: Any = None) -> int:
+    """The bytes allocated from the GPU, including those cached for later tensors.
+
+    device: a GPU, by default the current one.
+
+    >>> torch.cuda.memory_reserved() >= torch.cuda.memory_allocated()
+    True
+    """
+    return memory_stats(device).get("reserved_bytes.all.current", 0)
+
+
+def max_memory_reserved(device: Any = None) -> int:
+    """The maximum of memory_reserved() since the last reset.
+
+    device: a GPU, by default the current one.
+
+    >>> torch.cuda.max_memory_reserved() >= torch.cuda.memory_reserved()
+    True
+    """
+    return memory_stats(device).get("reserved_bytes.all.peak", 0)
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Reset the peaks to the current use.
+
+    device: a GPU, by default the current one.
+
+    >>> torch.cuda.reset_peak_memory_stats()
+    >>> torch.cuda.max_memory_allocated() == torch.cuda.memory_allocated()
+    True
+    """
+    _C._cuda_reset_peaks(device)
+
+
+def empty_cache() -> None:
+    """Return cached memory that no tensor uses to the GPUs.
+
+    >>> torch.cuda.empty_cache()
+    """
+    for i in range(device_count()):
+        _C._cuda_empty_cache(i)
+
+
+def mem_get_info(device: Any = None) -> tuple[int, int]:
+    """The (free, total) bytes of a GPU, from its driver.
+
+    device: a GPU, by default the current one.
+
+    >>> free, total = torch.cuda.mem_get_info()
+    >>> 0 <= free <= total
+    True
+    """
+    return _C._cuda_memory_info(device)
+
+
+def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
+    """Let this process allocate only a part of a GPU's memory.
+
+    fraction is a float from 0.0 to 1.0, device the GPU (default: the current one). An
+    allocation beyond it raises OutOfMemoryError. Raises TypeError for a value that is
+    not a float, ValueError for one out of range.
+
+    >>> torch.cuda.set_per_process_memory_fraction(0.5)
+    >>> torch.cuda.set_per_process_memory_fraction(1.0)
+    """
+    if not isinstance(fraction, float):
+        raise TypeError(
+            f"set_per_process_memory_fraction(): fraction is {fraction!r}; give a "
+            "float from 0.0 to 1.0"
+        )
+    if not 0 <= fraction <= 1:
+        raise ValueError(
+            f"set_per_process_memory_fraction(): fraction is {fraction}; give a float "
+            "from 0.0 to 1.0"
+        )
+    _C._cuda_memory_fraction(device, fraction)
+
+
+def get_per_process_memory_fraction(device: Any = None) -> float:
+    """The fraction that set_per_process_memory_fraction() set for a device, or 1.0.
+
+    >>> torch.cuda.get_per_process_memory_fraction()
+    1.0
+    """
+    return _C._cuda_memory_fraction(device, -1.0)
 
 
 # --- a table -------------------------------------------------------------------------
