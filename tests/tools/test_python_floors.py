@@ -53,7 +53,6 @@ KNOWN = {
 LONGEST = 600
 LONG = {
     "pydevtensor/_pickling.py": 660,
-    "pydevtensor/distributions/transforms.py": 727,
     "pydevtensor/nn/_functional/loss.py": 1040,
     "pydevtensor/nn/modules/activation.py": 611,
     "pydevtensor/nn/modules/loss.py": 744,
