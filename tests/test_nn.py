@@ -574,3 +574,21 @@ def test_the_graph_of_dropout_ends_in_pytorchs_names(device):
     x = torch.ones(3, device=device, requires_grad=True)
     name = "MulBackward0" if device == "cpu" else "NativeDropoutBackward0"
     assert F.dropout(x, 0.5).grad_fn.name() == name
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (2, 0, 3), (2, 1, 2, 3)])
+def test_linear_is_a_product_with_the_transposed_weight(shape, device):
+    x = torch.randn(*shape, dtype=torch.float64, device=device, requires_grad=True)
+    weight = torch.randn(4, 3, dtype=torch.float64, device=device, requires_grad=True)
+    bias = torch.randn(4, dtype=torch.float64, device=device, requires_grad=True)
+    assert torch.allclose(F.linear(x, weight), x @ weight.T)
+    assert torch.allclose(F.linear(x, weight, bias), x @ weight.T + bias)
+    assert gradcheck(F.linear, (x, weight, bias))
+    out = torch.empty(0, dtype=torch.float64, device=device)
+    with torch.no_grad():
+        assert F.linear(x, weight, bias, out=out) is out
+        assert torch.equal(out, F.linear(x, weight, bias))
+    with pytest.raises(RuntimeError, match="its last size has to be 3"):
+        F.linear(x.unsqueeze(-1), weight, bias)
+    with pytest.raises(RuntimeError, match="weight has 0 dimensions"):
+        F.linear(x, weight[0, 0])

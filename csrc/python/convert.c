@@ -320,17 +320,17 @@ static int take_bool(const dt_args *args, int i, bool *out)
 static int int_items(const dt_args *args, int i, PyObject *const *values,
                      Py_ssize_t count, int64_t *out)
 {
-    const bool keeps = args->signature->parameters[i].type == DT_PARAM_LENGTHS;
     for (Py_ssize_t v = 0; v < count; v++) {
-        if (keeps && values[v] == Py_None) {
-            out[v] = DT_KEPT;
-            continue;
-        }
         int status = take_plain_int(values[v], &out[v]);
         if (status < 0 && !PyErr_ExceptionMatches(PyExc_OverflowError))
             return -1;
         if (status <= 0) {
             PyErr_Clear();
+            if (values[v] == Py_None &&
+                args->signature->parameters[i].type == DT_PARAM_LENGTHS) {
+                out[v] = DT_KEPT;
+                continue;
+            }
             return item_error(args, i, v, values[v], "ints, of at most 64 bits");
         }
     }
