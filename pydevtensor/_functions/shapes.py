@@ -53,13 +53,16 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 def sum_to_size(input: Tensor, *size: int) -> Tensor:
     """Sum over dimensions, so that the result has a shape that broadcasts to input's.
 
-    Returns the tensor itself if it has that shape already.
+    Returns the tensor itself if it has that shape already, but for a shape without
+    dimensions, whose result is that of sum().
 
     size: ints, or one sequence of them, each input's or 1. RuntimeError for others.
 
     >>> torch.tensor([[1, 2], [3, 4]]).sum_to_size(1, 2)
     tensor([[4, 6]])
     """
+    if not size:
+        return input.sum()
     leading = input.dim() - len(size)
     fits = leading >= 0 and all(
         n in (1, m) for n, m in zip(size, input.shape[leading:], strict=True)

@@ -11,7 +11,7 @@ from typing import Any
 import pydevtensor as torch
 from pydevtensor import Tensor
 from pydevtensor._functions.checks import named
-from pydevtensor.array_api._operands import promoted, tensors
+from pydevtensor.array_api._operands import compared, promoted, tensors
 
 __all__ = ["add", "atan2", "bitwise_and", "bitwise_left_shift", "bitwise_or"]
 __all__ += ["bitwise_right_shift", "bitwise_xor", "clip", "copysign", "divide", "equal"]
@@ -131,7 +131,7 @@ def equal(x1: _Operand, x2: _Operand, /) -> Tensor:
     >>> xp.equal(xp.asarray([1, 2]), 2)
     tensor([False,  True])
     """
-    return torch.eq(*promoted(x1, x2))
+    return compared(torch.eq, torch.eq, x1, x2)
 
 
 @named
@@ -153,7 +153,7 @@ def greater(x1: _Operand, x2: _Operand, /) -> Tensor:
     >>> xp.greater(xp.asarray([1, 2]), 1)
     tensor([False,  True])
     """
-    return torch.gt(*promoted(x1, x2))
+    return compared(torch.gt, torch.lt, x1, x2)
 
 
 @named
@@ -164,7 +164,7 @@ def greater_equal(x1: _Operand, x2: _Operand, /) -> Tensor:
     >>> xp.greater_equal(xp.asarray([0, 1]), 1)
     tensor([False,  True])
     """
-    return torch.ge(*promoted(x1, x2))
+    return compared(torch.ge, torch.le, x1, x2)
 
 
 @named
@@ -186,7 +186,7 @@ def less(x1: _Operand, x2: _Operand, /) -> Tensor:
     >>> xp.less(xp.asarray([1, 2]), 2)
     tensor([ True, False])
     """
-    return torch.lt(*promoted(x1, x2))
+    return compared(torch.lt, torch.gt, x1, x2)
 
 
 @named
@@ -197,7 +197,7 @@ def less_equal(x1: _Operand, x2: _Operand, /) -> Tensor:
     >>> xp.less_equal(xp.asarray([2, 3]), 2)
     tensor([ True, False])
     """
-    return torch.le(*promoted(x1, x2))
+    return compared(torch.le, torch.ge, x1, x2)
 
 
 @named
@@ -296,7 +296,7 @@ def not_equal(x1: _Operand, x2: _Operand, /) -> Tensor:
     >>> xp.not_equal(xp.asarray([1, 2]), 2)
     tensor([ True, False])
     """
-    return torch.ne(*promoted(x1, x2))
+    return compared(torch.ne, torch.ne, x1, x2)
 
 
 @named

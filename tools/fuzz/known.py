@@ -154,9 +154,6 @@ def is_known(session, machine, statement, ours, theirs):
 # Differences from PyTorch in its own database of operations (op_database.py): a pattern
 # of "operation form, type kind: sentence", and why the difference stays.
 DATABASE = {
-    r"taken: TypeError: \w+\(\) received an invalid combination": (
-        "numbers serve where PyTorch wants tensors"
-    ),
     r"wrong input refused: RuntimeError: \w+\(\): out has shape": (
         "out= is resized only where it is empty"
     ),
@@ -191,6 +188,7 @@ DATABASE = {
     r"^cholesky_solve gradient, ": (
         "the half of a factor that is not read has no gradient"
     ),
+    r"^narrow wrong input ": "start is an int; to tell tensors apart slows each call",
     r"^narrow_copy wrong input error type: IndexError": "as of all other functions",
     r"^addbmm in place, \w+ refused: .* does not fit": "PyTorch resizes the tensor",
     r"a complex number": "there are no complex tensors",

@@ -199,8 +199,7 @@ def difference(found, expected, inputs, strict=True, floor=0.0):
     # The coarsest type that took part rounds; integers compute in float32.
     types = [v.dtype.removeprefix("torch.") for v in values if isinstance(v, Value)]
     eps = max(floor, *(EPS.get(name, EPS["float32"]) for name in [dtype, *types]))
-    scale = magnitude([*values, expected])
-    scale = min(scale**2, 1e30)
+    scale = min(magnitude([*values, expected]), 1e15) ** 2
     with np.errstate(all="ignore"):
         near = np.isclose(a, b, rtol=300 * eps, atol=40 * eps * scale, equal_nan=True)
         # Next to the largest number a rounding decides between it and infinity.

@@ -216,12 +216,31 @@ static int spaced_there(dt_tensor *out, double start, double end)
     return steps > 1 ? backend->arange(dt_stream_current(device), &last) : 0;
 }
 
+/* An end of a range: a number, or a tensor of one. */
+static int end_of(const dt_call *c, int i, double *out)
+{
+    const dt_tensor *t = c->args[i].tensor;
+    dt_scalar number = c->args[i].scalar;
+    char text[DT_SHAPE_TEXT];
+    if (t && t->ndim)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: %s is a Tensor of shape %s; give a number, or a Tensor "
+                       "without dimensions",
+                       c->name, i ? "end" : "start",
+                       dt_shape_text(t->ndim, t->shape, text, sizeof text));
+    if (t && dt_item(c->name, t, &number) < 0)
+        return -1;
+    *out = dt_scalar_as_double(number);
+    return 0;
+}
+
 /* Where base is not NAN: base to the powers of the numbers. */
 static int linspace(dt_call *c, double base, int first)
 {
     dt_tensor *out = c->out[0];
-    double start = dt_scalar_as_double(c->args[0].scalar);
-    double end = dt_scalar_as_double(c->args[1].scalar);
+    double start, end;
+    if (end_of(c, 0, &start) < 0 || end_of(c, 1, &end) < 0)
+        return -1;
     int64_t steps = c->args[2].i;
     dt_dtype dtype = dt_factory_dtype(c, first, dt_default_dtype());
     dt_device device = c->args[first + 2].device;

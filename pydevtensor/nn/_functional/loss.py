@@ -662,6 +662,8 @@ def multi_margin_loss(
     """
     if p not in (1, 2):
         raise ValueError(f"p is {p}; give 1 or 2")
+    if weight is not None and weight.ndim != 1:
+        raise ValueError(f"weight has shape {[*weight.shape]}; give one dimension")
     reduction = _known_reduction(size_average, reduce, reduction)
     input, weight = _C._autocast_float(input, weight)
     _need_floats(input)
@@ -673,7 +675,7 @@ def multi_margin_loss(
             f"the target has shape {[*target.shape]}; give {count} classes for "
             f"an input of shape {[*input.shape]}"
         )
-    if weight is not None and (weight.ndim != 1 or weight.numel() != classes):
+    if weight is not None and weight.numel() != classes:
         raise RuntimeError(f"weight has shape {[*weight.shape]}; give {[classes]}")
     index = target.reshape(-1, 1)
     _check_classes(index, 0, classes)
