@@ -1057,6 +1057,45 @@ def test_the_clock_of_a_card_knows_replays():
     assert eager / 2 < graph <= eager
 
 
+COLD = """
+import pydevtensor as torch
+torch.cuda.simulate(1)
+a = torch.eye(3, device="cuda")
+g = torch.cuda.CUDAGraph()
+with torch.cuda.graph(g):
+    b = CALL
+g.replay()
+print(b.sum().item())
+"""
+
+
+def test_a_product_needs_no_other_before_a_capture():
+    """cuBLAS is started before, since it could not be in the capture."""
+    out, err = program(COLD.replace("CALL", "a @ a"))
+    assert out == "3.0\n" and not err
+
+
+def test_a_factorization_needs_one_before_a_capture():
+    cold = COLD.replace("CALL", "torch.linalg.inv_ex(a)[0]")
+    out, err = program(cold)
+    assert not out and "cuSOLVER cannot start while a graph is captured" in err
+    warm = cold.replace("g =", "torch.linalg.inv(a)\ng =")
+    assert program(warm) == ("3.0\n", "")
+
+
+def test_streams_share_the_libraries(gpu):
+    """Each product runs on its own stream, with its own workspace."""
+    a = torch.ones(64, 64, device=gpu)
+    streams = [torch.cuda.Stream(gpu) for _ in range(4)]
+    torch.cuda.synchronize(gpu)
+    results = []
+    for i, stream in enumerate(streams * 3):
+        with torch.cuda.stream(stream):
+            results.append(a @ (a * i))
+    torch.cuda.synchronize(gpu)
+    assert [x[5, 7].item() for x in results] == [64.0 * i for i in range(12)]
+
+
 def test_a_profile_has_a_row_for_each_replay(gpu):
     x = torch.ones(3, device=gpu)
     g, _ = captured(lambda: x + 1, gpu)

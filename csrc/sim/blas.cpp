@@ -23,7 +23,7 @@ void sim_cublas_set_gemm(int (*gemm)(dt_stream stream, const dt_gemm *gemm))
 static int create(dt_cublas_handle *handle)
 {
     sim::Entry in(sim::Entry::kNothing);
-    if (sim::failure("cublas", cudaErrorMemoryAllocation))
+    if (sim::failure("cublas", cudaErrorMemoryAllocation) || sim::refuse_library())
         return DT_CUBLAS_NOT_INITIALIZED;
     *handle = new cublasContext{nullptr, nullptr, 0};
     return DT_CUBLAS_SUCCESS;

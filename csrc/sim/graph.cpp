@@ -81,6 +81,15 @@ cudaError_t refuse_while_capturing()
     return error;
 }
 
+cudaError_t refuse_library()
+{
+    cudaError_t error = cudaSuccess;
+    for (const CaptureRef &each : state().captures)
+        if (each->by == &thread() || each->mode == cudaStreamCaptureModeGlobal)
+            error = lose(*each, cudaErrorStreamCaptureUnsupported);
+    return error;
+}
+
 cudaError_t refuse_of_stream(const Stream &stream)
 {
     return stream.capture ? lose(*stream.capture, cudaErrorStreamCaptureUnsupported)

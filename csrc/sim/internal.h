@@ -302,6 +302,8 @@ cudaError_t capture_wait(Stream &stream, const MomentRef &moment);
 /* A call that CUDA refuses while a capture is under way, in the modes that say so, or
  * because it is of a stream or a device that captures. The capture is lost. */
 cudaError_t refuse_while_capturing();
+/* The start of a library, which synchronizes in every mode of the calling thread. */
+cudaError_t refuse_library();
 cudaError_t refuse_of_stream(const Stream &stream);
 cudaError_t refuse_of_device(int device);
 cudaError_t refuse_of_moment(const Moment *moment);

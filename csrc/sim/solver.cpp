@@ -104,7 +104,7 @@ int status_of(cudaError_t error)
 int create(dt_cusolver_handle *handle)
 {
     sim::Entry in(sim::Entry::kNothing);
-    if (sim::failure("cusolver", cudaErrorMemoryAllocation))
+    if (sim::failure("cusolver", cudaErrorMemoryAllocation) || sim::refuse_library())
         return DT_CUSOLVER_NOT_INITIALIZED;
     *handle = new cusolverDnContext{nullptr};
     return DT_CUSOLVER_SUCCESS;

@@ -102,6 +102,14 @@ static size_t workspace_bytes(int device)
     return known[device];
 }
 
+void cublas_prepare(dt_stream stream)
+{
+    const dt_cublas *cublas = cublas_get();
+    dt_locked guard(DT_LOCK_LIBRARY_CALLS);
+    if (!cublas || !library_handle<dt_cublas_handle>(&cublas_library, cublas, stream))
+        dt_error_clear(); /* a product in the capture says it */
+}
+
 /* Without a workspace, memory that is there all the same: NULL would be cuBLAS's own. */
 CublasHandle::CublasHandle(const dt_cublas *cublas, dt_stream stream)
     : handle(library_handle<dt_cublas_handle>(&cublas_library, cublas, stream)),

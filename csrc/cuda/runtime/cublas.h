@@ -64,6 +64,9 @@ extern dt_library cublas_library;
  * says what to install. */
 const dt_cublas *cublas_get(void);
 
+/* Starts cuBLAS for the stream's device, if it is installed: a capture cannot. */
+void cublas_prepare(dt_stream stream);
+
 /* The library's handle for the stream (see library_handle()), and a workspace for its
  * calls while this lives. The memory is the allocator's: so the library allocates none, it is
  * counted, and a graph that captures the calls has it in its pool. */

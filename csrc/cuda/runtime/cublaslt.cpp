@@ -190,8 +190,10 @@ int cublaslt_add_row(const CublasHandle &blas, dt_stream stream,
         known = choices->emplace(key, choice).first;
     }
     described.multiply(blas, stream, alpha, known->second);
-    if (described.status == DT_CUBLASLT_NOT_SUPPORTED)
+    if (described.status == DT_CUBLASLT_NOT_SUPPORTED) {
+        known->second.status = described.status; /* do not try again */
         return 0;
+    }
     if (!described.status)
         return 1;
     choices->erase(known);

@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "cuda/runtime/cublas.h"
 #include "cuda/runtime/launch.h"
 #include "cuda/runtime/kernel_errors.h"
 
@@ -69,7 +70,8 @@ void drop_captured(Graph *graph)
     graph->captured = nullptr;
 }
 
-/* Allocates what launches fill, outside of the graph's pool. */
+/* Allocates what launches fill, outside of the graph's pool, and starts what cannot start
+ * in a capture. */
 int prepare(Graph *graph, dt_generator *const *generators, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -84,6 +86,7 @@ int prepare(Graph *graph, dt_generator *const *generators, int count)
              cudaEventCreateWithFlags(&graph->done, cudaEventDisableTiming));
     CUDA_TRY("recording an event",
              cudaEventRecord(graph->done, (cudaStream_t)graph->stream.handle));
+    cublas_prepare(graph->stream);
     return report_of(graph->stream.device) ? 0 : -1;
 }
 

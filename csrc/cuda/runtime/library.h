@@ -3,9 +3,6 @@
 #ifndef DT_CUDA_RUNTIME_LIBRARY_H
 #define DT_CUDA_RUNTIME_LIBRARY_H
 
-#include <map>
-#include <utility>
-
 #include "cuda/runtime/graph.h"
 
 /* CUDA's major version, which a library has to be for: that of this build's runtime. */
@@ -52,38 +49,42 @@ int library_fail(const dt_library *library, int status, const char *doing);
  * say either. */
 bool library_lacks_memory(const dt_library *library, int status);
 
-/* The library's handle for a stream, NULL after dt_fail. A handle's workspace serves
- * one stream at a time. Handles are few, since streams come from a pool, and live as
- * long as the process. DT_LOCK_LIBRARY_CALLS is held. */
+/* The library's handle for a device, set to the stream; NULL after dt_fail. The caller
+ * gives each call its own workspace, so that streams may share a handle. Handles live as
+ * long as the process. Creating one synchronizes, so it fails while a graph is captured:
+ * see cublas_prepare(). DT_LOCK_LIBRARY_CALLS is held. */
 template <class Handle, class Functions>
 Handle library_handle(const dt_library *library, const Functions *functions,
                       dt_stream stream)
 {
-    static std::map<std::pair<int, void *>, Handle> *made = nullptr;
-    if (!made)
-        made = new std::map<std::pair<int, void *>, Handle>;
-    Handle &handle = (*made)[std::make_pair(stream.device, stream.handle)];
-    if (handle)
-        return handle;
-    Relaxed mode; /* it allocates memory */
-    Handle fresh = nullptr;
-    int status = functions->create(&fresh);
-    if (library_lacks_memory(library, status)) {
-        /* The memory that the allocator caches may be enough. */
-        cudaGetLastError();
-        if (dt_cuda_empty_cache(stream.device))
+    static Handle made[DT_MAX_DEVICES];
+    Handle handle = made[stream.device];
+    int status = 0;
+    if (!handle) {
+        if (graphs_under_way()) {
+            dt_fail(DT_ERROR_RUNTIME,
+                    "%s cannot start while a graph is captured; call an operation that "
+                    "uses it on cuda:%d before the capture",
+                    library->title, stream.device);
             return nullptr;
-        status = functions->create(&fresh);
+        }
+        status = functions->create(&handle);
+        if (library_lacks_memory(library, status)) {
+            /* The memory that the allocator caches may be enough. */
+            cudaGetLastError();
+            if (dt_cuda_empty_cache(stream.device))
+                return nullptr;
+            status = functions->create(&handle);
+        }
     }
     if (!status)
-        status = functions->set_stream(fresh, (cudaStream_t)stream.handle);
-    if (status) {
-        if (fresh)
-            functions->destroy(fresh);
-        library_fail(library, status, "starting");
-        return nullptr;
-    }
-    return handle = fresh;
+        status = functions->set_stream(handle, (cudaStream_t)stream.handle);
+    if (!status)
+        return made[stream.device] = handle;
+    if (handle && !made[stream.device])
+        functions->destroy(handle);
+    library_fail(library, status, "starting");
+    return nullptr;
 }
 
 #endif
