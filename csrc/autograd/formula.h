@@ -49,3 +49,7 @@
 #define OR(a, b)       dt_scope_elementwise(scope, DT_OP_logical_or, DT_ARGS(a, b))
 #define AND(a, b)      dt_scope_elementwise(scope, DT_OP_logical_and, DT_ARGS(a, b))
 #define WHERE(c, a, b) dt_scope_elementwise(scope, DT_OP_where, DT_ARGS(c, a, b))
+
+/* x, or 1 where that is 0, so that a quotient that is not chosen there is a number: else
+ * its derivative, times 0, is NaN. */
+#define NONZERO(x) WHERE(EQ(x, ZERO), ONE, x)

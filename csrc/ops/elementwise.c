@@ -33,6 +33,7 @@
 #define GE                 UNION
 #define AND                UNION
 #define OR                 UNION
+#define NONZERO(a)         (a)
 #define WHERE(c, a, b)     ((c) | (a) | (b))
 #define NEG(a)             (a)
 #define ABS(a)             (a)

@@ -81,7 +81,7 @@ static int adaptive_sizes(const dt_call *c, int ndim, int64_t *sizes)
     const dt_value *given = &c->args[1];
     const dt_tensor *x = c->args[0].tensor;
     const bool one = given->count == 1 && given->ints[0] != DT_KEPT;
-    if (given->count > 1 && given->count != ndim)
+    if (given->count >= 0 && given->count != 1 && given->count != ndim)
         return dt_fail(
             DT_ERROR_RUNTIME,
             "%s(): output_size has %d numbers; give one, or %d: one for each "
