@@ -121,7 +121,7 @@ row_fn *const accumulates[][DT_NDTYPES] = {
 };
 
 /* Elements between two looks for an interrupt. */
-constexpr int64_t BLOCK = 65536;
+constexpr int64_t CHUNK = 65536;
 
 struct job {
     const dt_index_call *s;
@@ -131,7 +131,7 @@ struct job {
     int64_t apart; /* rows that one thread writes */
 };
 
-inline void run_some(const job *j, const row *r)
+inline void run_chunk(const job *j, const row *r)
 {
     bool dense =
         !r->nindices && r->table_stride == j->size && r->value_stride == j->size;
@@ -143,11 +143,11 @@ inline void run_some(const job *j, const row *r)
         j->run(r);
 }
 
-void run_in_blocks(const job *j, row r)
+void run_in_chunks(const job *j, row r)
 {
     for (int64_t left = r.n; left > 0 && !dt_pool_is_stopping(); left -= r.n) {
-        r.n = left < BLOCK ? left : BLOCK;
-        run_some(j, &r);
+        r.n = left < CHUNK ? left : CHUNK;
+        run_chunk(j, &r);
         r.table += r.n * r.table_stride;
         r.values += r.n * r.value_stride;
         for (int k = 0; k < r.nindices; k++)
@@ -187,20 +187,20 @@ void run_few_rows(const job *j, int64_t begin, int64_t end)
             r.strides[r.nindices] = index->strides[inner];
             r.at[r.nindices++] = p;
         }
-        if (r.n > BLOCK)
-            run_in_blocks(j, r);
+        if (r.n > CHUNK)
+            run_in_chunks(j, r);
         else
-            run_some(j, &r);
+            run_chunk(j, &r);
     }
 }
 
 void run_rows(void *context, int64_t begin, int64_t end)
 {
     const job *j = (const job *)context;
-    int64_t some = BLOCK / j->s->shape[j->s->ndim - 1] + 1;
-    for (; end - begin > some && !dt_pool_is_stopping(); begin += some)
-        run_few_rows(j, begin, begin + some);
-    run_few_rows(j, begin, end - begin < some ? end : begin + some);
+    int64_t chunk = CHUNK / j->s->shape[j->s->ndim - 1] + 1;
+    for (; end - begin > chunk && !dt_pool_is_stopping(); begin += chunk)
+        run_few_rows(j, begin, begin + chunk);
+    run_few_rows(j, begin, end - begin < chunk ? end : begin + chunk);
 }
 
 void run_parts(void *context, int64_t begin, int64_t end)

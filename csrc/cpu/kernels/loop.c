@@ -11,7 +11,7 @@
 #define BLOCK      128
 #define SHORT      16
 #define HALF_BLOCK 1024
-#define LONGEST    256 /* grains of a piece, at most */
+#define LONGEST    256 /* grains of a chunk, at most */
 
 int64_t dt_loop_stream_bytes(void)
 {
@@ -287,12 +287,12 @@ int dt_loop_run(dt_kernel *kernel, const dt_plan *plan, int weight, bool widens)
         for (int i = 1; i < plan->noperands; i++)
             if (f.data[i] == f.data[0])
                 f.stream = false; /* in place: the lines are in the cache already */
-        /* Some eight pieces a thread even out what else the machine does; those of a very
-         * large tensor are shorter, since an interrupt is answered between pieces. */
-        int64_t piece = plan->numel / ((int64_t)dt_pool_threads() * 8);
-        piece = piece < grain ? grain : (piece + 1023) & ~(int64_t)1023;
-        piece = piece > LONGEST * grain ? LONGEST * grain : piece;
-        return dt_pool_try(run_flat, &f, plan->numel, piece);
+        /* Some eight chunks a thread even out what else the machine does; those of a very
+         * large tensor are shorter, since an interrupt is answered between chunks. */
+        int64_t chunk = plan->numel / ((int64_t)dt_pool_threads() * 8);
+        chunk = chunk < grain ? grain : (chunk + 1023) & ~(int64_t)1023;
+        chunk = chunk > LONGEST * grain ? LONGEST * grain : chunk;
+        return dt_pool_try(run_flat, &f, plan->numel, chunk);
     }
     return run_strided(&k, plan, DT_LOOP_GRAIN / weight);
 }

@@ -14,9 +14,9 @@ constexpr double TWO_PI = 6.283185307179586476925286766559;
 constexpr int64_t CHUNK = 1024;
 /* From this length on, normal numbers are made in blocks of 16. */
 constexpr int64_t BLOCK = 16;
-/* Elements between two looks for an interrupt: whole blocks. The last part is at least
+/* Elements between two looks for an interrupt: whole blocks. The last chunk is at least
  * as long, so that it is made as one of the whole call. */
-constexpr int64_t PART = 1 << 20;
+constexpr int64_t LOOK = 1 << 20;
 
 int64_t least(int64_t a, int64_t b)
 {
@@ -262,15 +262,15 @@ int (*const runs[])(dt_generator *, const dt_random_call *) = {
 int dt_cpu_random(dt_stream, dt_generator *g, const dt_random_call *call)
 {
     DT_WITHOUT_GIL(true); /* before the lock, which other threads take with it */
-    dt_random_call part = *call;
+    dt_random_call chunk = *call;
     const int64_t size = (int64_t)dt_dtype_size(call->dtype);
     int status = 0;
     dt_lock(g->lock);
-    for (int64_t first = 0; first < call->numel && !status; first += part.numel) {
+    for (int64_t first = 0; first < call->numel && !status; first += chunk.numel) {
         const int64_t left = call->numel - first;
-        part.out = (char *)call->out + first * size;
-        part.numel = left < 2 * PART ? left : PART;
-        status = dt_generator_check(g) < 0 ? -1 : runs[call->dtype](g, &part);
+        chunk.out = (char *)call->out + first * size;
+        chunk.numel = left < 2 * LOOK ? left : LOOK;
+        status = dt_generator_check(g) < 0 ? -1 : runs[call->dtype](g, &chunk);
     }
     dt_unlock(g->lock);
     return status;
