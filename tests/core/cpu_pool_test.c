@@ -131,7 +131,12 @@ static void test_interrupts(void)
         CHECK(run_interrupted(short_chunks, 1) == -1 && ran == 0, "before one chunk");
         CHECK(run_interrupted(short_chunks, INT64_MAX / 2) == -1, "between chunks");
     }
-    CHECK(run_interrupted(one_long_chunk, 2) == -1, "while the caller waits");
+    /* A worker takes one of two chunks, also where more workers were started than wanted. */
+    for (int threads = 2; threads <= 5; threads++) {
+        dt_pool_set_threads(threads);
+        started = 0;
+        CHECK(run_interrupted(one_long_chunk, 2) == -1, "while the caller waits");
+    }
     dt_interrupt_set_due(DT_INTERRUPT_LATER);
     int status = 0;
     for (int64_t i = 0; i < INT64_C(10000000000) && !status; i++)

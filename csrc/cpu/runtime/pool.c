@@ -270,7 +270,8 @@ static int run(dt_pool_task task, void *context, int64_t count, int64_t grain,
     __atomic_fetch_add(&pool.posted, 1, __ATOMIC_RELAXED);
     int64_t pieces = (count - 1) / grain; /* besides the caller's first chunk */
     if (pool.sleepers) {
-        if (pieces > 1)
+        /* One signal could wake a worker beyond the wanted ones, which sleeps again. */
+        if (pieces > 1 || pool.workers >= threads)
             pthread_cond_broadcast(&pool.wake);
         else
             pthread_cond_signal(&pool.wake);
