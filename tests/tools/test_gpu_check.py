@@ -17,6 +17,7 @@ import gpu_check
 import pytest
 from gpu import install, kit, runner, steps
 from gpu.runner import Place, Step
+from isolated import python
 
 ROOT = Path(__file__).resolve().parents[2]
 REAL = "echo 'ran on cuda:0 NVIDIA T4 (real)'"
@@ -336,7 +337,9 @@ def test_the_facts_show_a_real_gpu(row, passes):
     [
         ((9, 9, 9), None),
         ((9, 0, 9), "only 0 tests ran on cuda:0, 9 on the CPU"),
-        ((9, 9, 5), "only 5 tests ran on cuda:1, 9 on the CPU"),
+        ((9, 5, 9), "only 5 tests ran on cuda:0, 9 on the CPU"),
+        ((9, 9, 1), None),
+        ((9, 9, 0), "only 0 tests ran on cuda:1, 9 on the CPU"),
     ],
 )
 def test_tests_that_ran_too_rarely(counts, why):
@@ -345,6 +348,79 @@ def test_tests_that_ran_too_rarely(counts, why):
         for i in (0, 1)
     )
     assert runner.tests_on_a_real_gpu(log.format(*counts)) == why
+
+
+@pytest.mark.parametrize(
+    "summary, why",
+    [
+        ("ERROR SUMMARY: 0 errors", None),
+        ("RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)", None),
+        ("ERROR SUMMARY: 1 error", "the sanitizer found 1 faults"),
+        (
+            "RACECHECK SUMMARY: 2 hazards displayed (0 errors, 2 warnings)",
+            "the sanitizer found 2 faults",
+        ),
+        ("COMPUTE-SANITIZER", "its log has no summary of the sanitizer"),
+    ],
+)
+def test_a_sanitizer_says_what_it_found(summary, why):
+    ran = "ran on cuda:0 NVIDIA T4 (real)"
+    assert runner.without_hazards(f"{ran}\n========= {summary}\n") == why
+    assert "does not say" in runner.without_hazards(f"========= {summary}\n")
+
+
+def test_each_sanitizer_has_to_say_it():
+    tools = [step for step in steps.STEPS if step.tool == "compute-sanitizer"]
+    assert len(tools) > 5
+    assert {step.evidence for step in tools} == {runner.without_hazards}
+
+
+# What the short program calls of the kernels in each file.
+LAUNCHES = {
+    "arange": "torch.arange(",
+    "argreduce": ".argmax(",
+    "attention": "F.scaled_dot_product_attention",
+    "convert": ".half()",
+    "convolution": "F.conv2d(",
+    "elementwise_float32": ".exp()",
+    "elementwise_float64": ".double()",
+    "elementwise_integer": "// 3 % 5",
+    "foreach_norm": "clip_grad_norm_(",
+    "index": ".index_add(",
+    "lapack_finite": "linalg.eigvalsh(",
+    "matmul_integers": "whole.T @ whole",
+    "moments": ".var(0)",
+    "nn_columns": ".log_softmax(0)",
+    "nn_loss": "F.cross_entropy(",
+    "nn_norm": "F.layer_norm(",
+    "nn_softmax": ".softmax(-1)",
+    "nonzero": ".nonzero()",
+    "optim": "torch.optim.Adam",
+    "pooling": "F.max_pool2d(",
+    "random": "torch.randn(",
+    "reduce": ".sum(dim=0)",
+    "resample": "F.interpolate(",
+    "rnn": "torch.nn.LSTM",
+    "scan": "cumsum",
+    "sort": ".sort(",
+    "transpose": ".mT.contiguous()",
+}
+SHORT = ROOT / "tools" / "gpu" / "short.py"
+
+
+def test_the_short_program_runs_the_kernels_of_each_file():
+    files = {path.stem for path in (ROOT / "csrc" / "cuda" / "kernels").glob("*.cu")}
+    assert files == set(LAUNCHES)
+    text = SHORT.read_text()
+    assert [name for name, call in LAUNCHES.items() if call not in text] == []
+
+
+@pytest.mark.parametrize("options", [["--quick"], ["--quick", "--no-products"]])
+def test_the_short_program_on_a_simulated_gpu(options):
+    arguments = ["-P", str(SHORT), *options]
+    said = python("", arguments=arguments, PYDEVTENSOR_SIM_GPUS="1")
+    assert said.splitlines()[-1] == "short program: fine"
+    assert runner.on_a_real_gpu(said) == "it ran on a simulated GPU"
 
 
 def test_a_stopped_run_keeps_its_failures(tmp_path):

@@ -26,6 +26,10 @@ PASSED, FAILED, NOT_RUN = "passed", "failed", "not run"
 LEAST = 10
 
 RAN_ON = re.compile(r"^ran on (cuda:\d+) (.*) \((real|simulated)\)", re.M)
+# What compute-sanitizer's tools end with; racecheck counts warnings, which are races.
+SUMMARY = re.compile(
+    r"^========= (?:ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard)", re.M
+)
 COUNTED = re.compile(r"^ran on (cpu|cuda:\d+).*: (\d+) tests$", re.M)
 
 
@@ -40,17 +44,35 @@ def on_a_real_gpu(log: str) -> str | None:
 
 
 def tests_on_a_real_gpu(log: str) -> str | None:
-    """The same for pytest, whose tests must run on each GPU as often as on the CPU."""
+    """The same for pytest, whose tests run on the first GPU as often as on the CPU.
+
+    The fast tests leave the second one to tests that need two.
+    """
     why = on_a_real_gpu(log)
     if why:
         return why
     ran = {device: int(number) for device, number in COUNTED.findall(log)}
     for device, number in ran.items():
-        if not number or number < 0.9 * ran.get("cpu", 0):
+        wanted = 1 if device == "cuda:1" else max(1, 0.9 * ran.get("cpu", 0))
+        if number < wanted:
             return (
                 f"only {number} tests ran on {device}, {ran.get('cpu', 0)} on the CPU"
             )
     return None
+
+
+def without_hazards(log: str) -> str | None:
+    """The same for a sanitizer, which has to say that it watched and found nothing.
+
+    Its exit status is 0 where it did not attach, and where it found warnings alone.
+    """
+    why = on_a_real_gpu(log)
+    if why:
+        return why
+    counts = [int(errors or hazards) for errors, hazards in SUMMARY.findall(log)]
+    if not counts:
+        return "its log has no summary of the sanitizer"
+    return f"the sanitizer found {sum(counts)} faults" if any(counts) else None
 
 
 @dataclass(frozen=True)

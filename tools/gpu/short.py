@@ -38,7 +38,7 @@ def elements(n):
         assert (product.cpu() - reference).abs().max().item() < 1e-3 * n
 
 
-def same(function, *shapes, least=0.1):
+def same(function, *shapes, least=0.1, close=2e-5):
     """`function` of random numbers gives on the GPU what it gives on the CPU."""
     given = [torch.rand(shape) + least for shape in shapes]
     moved = [x.to("cuda").requires_grad_() for x in given]
@@ -50,7 +50,7 @@ def same(function, *shapes, least=0.1):
     pairs = [results, *((m.grad, g.grad) for m, g in zip(moved, given, strict=True))]
     for theirs, ours in pairs:
         off = (theirs.detach().cpu() - ours.detach()).abs().max().item()
-        assert off <= 2e-3 * (1 + ours.detach().abs().max().item()), (shapes, off)
+        assert off <= close * (1 + ours.detach().abs().max().item()), (shapes, off)
 
 
 def rows(n):
@@ -78,6 +78,57 @@ def rows(n):
     assert (torch.arange(n, device="cuda") // 3 % 5).max().item() == min(
         (n - 1) // 3, 4
     )
+
+
+def windows(n):
+    """Windows and tiles: pooling, resampling, attention, transposes."""
+    same(lambda x: F.max_pool2d(x, 3, 2, 1), (1, 2, 9, n + 3))
+    same(lambda x: F.avg_pool2d(x, (2, 3), 2), (1, 2, 9, n + 3))
+    same(lambda x: F.adaptive_avg_pool1d(x, 5), (2, 3, n + 3))
+    same(lambda x: F.adaptive_max_pool1d(x, 5), (2, 3, n + 3))
+    for mode in ("nearest", "bilinear", "bicubic"):
+        same(lambda x, m=mode: F.interpolate(x, (7, n), mode=m), (1, 2, 5, n + 3))
+    attend = F.scaled_dot_product_attention
+    same(
+        lambda q, k, v: attend(q, k, v, is_causal=True), *[(1, 2, n % 300 + 2, 24)] * 3
+    )
+    same(lambda x: x.mT.contiguous() * 2, (3, n, 37))
+    same(lambda x: x.argmax(-1) + x.amin(-1), (5, n))
+    whole = torch.arange(n * 3, device="cuda").reshape(n, 3)
+    whole = whole.double().long()
+    assert torch.equal((whole.T @ whole).cpu(), whole.cpu().T @ whole.cpu())
+    draw = torch.randn(n, device="cuda").isfinite() & (
+        torch.randperm(n, device="cuda") < n
+    )
+    assert draw.all().item()
+
+
+def layers(n):
+    """Convolutions and recurrent layers, whose products are cuBLAS's."""
+    for stride in (1, 2):
+        same(lambda x, w, s=stride: F.conv1d(x, w, stride=s), (2, 4, n + 5), (6, 4, 3))
+    same(lambda x, w: F.conv2d(x, w, padding=1), (1, 4, 6, n % 500 + 3), (6, 4, 3, 3))
+    same(lambda x, w: F.conv2d(x, w, groups=4), (1, 4, 6, n % 500 + 3), (8, 1, 3, 3))
+    same(lambda x, w: F.conv_transpose1d(x, w, stride=2), (1, 4, n), (4, 3, 3))
+    for kind in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN):
+        net = kind(n % 100 + 1, 9, bidirectional=True)
+        theirs = kind(n % 100 + 1, 9, bidirectional=True).to("cuda")
+        theirs.load_state_dict(net.state_dict())
+        run = lambda x, a=net, b=theirs: (b if x.is_cuda else a)(x)[0]
+        same(run, (4, 3, n % 100 + 1))
+
+
+def graphs(n):
+    """A step of an optimizer of halves, captured and replayed."""
+    weight = torch.ones(n, device="cuda", dtype=torch.bfloat16).requires_grad_()
+    weight.grad = torch.ones_like(weight)
+    optimizer = torch.optim.Adam([weight], lr=0.125, capturable=True)
+    optimizer.step()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        optimizer.step()
+    graph.replay()
+    assert (weight == 0.75).all().item(), weight
 
 
 def factors(n):
@@ -116,7 +167,10 @@ def main():
         elements(n)
     for n in (3, 257, 2052) if QUICK else (3, 31, 257, 1021, 2052, 5000):
         rows(n)
+        windows(n)
+        graphs(n)
         if PRODUCTS:
+            layers(n)
             training(n)
     if PRODUCTS:
         factors(3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 
-from .runner import Step, on_a_real_gpu, tests_on_a_real_gpu
+from .runner import Step, on_a_real_gpu, tests_on_a_real_gpu, without_hazards
 
 LIBRARY = "{work}/pydevtensor/_cuda.so"
 CHECKER = ("{work}/cuda_backend_test", LIBRARY)
@@ -47,6 +47,7 @@ def _sanitizer(tool: str, limit: int, *parts: str) -> Step:
         needs=CHECKED,
         tool="compute-sanitizer",
         environment=UNCACHED,
+        evidence=without_hazards,
     )
 
 
@@ -200,6 +201,7 @@ STEPS = (
         needs=BUILT,
         tool="compute-sanitizer",
         environment=UNCACHED,
+        evidence=without_hazards,
     ),
     # --- 3: compute-sanitizer
     _sanitizer("memcheck", 150),
@@ -217,6 +219,7 @@ STEPS = (
         ),
         needs=BUILT,
         tool="compute-sanitizer",
+        evidence=without_hazards,
     ),
     # --- 4: speed
     Step(
