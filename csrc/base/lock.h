@@ -32,8 +32,9 @@ typedef enum dt_lock_id {
     DT_LOCK_UPLOADS,       /* cuda/runtime/transfer.cpp: pinned slots of a device */
     DT_LOCK_GPU_HEAP = DT_LOCK_UPLOADS +
         DT_LOCK_COPIES, /* cuda/runtime/allocator.cpp */
-    DT_LOCK_REPORTS = DT_LOCK_GPU_HEAP + DT_LOCK_COPIES, /* cuda/runtime/kernel_errors.cpp */
-    DT_LOCK_DEVICE_TABLE,                                /* cuda/runtime/device.cpp */
+    DT_LOCK_REPORTS = DT_LOCK_GPU_HEAP +
+        DT_LOCK_COPIES,     /* cuda/runtime/kernel_errors.cpp */
+    DT_LOCK_DEVICE_TABLE,   /* cuda/runtime/device.cpp */
     DT_LOCK_SIMULATOR,      /* sim/state.cpp: each call and all work */
     DT_LOCK_BLAS,           /* cpu/runtime/blas.c: loading it; blas_threads.c */
     DT_LOCK_POOL,           /* cpu/runtime/pool.c */
