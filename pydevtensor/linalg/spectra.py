@@ -48,13 +48,10 @@ class _SVD(Function):
     def backward(ctx: Any, gU: Any, gS: Any, gVh: Any, _: Any) -> tuple[Any, ...]:
         U, S, Vh = ctx.saved_tensors
         (m, n), k = (U.shape[-2], Vh.shape[-1]), S.shape[-1]
-        full = U.shape[-1] > k or Vh.shape[-2] > k
-        if full and (gU is not None or gVh is not None):
-            raise RuntimeError(
-                "svd: U and Vh of full_matrices=True have no derivative; use "
-                "full_matrices=False"
-            )
+        # The vectors beyond those of singular values are free, and get no gradient.
         U, Vh = U[..., :k], Vh[..., :k, :]
+        gU = None if gU is None else gU[..., :k]
+        gVh = None if gVh is None else gVh[..., :k, :]
         row, column = S.unsqueeze(-2), S.unsqueeze(-1)
         E = _differences(S * S)
         core = _C.zeros_like(E) if gS is None else gS.diag_embed()
@@ -87,7 +84,8 @@ def svd(
 ) -> tuple[Tensor, ...]:
     """A = U diag(S) Vh with orthonormal columns of U and rows of Vh: (U, S, Vh).
 
-    S is descending. With full_matrices U and Vh are square, and have no derivative.
+    S is descending. With full_matrices U and Vh are square; what a result owes to the
+    columns of U and rows of Vh without a singular value is left out of gradients.
     driver, "gesvd", "gesvdj" or "gesvda", is for GPUs alone, where all of them and None
     mean gesvd. LinAlgError for inf and nan.
 

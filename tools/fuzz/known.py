@@ -185,7 +185,7 @@ DATABASE = {
     r"^as_strided_scatter gradient, ": (
         "PyTorch gives the input the gradient of the elements that are replaced"
     ),
-    r"^cholesky_solve gradient, ": (
+    r"^cholesky_(solve|inverse) gradient, ": (
         "the half of a factor that is not read has no gradient"
     ),
     r"^narrow wrong input ": "start is an int; to tell tensors apart slows each call",

@@ -200,8 +200,12 @@ class Side:
         sums of what comes before; 0 where there is none."""
         found = [[x.requires_grad for x in outputs]]
         for k in range(order):
-            outputs = [x for x in outputs if x is not None and x.requires_grad]
-            weights = [self.numbers(x, 7 * k + i) for i, x in enumerate(outputs)]
+            chosen = [
+                (x, self.numbers(x, 7 * k + i))
+                for i, x in enumerate(outputs)
+                if x is not None and x.requires_grad
+            ]
+            outputs, weights = [x for x, _ in chosen], [w for _, w in chosen]
             grads = [None] * len(inputs)
             if outputs:
                 grads = self.module.autograd.grad(
