@@ -123,6 +123,8 @@ VALID = {
     "addbmm": {"input": lambda: floats(2, 4), "batch1": B, "batch2": C},
     "baddbmm": {"input": lambda: floats(2, 2, 4), "batch1": B, "batch2": C},
     "outer": {"input": V, "vec2": V},
+    "linspace": {"start": lambda: 0.0, "end": lambda: 1.0},
+    "logspace": {"start": lambda: 0.0, "end": lambda: 1.0},
     "ger": {"input": V, "vec2": V},
     "clamp": {"min": lambda: 0},
     "clip": {"min": lambda: 0},

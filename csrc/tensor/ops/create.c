@@ -239,7 +239,7 @@ static int linspace(dt_call *c, double base, int first)
 {
     dt_tensor *out = c->out[0];
     double start, end;
-    if (end_of(c, 0, &start) < 0 || end_of(c, 1, &end) < 0)
+    if (end_of(c, 0, &start) || end_of(c, 1, &end))
         return -1;
     int64_t steps = c->args[2].i;
     dt_dtype dtype = dt_factory_dtype(c, first, dt_default_dtype());
