@@ -102,3 +102,14 @@ def test_any_scale_stays_in_the_input(mode, scale, antialias, device):
     assert found.shape == (6, 2)
     back = torch._C._resample(found, 0, 4, mode, scale, False, antialias, 0, True)
     assert back.shape == (4, 2)
+
+
+def test_the_nearest_sample_has_no_slope(device):
+    x = torch.rand(1, 2, 3, 3, device=device)
+    grid = torch.tensor([[[[0.3, -2.0], [float("nan"), 0.5]]]], device=device)
+    grid.requires_grad_()
+    found = F.grid_sample(x, grid, "nearest", align_corners=False)
+    found.sum().backward()
+    assert torch.equal(grid.grad, torch.zeros_like(grid))
+    plain = F.grid_sample(x, grid.detach(), "nearest", align_corners=False)
+    assert torch.equal(found.detach(), plain)

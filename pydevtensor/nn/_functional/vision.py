@@ -354,6 +354,8 @@ def _taps(x: Any, size: int, mode: str, padding: str, align: bool) -> list[Any]:
         if mode == "nearest":
             places = [x.detach().round()]
             weights = [_C.ones_like(x)]
+            if x.requires_grad:  # its gradient is zeros, as in PyTorch
+                weights = [weights[0] + 0 * x.nan_to_num(0.0, 0.0, 0.0)]
     taps = []
     for place, weight in zip(places, weights, strict=True):
         inside = (place >= 0) & (place <= size - 1)
