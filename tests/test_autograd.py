@@ -94,7 +94,7 @@ def test_binary_derivative_with_numbers(row, device):
         return
     if row.differentiable[0]:
         assert gradcheck(lambda v: function(v, 2.25), (x,))
-    if row.name in ("copysign", "clamp_min", "clamp_max"):
+    if row.name in ("copysign", "clamp_min", "clamp_max", "fmod"):
         return
     assert gradcheck(lambda v: function(2.25, v), (x,))
 

@@ -131,41 +131,36 @@ def test_out_of_memory_groups_tensors_that_are_alike(gpu):
     del alike, other
 
 
-@pytest.mark.skipif(not torch.cuda.is_simulated(), reason="needs simulated GPUs")
-def test_cublas_gets_the_memory_of_the_cache(gpu):
-    """A handle for which there is no memory is tried again without the cache."""
-    square = torch.ones(3, 3, device=gpu)
-    torch.cuda.synchronize(gpu)
-    with torch.cuda.stream(torch.cuda.Stream(gpu)):
-        torch.empty(1000, 1000, device=gpu)
-        kept = torch.cuda.memory_reserved(gpu)
-        torch.cuda.sim_fail("cublas:1")
-        assert (square @ square).sum().item() == 27
-        assert torch.cuda.memory_reserved(gpu) < kept
-    with torch.cuda.stream(torch.cuda.Stream(gpu)):
-        torch.cuda.sim_fail("cublas:1+")
-        with pytest.raises(RuntimeError, match="no memory for its workspace"):
-            square @ square
-        torch.cuda.sim_fail("")
-        assert (square @ square).sum().item() == 27
+# In a process of its own: a library starts once for each device.
+STARTED_LATE = """
+import pydevtensor as torch
+torch.cuda.simulate(1)
+square = torch.eye(3, device="cuda")
+torch.cuda.synchronize()
+torch.cuda.sim_fail("LIBRARY:1+")
+try:
+    CALL
+except RuntimeError as error:
+    print(error)
+torch.empty(1000, 1000, device="cuda")
+kept = torch.cuda.memory_reserved()
+torch.cuda.sim_fail("LIBRARY:1")
+print((CALL).sum().item(), torch.cuda.memory_reserved() < kept)
+"""
 
 
-@pytest.mark.skipif(not torch.cuda.is_simulated(), reason="needs simulated GPUs")
-def test_cusolver_gets_the_memory_of_the_cache(gpu):
-    square = torch.eye(3, device=gpu)
-    torch.cuda.synchronize(gpu)
-    with torch.cuda.stream(torch.cuda.Stream(gpu)):
-        torch.empty(1000, 1000, device=gpu)
-        kept = torch.cuda.memory_reserved(gpu)
-        torch.cuda.sim_fail("cusolver:1")
-        assert torch.linalg.det(square).item() == 1
-        assert torch.cuda.memory_reserved(gpu) < kept
-    with torch.cuda.stream(torch.cuda.Stream(gpu)):
-        torch.cuda.sim_fail("cusolver:1+")
-        with pytest.raises(RuntimeError, match="cuSOLVER failed while starting"):
-            torch.linalg.det(square)
-        torch.cuda.sim_fail("")
-        assert torch.linalg.det(square).item() == 1
+@pytest.mark.parametrize(
+    ("library", "call", "result", "words"),
+    [
+        ("cublas", "square @ square", 3.0, "no memory for its workspace"),
+        ("cusolver", "torch.linalg.det(square)", 1.0, "cuSOLVER failed while starting"),
+    ],
+)
+def test_a_library_gets_the_memory_of_the_cache(library, call, result, words):
+    """Starting that fails for want of memory is tried again without the cache."""
+    said = python(STARTED_LATE.replace("LIBRARY", library).replace("CALL", call))
+    error, last = said.splitlines()
+    assert words in error and last == f"{result} True"
 
 
 def test_a_small_device_fills_up_and_recovers():

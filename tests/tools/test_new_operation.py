@@ -97,7 +97,7 @@ def test_a_row_is_an_operation(tmp_path):
     csrc = sources / "csrc"
     insert(csrc / "ops" / "elementwise.def", ROW, "\nFUSED(abs, ")
     insert(csrc / "ops" / "functions" / "view.def", RECORD, "OP_AS(narrow, ")
-    with (csrc / "autograd" / "backward" / "view.c").open("a") as file:
+    with (csrc / "autograd" / "ops" / "view.c").open("a") as file:
         file.write(FORWARD)
     package = package_of(sources, tmp_path / "run", "_C.*.so", "_cuda_sim.so")
     environment = {
