@@ -238,7 +238,7 @@ static int end_of(const dt_call *c, int i, double *out)
 static int linspace(dt_call *c, double base, int first)
 {
     dt_tensor *out = c->out[0];
-    double start, end;
+    double start = 0, end = 0;
     if (end_of(c, 0, &start) || end_of(c, 1, &end))
         return -1;
     int64_t steps = c->args[2].i;
