@@ -170,8 +170,7 @@ static bool is_column_major(const dt_tensor *t)
 
 static bool is_ints(dt_param_type type)
 {
-    return type == DT_PARAM_DIMS || type == DT_PARAM_LENGTHS ||
-           type == DT_PARAM_SIZES || type == DT_PARAM_INTS;
+    return dt_param_is_per_dim(type) || type == DT_PARAM_INTS;
 }
 
 static size_t ints_of_text(const char *text)

@@ -231,7 +231,7 @@ static inline int dt_convert(dt_values *s, const dt_args *args, int i)
 {
     dt_value *v = &s->v[i];
     dt_param_type type = args->signature->parameters[i].type;
-    if (type == DT_PARAM_SIZES || type == DT_PARAM_DIMS || type == DT_PARAM_LENGTHS)
+    if (dt_param_is_per_dim(type))
         return dt_convert_ints(s, args, i);
     if (!args->slots[i] ||
         !dt_convert_quickly(&args->signature->parameters[i], args->slots[i], v))

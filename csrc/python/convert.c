@@ -511,8 +511,7 @@ static int convert_tensors(dt_values *s, const dt_args *args, int i, dt_value *v
 /* Whether a conversion knows what stands for an argument that is left out. */
 static bool has_own_default(dt_param_type type)
 {
-    return type == DT_PARAM_DIMS || type == DT_PARAM_LENGTHS ||
-           type == DT_PARAM_SIZES || type == DT_PARAM_TENSORS ||
+    return dt_param_is_per_dim(type) || type == DT_PARAM_TENSORS ||
            type == DT_PARAM_ORDER || type == DT_PARAM_DEVICE;
 }
 

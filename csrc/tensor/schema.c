@@ -123,8 +123,7 @@ int dt_schema_parse(dt_schema *out, const char *text, int most, const char **end
             return malformed(text);
         dt_parameter *p = &parameters[out->count];
         c = read_parameter(c, p, rest);
-        ints += p->type == DT_PARAM_DIMS || p->type == DT_PARAM_LENGTHS ||
-                p->type == DT_PARAM_SIZES;
+        ints += dt_param_is_per_dim(p->type);
         if (!c || (*c != ',' && *c != ')') || ints > DT_MAX_INTS)
             return malformed(text);
         if (!strcmp(p->name, "out"))

@@ -59,6 +59,12 @@ typedef enum dt_param_type {
         DT_NPARAM_TYPES
 } dt_param_type;
 
+/* An int or several, of the dimensions of a tensor. */
+static inline bool dt_param_is_per_dim(dt_param_type type)
+{
+    return type == DT_PARAM_DIMS || type == DT_PARAM_LENGTHS || type == DT_PARAM_SIZES;
+}
+
 typedef struct dt_parameter {
     char name[DT_MAX_NAME];
     dt_param_type type;
