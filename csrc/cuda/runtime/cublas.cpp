@@ -7,16 +7,10 @@
 
 #include <algorithm>
 
-dt_library cublas_library = {"cuBLAS",
-                             "matrix products",
-                             "libcublas",
-                             DT_CUDA_MAJOR,
-                             "nvidia/cublas/lib",
-                             DT_CUDA_WHEEL("cublas"),
-                             DT_CUBLAS_ALLOC_FAILED,
-                             0,
-                             false,
-                             ""};
+dt_library cublas_library = {
+    "cuBLAS", "matrix products",      "libcublas", DT_CUDA_MAJOR,
+    "cublas", DT_CUBLAS_ALLOC_FAILED, 0,           false,
+    ""};
 
 #ifdef DT_SIMULATED
 

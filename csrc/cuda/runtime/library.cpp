@@ -38,13 +38,15 @@ static void *find(dt_library *library)
     char name[64];
     snprintf(name, sizeof name, "%s.so.%d", library->stem, library->number);
     void *handle = try_open(library, name, RTLD_NOLOAD);
-    char package[32];
-    snprintf(package, sizeof package, "nvidia/cu%d/lib", DT_CUDA_MAJOR);
+    /* The packages for CUDA 13 share a folder, those for CUDA 12 have one each. */
+    char shared[32], own[32];
+    snprintf(shared, sizeof shared, "nvidia/cu%d/lib", DT_CUDA_MAJOR);
+    snprintf(own, sizeof own, "nvidia/%s/lib", library->package);
     for (const char *at = search; !handle && at && *at;) {
         size_t length = strcspn(at, ":");
-        handle = try_folder(library, at, length, package, name);
+        handle = try_folder(library, at, length, shared, name);
         if (!handle)
-            handle = try_folder(library, at, length, library->package, name);
+            handle = try_folder(library, at, length, own, name);
         at += length + (at[length] == ':');
     }
     const char *conda = getenv("CONDA_PREFIX");
@@ -64,8 +66,9 @@ static void *find(dt_library *library)
     if (!handle)
         dt_fail(DT_ERROR_RUNTIME,
                 "%s on a GPU need %s (%s), which was not found; install it with pip "
-                "install %s, or with the CUDA toolkit",
-                library->purpose, library->title, name, library->wheel);
+                "install nvidia-%s%s, or with the CUDA toolkit",
+                library->purpose, library->title, name, library->package,
+                DT_CUDA_MAJOR == 12 ? "-cu12" : "");
     return handle;
 }
 

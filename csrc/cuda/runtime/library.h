@@ -8,20 +8,12 @@
 /* CUDA's major version, which a library has to be for: that of this build's runtime. */
 #define DT_CUDA_MAJOR (CUDART_VERSION / 1000)
 
-/* "nvidia-cublas-cu12"; the packages for CUDA 13 have no suffix. */
-#if DT_CUDA_MAJOR == 12
-#define DT_CUDA_WHEEL(name) "nvidia-" name "-cu12"
-#else
-#define DT_CUDA_WHEEL(name) "nvidia-" name
-#endif
-
 typedef struct dt_library {
     const char *title;   /* "cuBLAS" */
     const char *purpose; /* what needs it */
     const char *stem;    /* "libcublas": its file is libcublas.so.NUMBER */
     int number;
-    const char *package;   /* where a Python package for CUDA 12 has it */
-    const char *wheel;     /* that package's name for pip, DT_CUDA_WHEEL */
+    const char *package;   /* "cublas": NVIDIA's Python package nvidia-cublas has it */
     int allocation_failed; /* the status for want of memory */
     int version;           /* 0 before the first use */
     bool loaded;
