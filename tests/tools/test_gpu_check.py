@@ -383,7 +383,7 @@ LAUNCHES = {
     "convert": ".half()",
     "convolution": "F.conv2d(",
     "elementwise_float32": ".exp()",
-    "elementwise_float64": ".double()",
+    "elementwise_float64": ".double().exp()",
     "elementwise_integer": "// 3 % 5",
     "foreach_norm": "clip_grad_norm_(",
     "index": ".index_add(",
