@@ -10,9 +10,8 @@ import sys
 import time
 from importlib import metadata
 from importlib.util import find_spec
-from timeit import Timer
 
-from compare import libraries, rounds
+from compare import compare, libraries, rounds
 
 # The module, and what a distribution of it is called.
 MODULES = {
@@ -71,36 +70,23 @@ def imports(modules, count):
     return {module: best[module] - best[""] for module in modules}
 
 
-def additions(modules, elements, count):
-    """Nanoseconds of a + b, by module."""
-    timers = {}
-    for module, library in libraries(*modules).items():
-        a, b = (library.ones(elements, dtype=library.float32) for _ in range(2))
-        timers[module] = Timer("a + b", globals={"a": a, "b": b})
-    calls = max(1, min(20_000, 30_000_000 // elements))
-    best = {}
-    for _ in range(count):
-        for module, timer in timers.items():
-            taken = timer.timeit(calls) / calls * 1e9
-            best[module] = min(taken, best.get(module, taken))
-    return best
-
-
 def main():
     modules = [module for module in MODULES if find_spec(module)]
-    count = rounds(10)
-    took = imports(modules, count)
     rows = {
         "MB installed": {module: megabytes(MODULES[module]) for module in modules},
-        "ms to import": took,
+        "ms to import": imports(modules, rounds(10)),
     }
-    for elements in ELEMENTS:
-        computing = [module for module in modules if module != "cupy"]
-        rows[f"ns: a + b of {elements}"] = additions(computing, elements, count)
-    print("".ljust(22), *(f"{module:>14}" for module in modules))
+    print("".ljust(28), *(f"{module:>18}" for module in modules))
     for label, values in rows.items():
-        cells = (f"{values[m]:.4g}" if m in values else "-" for m in modules)
-        print(label.ljust(22), *(f"{cell:>14}" for cell in cells))
+        print(label.ljust(28), *(f"{values[module]:>18.4g}" for module in modules))
+    print()
+    scopes = {}
+    for name, library in libraries(*(m for m in modules if m != "cupy")).items():
+        scopes[name] = {
+            f"x{n}": library.ones(n, dtype=library.float32) for n in ELEMENTS
+        }
+    cases = [(f"a + b of {n}", *[f"x{n} + x{n}"] * 2) for n in ELEMENTS]
+    compare(cases, scopes, "ns", 10)
 
 
 if __name__ == "__main__":
