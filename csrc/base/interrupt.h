@@ -1,6 +1,6 @@
 /* Requests to stop (Ctrl-C), which long work answers where it can stop: between nodes of
- * a backward pass, between chunks of a kernel, between steps of a layer. It then fails as
- * on any other error, and keeps what it has written. */
+ * a backward pass, between chunks of a kernel, between steps of a layer. The work then
+ * fails as any other does; what it has written stays. */
 #ifndef DT_BASE_INTERRUPT_H
 #define DT_BASE_INTERRUPT_H
 
@@ -22,15 +22,15 @@ int dt_interrupt_check(void);
 int dt_interrupt_check_rarely(void);
 
 /* Whether dt_interrupt_check_rarely would check now; the next check is then 50 ms later.
- * For who has to release a lock before. */
+ * For a caller that must release a lock first. */
 bool dt_interrupt_is_due(void);
 
 /* When the calling thread's next check is due: a time, or one of these. */
 #define DT_INTERRUPT_NEVER INT64_MAX /* no long call has begun */
 #define DT_INTERRUPT_LATER 0         /* 50 ms after the first loop of a call begins */
 
-/* Sets it, and returns what it was. A call begins with DT_INTERRUPT_LATER, so that a short
- * one is never left half done. */
+/* Sets the time of the next check and returns the previous one. A call begins with
+ * DT_INTERRUPT_LATER, so that a short call always completes. */
 int64_t dt_interrupt_set_due(int64_t due);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 """Functions of the package that nn.functional and linalg have under another name.
 
-torch.det() is linalg.det(), torch.max_pool1d() is nn.functional's, and torch.lstm()
+torch.det() is linalg.det(), torch.group_norm() is nn.functional's, and torch.lstm()
 does what nn.LSTM does; some take their arguments in another order or form.
 """

@@ -162,8 +162,8 @@ def sim_schedules(seeds: int = 8) -> Iterator[str]:
     seeds  the number of random orders
 
     A program that synchronizes as it has to gives the same results under all of them.
-    Before the next one, and at the end, all GPUs are synchronized; then the schedule is
-    again what it was.
+    All GPUs are synchronized before the next schedule and at the end, which restores
+    the first one.
 
     >>> for schedule in torch.cuda.sim_schedules(seeds=2):
     ...     print(schedule, torch.ones(3, device='cuda').sum().item())

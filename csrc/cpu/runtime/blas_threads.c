@@ -1,13 +1,13 @@
 /* How many threads the BLAS that was found uses.
  *
  * MKL and OpenMP have a number per thread: a call lowers that of its own thread. OpenBLAS
- * with threads of its own and BLIS have one for the process, and NumPy may use the same
- * library: the first of our calls that run at once keeps the number, each lowers it to
- * what it wants, the last puts it back. A number that was not set here is one that the
- * program has set meanwhile (by threadpoolctl, say): that one is kept.
+ * with threads of its own and BLIS have one per process, and NumPy may use the same
+ * library: of our concurrent calls the first saves the number, each lowers it to its own
+ * limit, the last restores it. If the number changed meanwhile, the program set it (by
+ * threadpoolctl, say), and it stays.
  *
- * A library that nobody else uses gets 1 for good. OpenBLAS stops its threads when the
- * process forks, and what another thread had them compute never ends. */
+ * A library that nobody else uses gets 1 for good: OpenBLAS stops its threads when the
+ * process forks, and a call that used them then never returns. */
 #include <string.h>
 
 #include "base/lock.h"

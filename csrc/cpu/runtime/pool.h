@@ -24,7 +24,7 @@ int dt_pool_try(dt_pool_task task, void *context, int64_t count, int64_t grain)
  * may return at once. */
 bool dt_pool_is_stopping(void);
 
-/* Does not stop: for work that must not be left half done, and for who holds a lock. */
+/* Does not stop: for work that must complete, and for callers that hold a lock. */
 void dt_pool_run(dt_pool_task task, void *context, int64_t count, int64_t grain);
 
 /* Maximum number of threads, the caller included. */
