@@ -5,6 +5,8 @@ One table by PyTorch's names without `torch.`; an entry holds for all below its 
 
 from __future__ import annotations
 
+import warnings
+
 _STATE_DICT = "save and load a state_dict() with torch.save() and torch.load()"
 _WAY_ROUND = {
     "_dynamo": "call the function itself; nothing is compiled here",
@@ -50,3 +52,19 @@ def advice(path: str) -> str | None:
             return _WAY_ROUND[path]
         path = path.rpartition(".")[0]
     return None
+
+
+_compiling = False
+
+
+def warn_of_compiling(name: str, stacklevel: int = 3) -> None:
+    """Warn, the first time in a process, that a function compiles nothing."""
+    global _compiling
+    if not _compiling:
+        _compiling = True
+        warnings.warn(
+            f"{name}() gives back what it gets: pydevtensor compiles nothing, and the "
+            "program runs as it is written",
+            UserWarning,
+            stacklevel,
+        )

@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
+from pydevtensor._absent import warn_of_compiling as _warn_of_compiling
 from pydevtensor._names import publish as _publish
 
 __all__ = ["compile", "disable", "is_compiling", "reset"]
-
-_said = False
-
-
-def say_once(what: str, stacklevel: int = 3) -> None:
-    """Warn, the first time in a process, that nothing is compiled."""
-    global _said
-    if not _said:
-        _said = True
-        warnings.warn(
-            f"{what}() gives back what it gets: pydevtensor compiles nothing, and the "
-            "program runs as it is written",
-            UserWarning,
-            stacklevel,
-        )
 
 
 def compile(
@@ -61,7 +46,7 @@ def compile(
             f"compile(): a {type(model).__name__} was given; give a function or a "
             "module"
         )
-    say_once("torch.compile")
+    _warn_of_compiling("torch.compile")
     return model
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from pydevtensor import _C
 from pydevtensor import serialization as _serialization
+from pydevtensor._absent import warn_of_compiling as _warn_of_compiling
 from pydevtensor._names import publish as _publish
-from pydevtensor.compiler import say_once as _say_once
 
 __all__ = ["annotate", "export", "freeze", "ignore", "is_scripting", "is_tracing"]
 __all__ += ["load", "optimize_for_inference", "save", "script", "trace", "unused"]
@@ -44,7 +44,7 @@ def script(
     >>> net
     Linear(in_features=2, out_features=1, bias=True)
     """
-    _say_once("torch.jit.script")
+    _warn_of_compiling("torch.jit.script")
     return _with_save(obj)
 
 
@@ -62,7 +62,7 @@ def trace(func: Any, example_inputs: Any = None, **options: Any) -> Any:
     >>> f is torch.exp
     True
     """
-    _say_once("torch.jit.trace")
+    _warn_of_compiling("torch.jit.trace")
     return _with_save(func)
 
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from pydevtensor import _C
 from pydevtensor._names import publish as _publish
-from pydevtensor._sharing import memory_of as _memory_of
+from pydevtensor._shared_memory import memory_of as _memory_of
 
 
 def _in_elements(data: _C.Tensor, dtype: _C.dtype) -> _C.Tensor:

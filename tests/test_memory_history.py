@@ -79,6 +79,30 @@ def test_results_belong_to_the_module_that_ran(gpu, history):
     del y, z
 
 
+def test_modules_that_are_imported_later_are_followed():
+    code = """
+import sys
+import pydevtensor as torch
+torch.cuda.memory._record_memory_history("state")
+assert "pydevtensor.nn" not in sys.modules
+y = torch.nn.Linear(30, 400, device="cuda")(torch.ones(7, 30, device="cuda"))
+print(" in Linear" in torch.cuda.memory_summary())"""
+    assert python(code, PYDEVTENSOR_SIM_GPUS="1") == "True\n"
+
+
+def test_a_history_may_end_before_a_profile_does(gpu, history):
+    net = nn.Linear(30, 400).to(gpu)
+    history("state")
+    with torch.profiler.profile(with_modules=True):
+        history(None)
+        history("state")
+        y = net(torch.ones(7, 30, device=gpu))
+    assert " in Linear" in torch.cuda.memory_summary(gpu)
+    history(None)
+    assert nn.Module.__call__ is nn.Module._plain_call
+    del y
+
+
 def test_many_lines_are_cut(gpu, history):
     history("state")
     kept = []

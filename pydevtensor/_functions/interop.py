@@ -56,23 +56,6 @@ def to_device(input: Tensor, device: Device, *, stream: Any = None) -> Tensor:
     return input.to(device)
 
 
-@method()
-def __array_namespace__(self: Tensor, *, api_version: Any = None) -> Any:
-    """The module of the Python array API standard's functions: pydevtensor.array_api.
-
-    ValueError for a version of the standard later than its __array_api_version__.
-    """
-    from pydevtensor import array_api
-
-    known = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
-    if api_version is not None and api_version not in known:
-        raise ValueError(
-            f"__array_namespace__(): api_version is {api_version!r}; give one of "
-            f"{', '.join(known)}"
-        )
-    return array_api
-
-
 # --- copies and pickles --------------------------------------------------------------
 
 

@@ -109,26 +109,3 @@ def is_shared(input: Tensor) -> bool:
     (False, True)
     """
     return untyped_storage(input).is_shared()
-
-
-@method()
-def share_memory_(input: Tensor) -> Tensor:
-    """Move the tensor to memory that processes share; returns the tensor.
-
-    A process that is forked, or that gets the tensor by multiprocessing (as an argument
-    of a Process, through a Queue or a Pipe), uses the same memory: all see what one of
-    them writes. Each storage takes a file descriptor; RuntimeError if none, or no
-    memory, is left. Views made before stay where they were. On a GPU it does
-    nothing, and other processes get copies.
-
-    >>> torch.ones(2).share_memory_()
-    tensor([1., 1.])
-    """
-    from pydevtensor._sharing import register, shared_copy
-
-    register(type(input))
-    if not is_shared(input):
-        memory = shared_copy(_C._storage_bytes(input.detach())).view(input.dtype)
-        place = input.stride(), input.storage_offset()
-        input.data = memory.as_strided(input.shape, *place)
-    return input

@@ -1,8 +1,12 @@
-"""The results of make_graphed_callables: functions and modules as graphs."""
+"""The results of make_graphed_callables: functions and modules as graphs.
+
+A callable that is more than a function has two methods, as nn.Module does:
+_graph_parameters() gives the tensors that it reads beside its arguments, and
+_replay_with(function) lets its calls call the function, and returns it.
+"""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,27 +14,6 @@ from pydevtensor import _C
 from pydevtensor._tree import flatten
 from pydevtensor.autograd import Function, grad
 from pydevtensor.cuda.graphs import CUDAGraph, capture_stream, graph
-from pydevtensor.nn import Module
-
-
-def _check_module(module: Module) -> None:
-    name = type(module).__name__
-    hooks = (
-        module._forward_hooks,
-        module._forward_pre_hooks,
-        module._backward_hooks,
-        module._backward_pre_hooks,
-    )
-    if any(hooks):
-        raise RuntimeError(
-            f"make_graphed_callables(): the {name} has hooks, which no replay would "
-            "call; add them to the results"
-        )
-    if any(buffer.requires_grad for buffer in module.buffers()):
-        raise RuntimeError(
-            f"make_graphed_callables(): a buffer of the {name} requires a gradient; "
-            "only parameters may"
-        )
 
 
 class _Captured:
@@ -38,16 +21,15 @@ class _Captured:
 
     def __init__(
         self,
-        call: Callable[..., Any],
+        call: Any,
         leaves: list[Any],
         arguments: Callable[[list[Any]], Any],
         allow_unused: bool,
     ) -> None:
         self.call, self.leaves, self.arguments = call, leaves, arguments
         self.parameters: list[Any] = []
-        if isinstance(call, Module):
-            _check_module(call)
-            self.parameters = [*call.parameters()]
+        if hasattr(type(call), "_graph_parameters"):
+            self.parameters = call._graph_parameters()
         self.inputs = leaves + self.parameters
         self.wanted = [x for x in self.inputs if x.requires_grad]
         self.allow_unused = allow_unused
@@ -139,20 +121,6 @@ def _like(results: list[Any]) -> list[Any]:
     return [_C.ones_like(r) if r.requires_grad else None for r in results]
 
 
-def _as_module(module: Module, replays: Callable[..., Any]) -> Module:
-    """The module with a forward() that replays in the mode of the capture."""
-    before, training = module.forward, module.training
-
-    @functools.wraps(before)
-    def forward(*arguments: Any, **named: Any) -> Any:
-        if module.training == training and not named:
-            return replays(*arguments)
-        return before(*arguments, **named)
-
-    object.__setattr__(module, "forward", forward)
-    return module
-
-
 def graphed(
     callables: Sequence[Any],
     samples: Sequence[tuple[list[Any], Callable[[list[Any]], Any]]],
@@ -176,8 +144,8 @@ def graphed(
     for each in reversed(captured):
         each.capture_backward(pool)
     return [
-        _as_module(each.call, each.function())
-        if isinstance(each.call, Module)
+        each.call._replay_with(each.function())
+        if hasattr(type(each.call), "_replay_with")
         else each.function()
         for each in captured
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._module_paths import ModulePaths
 from pydevtensor._names import publish as _publish
 from pydevtensor.cuda import device_count, is_available
 
@@ -15,7 +16,7 @@ __all__ += ["get_per_process_memory_fraction", "set_per_process_memory_fraction"
 
 _MOST_EVENTS = 1_000_000
 _LINES = 10  # that memory_summary() shows
-_modules: Any = None  # what tells the path of the module that runs
+_modules: ModulePaths | None = None
 
 
 # --- counters ----------------------------------------------------------------------
@@ -297,8 +298,6 @@ def _record_memory_history(
         _modules.remove()
         _modules = None
     if enabled is not None:
-        from pydevtensor.profiler._modules import ModulePaths
-
         _modules = ModulePaths()
 
 

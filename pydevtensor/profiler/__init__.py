@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._module_paths import ModulePaths
 from pydevtensor._names import publish as _publish
 from pydevtensor.profiler._events import Event, EventList, Events, Place, Transfers
-from pydevtensor.profiler._modules import ModulePaths
 from pydevtensor.profiler._timeline import Timeline
 
 __all__ = ["ProfilerAction", "ProfilerActivity", "profile", "record_function"]

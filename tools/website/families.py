@@ -42,13 +42,13 @@ GROUPS = (
     (
         "types",
         "Types, constants, properties",
-        "types dtype dtypes constants classes storage tensor_properties",
+        "types dtype dtypes constants classes storage sharing tensor_properties",
     ),
     ("gradients", "Gradients and mixed precision", "autograd amp func history"),
     (
         "other-libraries",
         "Files and other libraries",
-        "serialization interop numpy dlpack buffer to_python as_torch calls",
+        "serialization interop namespace numpy dlpack buffer to_python as_torch calls",
     ),
     (
         "settings",

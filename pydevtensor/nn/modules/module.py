@@ -6,10 +6,12 @@ import sys
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from pydevtensor import _C
+from pydevtensor._absent import warn_of_compiling
+from pydevtensor._module_paths import follow_with
 from pydevtensor.autograd import RemovableHandle, _add_hook
 from pydevtensor.nn.modules._hooks import (
     HookedCall,
@@ -28,6 +30,7 @@ from pydevtensor.nn.modules._loading import (
     own_keys,
     run_pre_hooks,
 )
+from pydevtensor.nn.modules._paths import PathFollower
 from pydevtensor.nn.parameter import Buffer, Parameter, is_lazy
 
 if TYPE_CHECKING:
@@ -49,11 +52,14 @@ __all__ = [
 Tensor = _C.Tensor
 _EXTRA = "_extra_state"
 _REGISTRIES = ("_parameters", "_buffers", "_modules")
-_HOOKS = (
+_HOOKS_OF_CALLS = (
     "_forward_pre_hooks",
     "_forward_hooks",
     "_backward_pre_hooks",
     "_backward_hooks",
+)
+_HOOKS = (
+    *_HOOKS_OF_CALLS,
     "_state_dict_pre_hooks",
     "_state_dict_hooks",
     "_load_state_dict_pre_hooks",
@@ -941,9 +947,35 @@ class Module:
         >>> with warnings.catch_warnings(action='ignore'):
         ...     nn.ReLU().compile()
         """
-        from pydevtensor.compiler import say_once
+        warn_of_compiling("nn.Module.compile")
 
-        say_once("nn.Module.compile")
+    def _graph_parameters(self) -> list[Parameter]:
+        """What cuda.make_graphed_callables() captures beside the arguments."""
+        name = type(self).__name__
+        if any(getattr(self, hooks) for hooks in _HOOKS_OF_CALLS):
+            raise RuntimeError(
+                f"make_graphed_callables(): the {name} has hooks, which no replay "
+                "would call; add them to the results"
+            )
+        if any(buffer.requires_grad for buffer in self.buffers()):
+            raise RuntimeError(
+                f"make_graphed_callables(): a buffer of the {name} requires a "
+                "gradient; only parameters may"
+            )
+        return [*self.parameters()]
+
+    def _replay_with(self, replays: Callable[..., Any]) -> Self:
+        """Let forward() replay in the mode of the capture; returns the module."""
+        before, training = self.forward, self.training
+
+        @wraps(before)
+        def forward(*arguments: Any, **named: Any) -> Any:
+            if self.training == training and not named:
+                return replays(*arguments)
+            return before(*arguments, **named)
+
+        object.__setattr__(self, "forward", forward)
+        return self
 
     # --- text
 
@@ -964,3 +996,6 @@ class Module:
             return f"{self._get_name()}({extra})"
         lines = [*(extra.split("\n") if extra else ()), *children]
         return self._get_name() + "(\n  " + "\n  ".join(lines) + "\n)"
+
+
+follow_with(PathFollower)

@@ -32,7 +32,7 @@ import pydevtensor as torch
 # A module that another thread imports during a fork stays locked in the child for ever.
 # So what workers use is imported before they start.
 from pydevtensor import _numpy as _numpy
-from pydevtensor import _sharing
+from pydevtensor import _shared_memory
 from pydevtensor import _streams as _streams
 from pydevtensor._functions import interop as interop
 
@@ -165,7 +165,7 @@ def send(end: Any, value: object) -> None:
     big.append(text.getbuffer())
     try:
         with _socket_of(end) as way:
-            fd, places = _sharing.write("pydevtensor-batch", big)
+            fd, places = _shared_memory.write("pydevtensor-batch", big)
             try:
                 end.send_bytes(pickle.dumps(_Shared(places)))
                 socket.send_fds(way, [b"x"], [fd])

@@ -1,4 +1,4 @@
-"""The modules of nn that run while a profile records, by path."""
+"""The modules that run, by path, for pydevtensor._module_paths."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import threading
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor.nn.modules import _hooks
 
 
-class ModulePaths:
-    """Tells the core the path of the module that runs, as "Net.layers.0".
+class PathFollower:
+    """Gives the core the path of the module that runs, as "Net.layers.0".
 
     A path begins with the class of the outermost module.
     """
 
     def __init__(self) -> None:
-        from pydevtensor.nn.modules import _hooks
-
         self._threads = threading.local()
         self._handles = [
             _hooks.register_module_forward_pre_hook(self._enter),
@@ -24,7 +23,6 @@ class ModulePaths:
         ]
 
     def remove(self) -> None:
-        """Stop."""
         for handle in self._handles:
             handle.remove()
 
