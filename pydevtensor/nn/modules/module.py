@@ -950,7 +950,7 @@ class Module:
         warn_of_compiling("nn.Module.compile")
 
     def _graph_parameters(self) -> list[Parameter]:
-        """What cuda.make_graphed_callables() captures beside the arguments."""
+        """The tensors that cuda.make_graphed_callables() captures beside arguments."""
         name = type(self).__name__
         if any(getattr(self, hooks) for hooks in _HOOKS_OF_CALLS):
             raise RuntimeError(
