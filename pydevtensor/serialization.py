@@ -14,7 +14,8 @@ from typing import Any
 from pydevtensor import _C
 from pydevtensor._archive import Reader, Writer, damaged, replacing
 from pydevtensor._names import publish as _publish
-from pydevtensor._pickling import Pickler, Unpickler, dtype_name, dtype_named
+from pydevtensor._pickler import Pickler, dtype_name
+from pydevtensor._unpickler import Unpickler, dtype_named
 
 __all__ = ["load", "save"]
 

@@ -282,3 +282,9 @@ def test_a_network_learns_to_continue_a_wave(device):
     expected = wave[20:30].tolist()
     worst = max(abs(a - b) for a, b in zip(found, expected, strict=True))
     assert worst < 0.4, (loss.item(), found, expected)
+
+
+def test_cells_and_layers_are_of_one_module():
+    for kind in nn.LSTM, nn.LSTMCell, nn.GRUCell, nn.RNNCell, nn.RNNCellBase:
+        assert kind.__module__ == "pydevtensor.nn.modules.rnn"
+        assert getattr(nn.modules.rnn, kind.__name__) is kind

@@ -212,12 +212,13 @@ def entry(name, forms, names):
 
 
 def members(name, value, names):
-    """The members that a class has of its own, or of a base that is not public."""
+    """The members that a class has and no public base of it does."""
     for inner in sorted(dir(value)):
         if inner in IGNORED or (inner.startswith("_") and not inner.startswith("__")):
             continue
         owner = next((c for c in value.__mro__ if inner in vars(c)), object)
-        inherited = owner is not value and owner in names
+        above = [base for base in value.__mro__[1:] if base in names]
+        inherited = any(owner in base.__mro__ for base in above)
         of_python = owner.__module__ in ("builtins", "typing")
         foreign = of_python or vars(owner)[inner] is None
         if not inherited and not foreign:

@@ -1,4 +1,4 @@
-"""Calls of modules that have hooks, and the hooks of all modules."""
+"""Hooks of a module and of all modules, and the calls that run them."""
 
 from __future__ import annotations
 
@@ -20,6 +20,23 @@ __all__ = [
     "register_module_module_registration_hook",
     "register_module_parameter_registration_hook",
 ]
+
+
+# The registries of a module's hooks.
+HOOKS_OF_CALLS = (
+    "_forward_pre_hooks",
+    "_forward_hooks",
+    "_backward_pre_hooks",
+    "_backward_hooks",
+)
+HOOKS = (
+    *HOOKS_OF_CALLS,
+    "_state_dict_pre_hooks",
+    "_state_dict_hooks",
+    "_load_state_dict_pre_hooks",
+    "_load_state_dict_post_hooks",
+    "_options_of_hooks",
+)
 
 
 class _Hook(NamedTuple):
@@ -45,6 +62,130 @@ def registered(kind: str, module: Any, name: str, value: Any) -> Any:
         if changed is not None:
             value = changed
     return value
+
+
+# --- hooks of a module
+
+
+class Hooks:
+    """The methods of Module that register hooks."""
+
+    _has_hooks: bool
+    _options_of_hooks: OrderedDict[Any, Any]
+    _forward_pre_hooks: OrderedDict[Any, Any]
+    _forward_hooks: OrderedDict[Any, Any]
+    _backward_pre_hooks: OrderedDict[Any, Any]
+    _backward_hooks: OrderedDict[Any, Any]
+    _state_dict_pre_hooks: OrderedDict[Any, Any]
+    _state_dict_hooks: OrderedDict[Any, Any]
+    _load_state_dict_pre_hooks: OrderedDict[Any, Any]
+    _load_state_dict_post_hooks: OrderedDict[Any, Any]
+
+    def _add_hook(
+        self,
+        hooks: OrderedDict[Any, Any],
+        hook: Any,
+        prepend: bool = False,
+        options: tuple[bool, bool] = (False, False),
+    ) -> RemovableHandle:
+        """options: of a forward hook with_kwargs and always_call; of a hook of states
+        whether it has the private form, and nothing."""
+        self._has_hooks = True  # or had some: one test per call, not four
+        handle = _add_hook(hooks, hook, prepend, self._options_of_hooks)
+        if any(options):
+            self._options_of_hooks[handle.id] = options
+        return handle
+
+    def register_forward_pre_hook(
+        self,
+        hook: Callable[..., Any],
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+    ) -> RemovableHandle:
+        """Call hook(module, args) before each call; its result replaces args.
+
+        prepend      call it before the hooks that are there
+        with_kwargs  call hook(module, args, kwargs), which returns both or None
+        """
+        options = (with_kwargs, False)
+        return self._add_hook(self._forward_pre_hooks, hook, prepend, options)
+
+    def register_forward_hook(
+        self,
+        hook: Callable[..., Any],
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> RemovableHandle:
+        """Call hook(module, args, output) after each call; its result replaces output.
+
+        prepend      call it before the hooks that are there
+        with_kwargs  call hook(module, args, kwargs, output)
+        always_call  also if forward() raised, with None as output
+        """
+        options = (with_kwargs, always_call)
+        return self._add_hook(self._forward_hooks, hook, prepend, options)
+
+    def register_full_backward_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call hook(module, grad_input, grad_output) in the backward pass of a call.
+
+        Both are tuples; its result replaces grad_input.
+
+        prepend  call it before the hooks that are there
+        """
+        return self._add_hook(self._backward_hooks, hook, prepend)
+
+    def register_full_backward_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call hook(module, grad_output) before the backward pass of a call.
+
+        grad_output is a tuple, which its result replaces.
+
+        prepend  call it before the hooks that are there
+        """
+        return self._add_hook(self._backward_pre_hooks, hook, prepend)
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call hook(module, prefix, keep_vars) before state_dict() of the module."""
+        return self._add_hook(self._state_dict_pre_hooks, hook)
+
+    def register_state_dict_post_hook(
+        self, hook: Callable[..., Any]
+    ) -> RemovableHandle:
+        """Call hook(module, state_dict, prefix, local_metadata) after state_dict() of
+        the module and its children; it may change state_dict and returns None."""
+        return self._add_hook(self._state_dict_hooks, hook)
+
+    def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """register_state_dict_post_hook(), where a result replaces state_dict."""
+        return self._add_hook(self._state_dict_hooks, hook, options=(True, False))
+
+    def register_load_state_dict_pre_hook(
+        self, hook: Callable[..., Any]
+    ) -> RemovableHandle:
+        """Call hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
+        unexpected_keys, error_msgs) before the module is loaded; it may change
+        state_dict, a copy, and the lists."""
+        return self._register_load_state_dict_pre_hook(hook, with_module=True)
+
+    def _register_load_state_dict_pre_hook(
+        self, hook: Callable[..., Any], with_module: bool = False
+    ) -> RemovableHandle:
+        """register_load_state_dict_pre_hook(), where hook need not take the module."""
+        options = (not with_module, False)
+        return self._add_hook(self._load_state_dict_pre_hooks, hook, options=options)
+
+    def register_load_state_dict_post_hook(
+        self, hook: Callable[..., Any]
+    ) -> RemovableHandle:
+        """Call hook(module, incompatible_keys) after load_state_dict(); it may change
+        the lists missing_keys and unexpected_keys, on which an error depends."""
+        return self._add_hook(self._load_state_dict_post_hooks, hook)
 
 
 # --- a call

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from pydevtensor import _C
 from pydevtensor._absent import warn_of_compiling
 from pydevtensor._module_paths import follow_with
-from pydevtensor.autograd import RemovableHandle, _add_hook
 from pydevtensor.nn.modules._hooks import (
+    HOOKS,
+    HOOKS_OF_CALLS,
     HookedCall,
+    Hooks,
     register_module_buffer_registration_hook,
     register_module_forward_hook,
     register_module_forward_pre_hook,
@@ -24,14 +25,10 @@ from pydevtensor.nn.modules._hooks import (
     register_module_parameter_registration_hook,
     registered,
 )
-from pydevtensor.nn.modules._loading import (
-    IncompatibleKeys,
-    Loading,
-    own_keys,
-    run_pre_hooks,
-)
+from pydevtensor.nn.modules._loading import IncompatibleKeys
 from pydevtensor.nn.modules._paths import PathFollower
-from pydevtensor.nn.parameter import Buffer, Parameter, is_lazy
+from pydevtensor.nn.modules._states import States
+from pydevtensor.nn.parameter import Buffer, Parameter
 
 if TYPE_CHECKING:
     from pydevtensor.types import Device
@@ -50,22 +47,7 @@ __all__ = [
 ]
 
 Tensor = _C.Tensor
-_EXTRA = "_extra_state"
 _REGISTRIES = ("_parameters", "_buffers", "_modules")
-_HOOKS_OF_CALLS = (
-    "_forward_pre_hooks",
-    "_forward_hooks",
-    "_backward_pre_hooks",
-    "_backward_hooks",
-)
-_HOOKS = (
-    *_HOOKS_OF_CALLS,
-    "_state_dict_pre_hooks",
-    "_state_dict_hooks",
-    "_load_state_dict_pre_hooks",
-    "_load_state_dict_post_hooks",
-    "_options_of_hooks",
-)
 
 
 def _indent(text: str) -> str:
@@ -95,7 +77,7 @@ def _no_module(given: Any) -> str:
     return f"{kind} is not a Module subclass; {advice}"
 
 
-class Module:
+class Module(Hooks, States):
     """Base of layers and networks.
 
     A subclass calls super().__init__(), assigns Parameters and other Modules to
@@ -130,7 +112,7 @@ class Module:
         set_plain(self, "_buffers", {})
         set_plain(self, "_modules", {})
         set_plain(self, "_non_persistent_buffers_set", set())
-        for name in _HOOKS:
+        for name in HOOKS:
             set_plain(self, name, OrderedDict())
 
     # --- calling
@@ -150,112 +132,6 @@ class Module:
         """__call__ while all modules have hooks."""
         return HookedCall(self, args, kwargs).run()
 
-    def _add_hook(
-        self,
-        hooks: OrderedDict[Any, Any],
-        hook: Any,
-        prepend: bool = False,
-        options: tuple[bool, bool] = (False, False),
-    ) -> RemovableHandle:
-        """options: of a forward hook with_kwargs and always_call; of a hook of states
-        whether it has the private form, and nothing."""
-        self._has_hooks = True  # or had some: one test per call, not four
-        handle = _add_hook(hooks, hook, prepend, self._options_of_hooks)
-        if any(options):
-            self._options_of_hooks[handle.id] = options
-        return handle
-
-    def register_forward_pre_hook(
-        self,
-        hook: Callable[..., Any],
-        *,
-        prepend: bool = False,
-        with_kwargs: bool = False,
-    ) -> RemovableHandle:
-        """Call hook(module, args) before each call; its result replaces args.
-
-        prepend      call it before the hooks that are there
-        with_kwargs  call hook(module, args, kwargs), which returns both or None
-        """
-        options = (with_kwargs, False)
-        return self._add_hook(self._forward_pre_hooks, hook, prepend, options)
-
-    def register_forward_hook(
-        self,
-        hook: Callable[..., Any],
-        *,
-        prepend: bool = False,
-        with_kwargs: bool = False,
-        always_call: bool = False,
-    ) -> RemovableHandle:
-        """Call hook(module, args, output) after each call; its result replaces output.
-
-        prepend      call it before the hooks that are there
-        with_kwargs  call hook(module, args, kwargs, output)
-        always_call  also if forward() raised, with None as output
-        """
-        options = (with_kwargs, always_call)
-        return self._add_hook(self._forward_hooks, hook, prepend, options)
-
-    def register_full_backward_hook(
-        self, hook: Callable[..., Any], prepend: bool = False
-    ) -> RemovableHandle:
-        """Call hook(module, grad_input, grad_output) in the backward pass of a call.
-
-        Both are tuples; its result replaces grad_input.
-
-        prepend  call it before the hooks that are there
-        """
-        return self._add_hook(self._backward_hooks, hook, prepend)
-
-    def register_full_backward_pre_hook(
-        self, hook: Callable[..., Any], prepend: bool = False
-    ) -> RemovableHandle:
-        """Call hook(module, grad_output) before the backward pass of a call.
-
-        grad_output is a tuple, which its result replaces.
-
-        prepend  call it before the hooks that are there
-        """
-        return self._add_hook(self._backward_pre_hooks, hook, prepend)
-
-    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call hook(module, prefix, keep_vars) before state_dict() of the module."""
-        return self._add_hook(self._state_dict_pre_hooks, hook)
-
-    def register_state_dict_post_hook(
-        self, hook: Callable[..., Any]
-    ) -> RemovableHandle:
-        """Call hook(module, state_dict, prefix, local_metadata) after state_dict() of
-        the module and its children; it may change state_dict and returns None."""
-        return self._add_hook(self._state_dict_hooks, hook)
-
-    def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """register_state_dict_post_hook(), where a result replaces state_dict."""
-        return self._add_hook(self._state_dict_hooks, hook, options=(True, False))
-
-    def register_load_state_dict_pre_hook(
-        self, hook: Callable[..., Any]
-    ) -> RemovableHandle:
-        """Call hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
-        unexpected_keys, error_msgs) before the module is loaded; it may change
-        state_dict, a copy, and the lists."""
-        return self._register_load_state_dict_pre_hook(hook, with_module=True)
-
-    def _register_load_state_dict_pre_hook(
-        self, hook: Callable[..., Any], with_module: bool = False
-    ) -> RemovableHandle:
-        """register_load_state_dict_pre_hook(), where hook need not take the module."""
-        options = (not with_module, False)
-        return self._add_hook(self._load_state_dict_pre_hooks, hook, options=options)
-
-    def register_load_state_dict_post_hook(
-        self, hook: Callable[..., Any]
-    ) -> RemovableHandle:
-        """Call hook(module, incompatible_keys) after load_state_dict(); it may change
-        the lists missing_keys and unexpected_keys, on which an error depends."""
-        return self._add_hook(self._load_state_dict_post_hooks, hook)
-
     # --- attributes
 
     def __getattr__(self, name: str) -> Any:
@@ -263,7 +139,7 @@ class Module:
         for registry in _REGISTRIES:
             if registry in values and name in values[registry]:
                 return values[registry][name]
-        if name in (*_REGISTRIES, *_HOOKS, "training", "_has_hooks"):
+        if name in (*_REGISTRIES, *HOOKS, "training", "_has_hooks"):
             raise AttributeError(
                 f"{type(self).__name__} has no '{name}' yet: its __init__() has to "
                 "call super().__init__() first"
@@ -318,9 +194,9 @@ class Module:
 
     def __setstate__(self, state: dict[Any, Any]) -> None:
         self.__dict__.update(state)
-        for name in _HOOKS:
+        for name in HOOKS:
             self.__dict__.setdefault(name, OrderedDict())
-        self._has_hooks = any(self.__dict__[name] for name in _HOOKS)
+        self._has_hooks = any(self.__dict__[name] for name in HOOKS)
 
     # --- registering
 
@@ -388,188 +264,6 @@ class Module:
         self._modules[name] = registered("module", self, name, module)
 
     register_module = add_module
-
-    # --- the tree
-
-    def named_modules(
-        self,
-        memo: set[Module] | None = None,
-        prefix: str = "",
-        remove_duplicate: bool = True,
-    ) -> Iterator[tuple[str, Module]]:
-        """This module and all modules below it, with their paths.
-
-        memo              modules to leave out
-        prefix            put before each path
-        remove_duplicate  yield each object once
-        """
-        memo = set() if memo is None else memo
-        if self in memo:
-            return
-        if remove_duplicate:
-            memo.add(self)
-        yield prefix, self
-        for name, module in self._modules.items():
-            if module is not None:
-                path = f"{prefix}.{name}" if prefix else name
-                yield from module.named_modules(memo, path, remove_duplicate)
-
-    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
-        """This module and all modules below it.
-
-        remove_duplicate  yield each object once
-        """
-        found = self.named_modules(remove_duplicate=remove_duplicate)
-        return (module for _, module in found)
-
-    def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The direct children, each once."""
-        seen = set()
-        for name, module in self._modules.items():
-            if module is not None and module not in seen:
-                seen.add(module)
-                yield name, module
-
-    def children(self) -> Iterator[Module]:
-        """The direct children, each once."""
-        return (module for _, module in self.named_children())
-
-    def _named(
-        self, registry: str, prefix: str, recurse: bool, once: bool
-    ) -> Iterator[tuple[str, Any]]:
-        seen: set[int] = set()
-        modules: Any = [(prefix, self)]
-        if recurse:
-            modules = self.named_modules(prefix=prefix, remove_duplicate=once)
-        for path, module in modules:
-            for name, value in getattr(module, registry).items():
-                if value is None or (once and id(value) in seen):
-                    continue
-                seen.add(id(value))
-                yield (f"{path}.{name}" if path else name), value
-
-    def named_parameters(
-        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, Parameter]]:
-        """The parameters with their paths.
-
-        prefix            put before each path
-        recurse           also those of the modules below
-        remove_duplicate  yield each object once
-        """
-        return self._named("_parameters", prefix, recurse, remove_duplicate)
-
-    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """The parameters of this module and of those below it, each once.
-
-        recurse  also those of the modules below
-        """
-        return (value for _, value in self.named_parameters(recurse=recurse))
-
-    def named_buffers(
-        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, Tensor]]:
-        """The buffers with their paths.
-
-        prefix            put before each path
-        recurse           also those of the modules below
-        remove_duplicate  yield each object once
-        """
-        return self._named("_buffers", prefix, recurse, remove_duplicate)
-
-    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """The buffers of this module and of those below it, each once.
-
-        recurse  also those of the modules below
-        """
-        return (value for _, value in self.named_buffers(recurse=recurse))
-
-    def get_submodule(self, target: str) -> Module:
-        """The module at a path.
-
-        target  the path, such as 'net.0'; AttributeError without one there
-        """
-        module: Any = self
-        for name in target.split(".") if target else ():
-            found = module._modules.get(name) if isinstance(module, Module) else None
-            if found is None:
-                raise AttributeError(
-                    f"{type(module).__name__} has no module '{name}' ('{target}')"
-                )
-            module = found
-        return module
-
-    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Put a module at a path such as 'net.0', in place of one that may be there.
-
-        With strict there has to be one. AttributeError where the path leads nowhere;
-        ValueError for an empty path and for a module that is not a Module.
-
-        target  the path of the module that is replaced or added
-        module  the module to put there
-        strict  raise AttributeError where nothing is there yet
-
-        >>> net = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
-        >>> net.set_submodule('1', nn.Tanh())
-        >>> net[1]
-        Tanh()
-        """
-        if not target:
-            raise ValueError("set_submodule(): the path is empty; name a submodule")
-        if not isinstance(module, Module):
-            raise ValueError(
-                f"set_submodule(): the module is {type(module).__name__}; give an "
-                "nn.Module"
-            )
-        path, _, name = target.rpartition(".")
-        parent = self.get_submodule(path)
-        there = hasattr(parent, name)
-        if strict and not there:
-            raise AttributeError(
-                f"{type(parent).__name__} has no attribute '{name}' ('{target}'); "
-                "leave strict out to add it"
-            )
-        if there and not isinstance(getattr(parent, name), Module):
-            raise AttributeError(
-                f"'{name}' of {type(parent).__name__} is not a module ('{target}')"
-            )
-        setattr(parent, name, module)
-
-    def _get(self, registry: str, kind: str, target: str) -> Any:
-        path, _, name = target.rpartition(".")
-        found = self.get_submodule(path).__dict__[registry].get(name)
-        if found is None:
-            raise AttributeError(f"there is no {kind} at '{target}'")
-        return found
-
-    def get_parameter(self, target: str) -> Parameter:
-        """The parameter at a path.
-
-        target  the path, such as 'net.0.weight'; AttributeError without one there
-        """
-        return self._get("_parameters", "parameter", target)
-
-    def get_buffer(self, target: str) -> Tensor:
-        """The buffer at a path.
-
-        target  the path, such as 'net.1.running_mean'; AttributeError without one there
-        """
-        return self._get("_buffers", "buffer", target)
-
-    def apply(self, fn: Callable[[Module], Any]) -> Self:
-        """Call a function on every module, children first; returns the module.
-
-        fn  a function of a module, else TypeError
-        """
-        if not callable(fn):
-            raise TypeError(
-                f"apply(): fn is {fn!r:.60} ({type(fn).__name__}); give a function of "
-                "a module"
-            )
-        for module in self.children():
-            module.apply(fn)
-        fn(self)
-        return self
 
     # --- modes
 
@@ -735,211 +429,6 @@ class Module:
         """Convert floating parameters and buffers to float64."""
         return self._float_to("float64")
 
-    # --- states
-
-    _version = 1
-
-    def get_extra_state(self) -> Any:
-        """Extra state of a subclass that also defines set_extra_state()."""
-        raise RuntimeError(
-            f"{self._get_name()} has no extra state; define get_extra_state() and "
-            "set_extra_state() in the class"
-        )
-
-    def set_extra_state(self, state: Any) -> None:
-        """Restore what get_extra_state() returned; to be defined by subclasses.
-
-        state  what get_extra_state() returned when the state_dict was made
-        """
-        raise RuntimeError(
-            f"the state_dict has extra state for {self._get_name()}; define "
-            "set_extra_state() in the class"
-        )
-
-    def state_dict(
-        self,
-        *args: Any,
-        destination: Any = None,
-        prefix: str = "",
-        keep_vars: bool = False,
-    ) -> dict[str, Any]:
-        """Parameters and persistent buffers by path.
-
-        The same options by position are deprecated, with a FutureWarning. See also
-        load_state_dict() and torch.save().
-
-        destination  a dict to fill and return; None: a new OrderedDict
-        prefix       put before each path
-        keep_vars    give the parameters themselves, else detached
-
-        >>> list(nn.Linear(3, 2).state_dict())
-        ['weight', 'bias']
-        """
-        if args:
-            warnings.warn(
-                "state_dict(): options by position are deprecated; write "
-                "destination=..., prefix=..., keep_vars=...",
-                FutureWarning,
-                stacklevel=2,
-            )
-            given = (*args, *(destination, prefix, keep_vars)[len(args) :])
-            destination, prefix, keep_vars = given
-        state: Any = destination
-        if state is None:
-            state = OrderedDict()
-            state._metadata = OrderedDict()
-        metadata = {"version": self._version}
-        if hasattr(state, "_metadata"):
-            state._metadata[prefix[:-1]] = metadata
-        for hook in [*self._state_dict_pre_hooks.values()]:
-            hook(self, prefix, keep_vars)
-        self._save_to_state_dict(state, prefix, keep_vars)
-        for name, module in self._modules.items():
-            if module is not None:
-                module.state_dict(
-                    destination=state, prefix=f"{prefix}{name}.", keep_vars=keep_vars
-                )
-        for key, hook in [*self._state_dict_hooks.items()]:
-            changed = hook(self, state, prefix, metadata)
-            replaces, _ = self._options_of_hooks.get(key, (False, False))
-            if changed is not None and not replaces:
-                raise RuntimeError(
-                    "a hook of register_state_dict_post_hook() must return None; it "
-                    "may change the state_dict that it gets"
-                )
-            state = state if changed is None else changed
-        return state
-
-    def _save_to_state_dict(
-        self, destination: Any, prefix: str, keep_vars: bool
-    ) -> None:
-        """Add the state of this module alone. Subclasses may override it."""
-        for name, value in self._state():
-            destination[prefix + name] = value if keep_vars else value.detach()
-        if type(self).get_extra_state is not Module.get_extra_state:
-            destination[prefix + _EXTRA] = self.get_extra_state()
-
-    def _state(self) -> Iterator[tuple[str, Any]]:
-        for name, value in [*self._parameters.items(), *self._buffers.items()]:
-            if value is not None and name not in self._non_persistent_buffers_set:
-                yield name, value
-
-    def load_state_dict(
-        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
-    ) -> IncompatibleKeys:
-        """Copy values into parameters and buffers, by path.
-
-        Raises RuntimeError, which lists all missing and unexpected keys and different
-        shapes, before anything is changed.
-
-        Hooks of register_load_state_dict_post_hook() run after the copies and may
-        change the lists of keys, so with such hooks the keys are checked last.
-
-        state_dict  what state_dict() returned, or torch.load() read; TypeError for no
-                    dict
-        strict      whether missing and unexpected keys are errors; else they are only
-                    returned
-        assign      let the given Tensors replace the parameters, in place of copies
-
-        >>> net, other = nn.Linear(3, 2), nn.Linear(3, 2)
-        >>> net.load_state_dict(other.state_dict())
-        <All keys matched successfully>
-        """
-        if not hasattr(state_dict, "keys"):
-            wanted = "state_dict() returned"
-            if isinstance(state_dict, (str, bytes)):
-                wanted = "torch.load() reads from that file"
-            raise TypeError(
-                "Expected state_dict to be dict-like, got "
-                f"{type(state_dict).__name__}; give what {wanted}"
-            )
-        loading = Loading(state_dict, assign)
-        modules = [*self.named_modules(remove_duplicate=False)]
-        for path, module in modules:
-            if type(module)._load_from_state_dict is Module._load_from_state_dict:
-                loading.plan(module, path)
-            else:
-                loading.load_its_way(module, path)
-        loading.find_unexpected()
-        hooks = [
-            (module, hook)
-            for _, module in reversed(modules)  # children first
-            for hook in module._load_state_dict_post_hooks.values()
-        ]
-        loading.check(type(self).__name__, strict and not hooks)
-        for step in loading.steps:
-            step()
-        result = IncompatibleKeys(loading.missing, loading.unexpected)
-        for module, hook in hooks:
-            if hook(module, result) is not None:
-                raise AssertionError(
-                    "a hook of register_load_state_dict_post_hook() must return None; "
-                    "it may change the lists that it gets"
-                )
-        loading.check(type(self).__name__, strict)
-        return result
-
-    def _load_from_state_dict(
-        self,
-        state_dict: Any,
-        prefix: str,
-        local_metadata: dict[Any, Any],
-        strict: bool,
-        missing_keys: list[str],
-        unexpected_keys: list[str],
-        error_msgs: list[str],
-    ) -> None:
-        """Load this module alone, at once. Subclasses may override it."""
-        rest = (strict, missing_keys, unexpected_keys, error_msgs)
-        run_pre_hooks(self, (state_dict, prefix, local_metadata, *rest))
-        assign = local_metadata.get("assign_to_params_buffers", False)
-        known = set()
-        for key, step in self._loading(state_dict, prefix, assign):
-            known.add(key)
-            if isinstance(step, str):
-                error_msgs.append(step)
-            elif step is not None:
-                step()
-            elif strict:
-                missing_keys.append(key)
-        if strict:
-            found = own_keys(self, state_dict, prefix)
-            unexpected_keys += [key for key in found if key not in known]
-
-    def _loading(
-        self, given: Any, prefix: str, assign: bool
-    ) -> Iterator[tuple[str, Callable[[], None] | str | None]]:
-        """By key of this module's state: what loads its value, a fault, or None."""
-        for name, value in self._state():
-            key = prefix + name
-            new = given.get(key)
-            if key not in given:
-                yield key, None
-            elif not isinstance(new, Tensor):
-                yield key, f"{key} is {type(new).__name__}, and a Tensor is expected"
-            elif not is_lazy(value) and new.shape != value.shape:
-                yield (
-                    key,
-                    f"size mismatch for {key}: copying a param with shape {new.shape} "
-                    f"from checkpoint, the shape in current model is {value.shape}",
-                )
-            else:
-                yield key, partial(self._load_one, name, value, new, assign)
-        if type(self).set_extra_state is not Module.set_extra_state:
-            key = prefix + _EXTRA
-            load = partial(self.set_extra_state, given.get(key))
-            yield key, load if key in given else None
-
-    def _load_one(self, name: str, value: Any, given: Any, assign: bool) -> None:
-        if is_lazy(value):
-            value.materialize(tuple(given.shape))
-        if not assign:
-            value.data.copy_(given)
-        elif name in self._parameters:
-            self._parameters[name] = Parameter(given, value.requires_grad)
-        else:
-            self._buffers[name] = given
-
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Changes nothing, and warns the first time: see torch.compile().
 
@@ -952,7 +441,7 @@ class Module:
     def _graph_parameters(self) -> list[Parameter]:
         """The tensors that cuda.make_graphed_callables() captures beside arguments."""
         name = type(self).__name__
-        if any(getattr(self, hooks) for hooks in _HOOKS_OF_CALLS):
+        if any(getattr(self, hooks) for hooks in HOOKS_OF_CALLS):
             raise RuntimeError(
                 f"make_graphed_callables(): the {name} has hooks, which no replay "
                 "would call; add them to the results"

@@ -1,14 +1,22 @@
-"""Recurrent layers and their cells."""
+"""Recurrent layers; their cells are in _rnn_cells.py."""
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import Any
 
 from pydevtensor import _C
-from pydevtensor.nn import init
+from pydevtensor._names import give
 from pydevtensor.nn._functional import recurrent
+from pydevtensor.nn.modules._rnn_cells import (
+    GRUCell,
+    LSTMCell,
+    RNNCell,
+    RNNCellBase,
+    check_home,
+    check_tensor,
+    start_uniform,
+)
 from pydevtensor.nn.modules.module import Module
 from pydevtensor.nn.parameter import Parameter
 from pydevtensor.nn.utils.rnn import PackedSequence
@@ -30,31 +38,6 @@ _KINDS = {
     "LSTM": recurrent.LSTM,
     "GRU": recurrent.GRU,
 }
-
-
-def _start_uniform(module: Any) -> None:
-    """All parameters uniform within 1 / sqrt(hidden_size)."""
-    size = module.hidden_size
-    bound = 1 / math.sqrt(size) if size > 0 else 0
-    for weight in module.parameters():
-        init.uniform_(weight, -bound, bound)
-
-
-def _check_home(module: Any, what: str, t: Any, home: Any) -> None:
-    """t is on the device of the parameters."""
-    if t.device != home.device:
-        raise RuntimeError(
-            f"{module}: the parameters are on {home.device} and the {what}, of shape "
-            f"{[*t.shape]}, on {t.device}; bring them together, e.g. with "
-            f"to('{home.device}')"
-        )
-
-
-def _check_tensor(module: Any, what: str, t: Any) -> None:
-    if not isinstance(t, _C.Tensor):
-        raise TypeError(
-            f"{module}: the {what} has to be a Tensor, not {type(t).__name__}"
-        )
 
 
 class RNNBase(Module):
@@ -154,7 +137,7 @@ class RNNBase(Module):
 
     def reset_parameters(self) -> None:
         """Initialize all parameters, uniform within 1 / sqrt(hidden_size)."""
-        _start_uniform(self)
+        start_uniform(self)
 
     def flatten_parameters(self) -> None:
         """Has no effect: parameters need not be contiguous in memory."""
@@ -192,9 +175,9 @@ class RNNBase(Module):
     # --- one call ---
 
     def _check_input(self, input: Any, packed: bool) -> None:
-        _check_tensor(self, "input", input)
+        check_tensor(self, "input", input)
         weight = self.all_weights[0][0]
-        _check_home(self, "input", input, weight)
+        check_home(self, "input", input, weight)
         if not recurrent.may_meet(input, weight):
             # As PyTorch: under autocast the product of the two raises it.
             kind = RuntimeError if _C._autocast_on() else ValueError
@@ -239,14 +222,14 @@ class RNNBase(Module):
                 )
             states = [*hx]
         for at, (state, size) in enumerate(zip(states, sizes, strict=True)):
-            _check_tensor(self, names[at], state)
+            check_tensor(self, names[at], state)
             wanted = [count, batch, size] if batched else [count, size]
             if [*state.shape] != wanted:
                 raise RuntimeError(
                     f"{self}: the {names[at]} has shape {[*state.shape]}; for this "
                     f"input it has to be {wanted}"
                 )
-            _check_home(self, names[at], state, input)
+            check_home(self, names[at], state, input)
             if not recurrent.may_meet(state, input):
                 raise RuntimeError(
                     f"{self}: the {names[at]} is of type {state.dtype} and the input "
@@ -487,218 +470,4 @@ class GRU(RNNBase):
         )
 
 
-class RNNCellBase(Module):
-    """Base of RNNCell, LSTMCell and GRUCell, which a program uses in its place.
-
-    input_size     features of the input
-    hidden_size    features of a state
-    bias           whether there are biases
-    num_chunks     matrices in one weight: 1 of an RNN, 3 of a GRU, 4 of an
-                   LSTM
-    device, dtype  of the parameters
-
-    >>> isinstance(nn.GRUCell(2, 3), nn.RNNCellBase)
-    True
-    """
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool,
-        num_chunks: int,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        self.input_size = input_size
-        self.hidden_size = hidden_size
-        self.bias = bias
-        rows = num_chunks * hidden_size
-        shapes: dict[str, Any] = {
-            "weight_ih": (rows, input_size),
-            "weight_hh": (rows, hidden_size),
-            "bias_ih": (rows,) if bias else None,
-            "bias_hh": (rows,) if bias else None,
-        }
-        for name, shape in shapes.items():
-            value = None
-            if shape is not None:
-                value = Parameter(_C.empty(shape, device=device, dtype=dtype))
-            self.register_parameter(name, value)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Initialize all parameters, uniform within 1 / sqrt(hidden_size)."""
-        _start_uniform(self)
-
-    def extra_repr(self) -> str:
-        text = f"{self.input_size}, {self.hidden_size}"
-        if not self.bias:
-            text += f", bias={self.bias}"
-        if getattr(self, "nonlinearity", "tanh") != "tanh":
-            text += f", nonlinearity={self.nonlinearity}"
-        return text
-
-    def _step(self, kind: int, input: Any, states: Any) -> list[Any]:
-        """The states after a step; states before it may be None, each."""
-        _check_tensor(self, "input", input)
-        _check_home(self, "input", input, self.weight_ih)
-        if input.ndim not in (1, 2):
-            raise ValueError(
-                f"{self}: the input has shape {[*input.shape]}; give (N, features) or "
-                "(features,)"
-            )
-        if input.shape[-1] != self.input_size:
-            raise RuntimeError(
-                f"{self}: the input has shape {[*input.shape]}; its last size has to "
-                f"be input_size, {self.input_size}"
-            )
-        x = input if input.ndim == 2 else input.unsqueeze(0)
-        before = []
-        for at, state in enumerate(states):
-            if state is None:
-                state = x.new_zeros((len(x), self.hidden_size))
-            _check_tensor(self, "state", state)
-            _check_home(self, f"state {at}", state, self.weight_ih)
-            if state.ndim not in (1, 2):
-                raise ValueError(
-                    f"{self}: state {at} has shape {[*state.shape]}; give "
-                    "(N, hidden_size) or (hidden_size,)"
-                )
-            if input.ndim == 1 and state.ndim == 1:
-                state = state.unsqueeze(0)
-            if [*state.shape] != [len(x), self.hidden_size]:
-                raise RuntimeError(
-                    f"{self}: state {at} has shape {[*states[at].shape]}; for this "
-                    f"input it has to be {[*input.shape[:-1], self.hidden_size]}"
-                )
-            before.append(state)
-        for what, t in [("input", x), *(("state", state) for state in before)]:
-            if not recurrent.may_meet(t, self.weight_ih):
-                raise RuntimeError(
-                    f"{self}: the {what} is of type {t.dtype} and the parameters of "
-                    f"{self.weight_ih.dtype}; convert one of them"
-                )
-        weights = self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
-        _, *after = recurrent.run(kind, x, before, weights, [len(x)], stepwise=True)
-        return after if input.ndim == 2 else [state.squeeze(0) for state in after]
-
-
-class RNNCell(RNNCellBase):
-    """One step of an RNN: from (N, input_size) and (N, hidden_size) to the next state.
-
-    The state is zeros if left out; N may be missing. Raises RuntimeError for other
-    sizes.
-
-    input_size     features of the input
-    hidden_size    features of a state
-    bias           whether there are biases
-    nonlinearity   'tanh' or 'relu'
-    device, dtype  of the parameters
-
-    >>> nn.RNNCell(3, 4)(torch.ones(2, 3)).shape
-    torch.Size([2, 4])
-    """
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        nonlinearity: str = "tanh",
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(input_size, hidden_size, bias, 1, device, dtype)
-        self.nonlinearity = nonlinearity
-
-    def forward(self, input: Any, hx: Any = None) -> Any:
-        """The state after one step.
-
-        input  (N, input_size) or (input_size,)
-        hx     the state before it, (N, hidden_size) or (hidden_size,); None: zeros
-        """
-        kind = {"tanh": recurrent.TANH, "relu": recurrent.RELU}.get(self.nonlinearity)
-        if kind is None:
-            raise RuntimeError(
-                f"{self}: nonlinearity is {self.nonlinearity!r}; give 'tanh' or 'relu'"
-            )
-        return self._step(kind, input, [hx])[0]
-
-
-class LSTMCell(RNNCellBase):
-    """One step of an LSTM: from (N, input_size) and states (h, c) to the next (h, c).
-
-    The states are zeros if left out; N may be missing. Raises RuntimeError for other
-    sizes.
-
-    input_size     features of the input
-    hidden_size    features of a state
-    bias           whether there are biases
-    device, dtype  of the parameters
-
-    >>> h, c = nn.LSTMCell(3, 4)(torch.ones(2, 3))
-    >>> h.shape, c.shape
-    (torch.Size([2, 4]), torch.Size([2, 4]))
-    """
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
-
-    def forward(self, input: Any, hx: Any = None) -> tuple[Any, ...]:
-        """The states (h, c) after one step.
-
-        input  (N, input_size) or (input_size,)
-        hx     a tuple (h, c) of the states before it, each (N, hidden_size) or
-               (hidden_size,); None: zeros
-        """
-        if hx is not None and (not isinstance(hx, (tuple, list)) or len(hx) != 2):
-            raise TypeError(
-                f"{self}: the states have to be a tuple of two Tensors, h and c, not "
-                f"{type(hx).__name__}"
-            )
-        return tuple(
-            self._step(recurrent.LSTM, input, [None, None] if hx is None else hx)
-        )
-
-
-class GRUCell(RNNCellBase):
-    """One step of a GRU: from (N, input_size) and (N, hidden_size) to the next state.
-
-    The state is zeros if left out; N may be missing. Raises RuntimeError for other
-    sizes.
-
-    input_size     features of the input
-    hidden_size    features of a state
-    bias           whether there are biases
-    device, dtype  of the parameters
-
-    >>> nn.GRUCell(3, 4)(torch.ones(2, 3)).shape
-    torch.Size([2, 4])
-    """
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
-
-    def forward(self, input: Any, hx: Any = None) -> Any:
-        """The state after one step.
-
-        input  (N, input_size) or (input_size,)
-        hx     the state before it, (N, hidden_size) or (hidden_size,); None: zeros
-        """
-        return self._step(recurrent.GRU, input, [hx])[0]
+give(__name__, RNNCellBase, RNNCell, LSTMCell, GRUCell)

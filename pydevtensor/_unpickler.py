@@ -1,8 +1,7 @@
-"""The pickles in checkpoints: a Pickler and an Unpickler for a closed list of types.
+"""Reads the pickles of checkpoints, which hold values of a closed list of types.
 
-Python's own classes do not fit. pickle.Pickler can only name what it can import, and a
-checkpoint names PyTorch's functions. pickle.Unpickler cannot be made safe by overriding
-find_class() and persistent_load():
+Python's pickle.Unpickler cannot be made safe by overriding find_class() and
+persistent_load():
 
 * a dict key or set item of tuples nested 100,000 deep overflows the C stack when it is
   hashed (the process dies), and one that doubles 60 times is hashed for years;
@@ -10,7 +9,7 @@ find_class() and persistent_load():
 * BUILD sets attributes and calls __setstate__, APPENDS and ADDITEMS call extend(),
   append() and add(), on any value in the file, tensors included.
 
-Unpickler below is safe because
+Unpickler is safe because
 
 * it calls only the constructors of its table: find() is the only source of callables,
   its Constructor has no attributes to set, and _reduce() calls nothing else, with
@@ -25,33 +24,16 @@ Unpickler below is safe because
 
 import re
 import struct
-import sys
 from _codecs import encode
 from collections import Counter, OrderedDict, deque
-from pickle import PicklingError, UnpicklingError, decode_long, encode_long
+from pickle import UnpicklingError, decode_long
 
 from pydevtensor import _C
+from pydevtensor._pickler import F64, I32, NAMED, STORAGES, U8, U16, U32, U64, full_name
 
-# PyTorch's storage classes and their element types.
-STORAGES = {
-    "DoubleStorage": "float64",
-    "FloatStorage": "float32",
-    "HalfStorage": "float16",
-    "BFloat16Storage": "bfloat16",
-    "LongStorage": "int64",
-    "IntStorage": "int32",
-    "ShortStorage": "int16",
-    "CharStorage": "int8",
-    "ByteStorage": "uint8",
-    "BoolStorage": "bool",
-    "ComplexFloatStorage": "complex64",
-    "ComplexDoubleStorage": "complex128",
-}
-STORAGE_OF = {name: storage for storage, name in STORAGES.items()}
 _LIKE_A_DTYPE = re.compile(r"(complex|float|bits|q?u?int)\d\w*")
 MAX_KEY_ITEMS = 1000
 MAX_FRACTION_BITS = 1 << 14
-U8, U16, I32, U32, U64, F64 = map(struct.Struct, ("<B", "<H", "<i", "<I", "<Q", ">d"))
 
 
 def dtype_named(name):
@@ -64,235 +46,6 @@ def dtype_named(name):
         "not have; convert them in PyTorch, e.g. with .to(torch.float32), and save "
         "again"
     )
-
-
-def dtype_name(dtype):
-    return str(dtype).removeprefix("torch.").removeprefix("pydevtensor.")
-
-
-def full_name(kind):
-    return f"{kind.__module__}.{kind.__qualname__}"
-
-
-# --- writing
-
-
-class Pickler:
-    """Writes protocol 2, as PyTorch does.
-
-    storage_id(tensor, typed) returns the key, location and number of elements of a
-    tensor's storage.
-    """
-
-    def __init__(self, storage_id):
-        self.out = bytearray(b"\x80\x02")
-        self.storage_id = storage_id
-        self.memo = {}
-        self.alive = []  # keeps the ids in memo unique
-
-    def dump(self, value):
-        try:
-            self.put(value)
-        except RecursionError:
-            raise PicklingError(
-                "save(): lists, tuples and dicts are nested too deeply; flatten them"
-            ) from None
-        return bytes(self.out + b".")
-
-    def put(self, value):
-        kind = type(value)
-        tensor = isinstance(value, _C.Tensor)
-        other = _NAMED.get(full_name(kind), _put_tensor if tensor else _reject)
-        write = _WRITERS.get(kind, other)
-        if kind in _NOT_SHARED:
-            return write(self, value)
-        if id(value) in self.memo:
-            return self.recall(id(value))
-        write(self, value)
-        if id(value) not in self.memo:  # lists and dicts remember themselves earlier
-            self.remember(value, id(value))
-
-    def remember(self, value, key):
-        n = self.memo[key] = len(self.memo)
-        self.alive.append(value)
-        self.out += b"q" + U8.pack(n) if n < 256 else b"r" + U32.pack(n)
-
-    def recall(self, key):
-        n = self.memo[key]
-        self.out += b"h" + U8.pack(n) if n < 256 else b"j" + U32.pack(n)
-
-    def name(self, module, name):
-        key = f"c{module}\n{name}\n"
-        if key in self.memo:
-            self.recall(key)
-        else:
-            self.out += key.encode()
-            self.remember(key, key)
-
-    def call(self, module, name, *arguments):
-        self.name(module, name)
-        self.tuple(arguments)
-        self.out += b"R"
-
-    def tuple(self, items):
-        if len(items) > 3:
-            self.out += b"("
-        for item in items:
-            self.put(item)
-        self.out += (b")", b"\x85", b"\x86", b"\x87", b"t")[min(len(items), 4)]
-
-
-def _put_int(p, value):
-    if 0 <= value < 256:
-        p.out += b"K" + U8.pack(value)
-    elif 0 <= value < 65536:
-        p.out += b"M" + U16.pack(value)
-    elif -(1 << 31) <= value < 1 << 31:
-        p.out += b"J" + I32.pack(value)
-    else:
-        data = encode_long(value)
-        if len(data) > 255:
-            raise PicklingError(
-                "save(): an int has more than 2000 bits, which PyTorch cannot read; "
-                "save it as a str"
-            )
-        p.out += b"\x8a" + U8.pack(len(data)) + data
-
-
-def _put_str(p, value):
-    data = value.encode("utf-8", "surrogatepass")
-    if len(data) >= 1 << 32:
-        raise PicklingError("save(): a str is longer than 4 GiB; save it in parts")
-    p.out += b"X" + U32.pack(len(data)) + data
-
-
-def _put_tuple(p, value):
-    p.tuple(value)
-    if id(value) in p.memo:
-        raise PicklingError("save(): a tuple contains itself; use a list instead")
-
-
-def _put_list(p, value):
-    if type(value) is list:
-        p.out += b"]"
-    else:
-        bound = () if value.maxlen is None else ((), value.maxlen)
-        p.call("collections", "deque", *bound)
-    p.remember(value, id(value))
-    if value:
-        p.out += b"("
-        for item in value:
-            p.put(item)
-        p.out += b"e"
-
-
-def _put_dict(p, value):
-    if type(value) is dict:
-        p.out += b"}"
-    else:
-        p.call("collections", "OrderedDict")
-    p.remember(value, id(value))
-    if value:
-        p.out += b"("
-        for key, item in value.items():
-            p.put(key)
-            p.put(item)
-        p.out += b"u"
-    if getattr(value, "__dict__", None):  # _metadata of a state_dict
-        p.put(vars(value))
-        p.out += b"b"
-
-
-def _put_device(p, value):
-    index = () if value.index is None else (value.index,)
-    p.call("torch", "device", value.type, *index)
-
-
-def _put_tensor(p, value):
-    kind = type(value)
-    nn = sys.modules.get("pydevtensor.nn.parameter")  # not imported: it is not of nn
-    if nn is not None and kind is nn.Parameter:
-        p.name("torch._utils", "_rebuild_parameter")
-        p.out += b"("
-        _put_view(p, value.detach())
-        p.put(value.requires_grad)
-        p.call("collections", "OrderedDict")
-        p.out += b"tR"
-    elif kind is _C.Tensor or (nn is not None and kind is nn.Buffer):
-        _put_view(p, value)
-    else:
-        _reject(p, value)
-
-
-def _put_view(p, value):
-    name = dtype_name(value.dtype)
-    typed = STORAGE_OF.get(name)
-    p.name("torch._utils", "_rebuild_tensor_v2" if typed else "_rebuild_tensor_v3")
-    p.out += b"((X\x07\x00\x00\x00storage"
-    p.name("torch" if typed else "torch.storage", typed or "UntypedStorage")
-    for item in p.storage_id(value, typed is not None):
-        p.put(item)
-    p.out += b"tQ"
-    p.put(value.storage_offset())
-    p.tuple(tuple(value.shape))
-    p.tuple(tuple(value.stride()))
-    p.put(value.requires_grad)
-    p.call("collections", "OrderedDict")
-    if not typed:
-        p.name("torch", name)
-    p.out += b"tR"
-
-
-def _reject(p, value):
-    kind = type(value)
-    if kind.__module__ == "numpy":
-        hint = "use .item() for a number or torch.from_numpy() for an array"
-    elif callable(getattr(value, "state_dict", None)):
-        hint = "save its state_dict()"
-    else:
-        hint = (
-            "save tensors, numbers, strings, bytes, and lists, tuples, dicts, sets and "
-            "deques of them"
-        )
-    raise PicklingError(
-        f"save(): a {full_name(kind)} cannot be in a checkpoint; " + hint
-    )
-
-
-_WRITERS = {
-    type(None): lambda p, value: p.out.extend(b"N"),
-    bool: lambda p, value: p.out.extend(b"\x88" if value else b"\x89"),
-    int: _put_int,
-    float: lambda p, value: p.out.extend(b"G" + F64.pack(value)),
-    complex: lambda p, value: p.call("__builtin__", "complex", value.real, value.imag),
-    str: _put_str,
-    # b"" too: PyTorch itself writes it with a name that its weights_only rejects.
-    bytes: lambda p, value: p.call(
-        "_codecs", "encode", value.decode("latin1"), "latin1"
-    ),
-    bytearray: lambda p, value: p.call("__builtin__", "bytearray", bytes(value)),
-    tuple: _put_tuple,
-    list: _put_list,
-    dict: _put_dict,
-    OrderedDict: _put_dict,
-    Counter: lambda p, value: p.call("collections", "Counter", dict(value)),
-    deque: _put_list,
-    set: lambda p, value: p.call("__builtin__", "set", list(value)),
-    frozenset: lambda p, value: p.call("__builtin__", "frozenset", list(value)),
-    _C.Size: lambda p, value: p.call("torch", "Size", tuple(value)),
-    _C.device: _put_device,
-    _C.dtype: lambda p, value: p.name("torch", dtype_name(value)),
-}
-# By name, so that their modules need not be imported.
-_NAMED = {
-    "fractions.Fraction": lambda p, value: p.call(
-        "fractions", "Fraction", value.numerator, value.denominator
-    ),
-}
-_NOT_SHARED = frozenset((type(None), bool, int, float, complex, _C.dtype))
-
-
-# --- reading
 
 
 class Constructor:
@@ -503,7 +256,7 @@ def check_result(value):
         item = waiting.pop()
         if isinstance(item, _KEPT) or id(item) in seen:
             continue
-        if full_name(type(item)) in _NAMED:
+        if full_name(type(item)) in NAMED:
             continue
         seen.add(id(item))
         if isinstance(item, dict):
