@@ -236,6 +236,12 @@ def test_any_layout(device):
     assert torch.equal(F.conv2d(single, w), F.conv2d(single.contiguous(), w))
 
 
+def test_a_window_that_reaches_beyond_32_bits_is_refused(gpu):
+    x, w = torch.ones(1, 1, 4, device=gpu), torch.ones(1, 1, 3, device=gpu)
+    with pytest.raises(RuntimeError, match="on the CPU, or in parts"):
+        F.conv1d(x, w, padding=2**31, stride=2**31)
+
+
 def test_empty_batches_and_channels(device):
     w = torch.ones(4, 3, 2, 2, device=device, requires_grad=True)
     x = torch.ones(0, 3, 5, 5, device=device, requires_grad=True)

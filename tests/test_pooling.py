@@ -161,6 +161,27 @@ def test_derivatives(f, device):
     assert torch.autograd.gradgradcheck(f, x)
 
 
+def test_products_of_sizes_beyond_32_bits(device):
+    """Where adaptive windows begin and end is a product of sizes by a size."""
+    size, count = 70001, 40003
+    x = torch.arange(size, dtype=torch.float64, device=device).reshape(1, 1, size)
+    starts = np.arange(count) * size // count
+    ends = -(-np.arange(1, count + 1) * size // count)
+    found = F.adaptive_max_pool1d(x, count).cpu().numpy()
+    np.testing.assert_array_equal(found[0, 0], ends - 1)
+    x.requires_grad_()
+    y = F.adaptive_avg_pool1d(x, count)
+    np.testing.assert_allclose(
+        y.detach().cpu().numpy()[0, 0], (starts + ends - 1) / 2, rtol=1e-15
+    )
+    y.sum().backward()
+    wanted = np.zeros(size)
+    for k in range(max(ends - starts)):
+        inside = starts + k < ends
+        np.add.at(wanted, starts[inside] + k, 1 / (ends - starts)[inside])
+    np.testing.assert_allclose(x.grad.cpu().numpy()[0, 0], wanted, rtol=1e-15)
+
+
 @pytest.mark.parametrize("ndim", [1, 2, 3])
 def test_power_pooling_with_infinite_powers(ndim, device):
     """The limits of the norms: the largest and the least absolute value."""

@@ -2,14 +2,15 @@
  * row-major order, or the last NaN, as in PyTorch.
  *
  * The includer has device/pooling.h, and DT_FN, the qualifiers of functions. A call C
- * is a dt_pooling_call, or has its members and a divided() of its own. Sizes and places
- * are computed with the type of its divisor. */
+ * is a dt_pooling_call, or has its members and a divided() of its own. Sizes and positions
+ * are computed with the type of its window's sizes, products of two sizes with 64 bits. */
 #ifndef DT_OPS_POOLING_H
 #define DT_OPS_POOLING_H
 
 #include <math.h>
 #include <stdint.h>
 #include <type_traits>
+#include <utility>
 
 #include "ops/window.h"
 
@@ -21,7 +22,7 @@ namespace {
 namespace pooling {
 
 template <class C>
-using Index = decltype(C::divisor);
+using Index = std::decay_t<decltype(std::declval<C &>().window.input[0])>;
 
 /* A window along one dimension: elements first, first + dilation, ... below end.
  * `whole` counts those in the padding too; windows of averages have no dilation. */
@@ -52,8 +53,9 @@ DT_FN Span<I> span_of(const C &c, int d, I o)
     const auto &w = c.window;
     const I input = w.input[d], output = w.output[d], dilation = w.dilation[d];
     if (c.adaptive) {
-        const I first = divided(c, DT_BY_OUTPUT, d, o * input);
-        const I end = divided(c, DT_BY_OUTPUT, d, (o + 1) * input + output - 1);
+        const int64_t before = (int64_t)o * input;
+        const I first = (I)divided(c, DT_BY_OUTPUT, d, before);
+        const I end = (I)divided(c, DT_BY_OUTPUT, d, before + input + output - 1);
         return {first, end, end - first};
     }
     I first = o * w.stride[d] - w.padding[d];
@@ -76,12 +78,14 @@ DT_FN Windows<I> windows_of(const C &c, int d, I i)
 {
     const auto &w = c.window;
     const I input = w.input[d], output = w.output[d];
-    const dt_divisor by = c.adaptive ? DT_BY_INPUT : DT_BY_STRIDE;
-    const I at = i + w.padding[d];
-    const I first = c.adaptive ? i * output : at - w.kernel[d] + w.stride[d];
-    const I end = c.adaptive ? (i + 1) * output + input - 1 : at + w.stride[d];
-    return {first < 0 ? 0 : divided(c, by, d, first),
-            smaller(divided(c, by, d, end), output)};
+    if (c.adaptive) {
+        const int64_t before = (int64_t)i * output;
+        return {(I)divided(c, DT_BY_INPUT, d, before),
+                (I)divided(c, DT_BY_INPUT, d, before + output + input - 1)};
+    }
+    const I end = i + w.padding[d] + w.stride[d], first = end - w.kernel[d];
+    return {first < 0 ? 0 : divided(c, DT_BY_STRIDE, d, first),
+            smaller(divided(c, DT_BY_STRIDE, d, end), output)};
 }
 
 template <typename T, typename I>
@@ -112,25 +116,25 @@ DT_FN Found<T, I> max_of(const C &c, const T *plane, const Span<I> &d, const Spa
 }
 
 /* The divisor of the sum over a window; 0: there is no element. */
-template <class C, typename I = Index<C>>
-DT_FN I divisor_of(const C &c, const Span<I> &d, const Span<I> &h, const Span<I> &w)
+template <typename T, class C, typename I = Index<C>>
+DT_FN T divisor_of(const C &c, const Span<I> &d, const Span<I> &h, const Span<I> &w)
 {
     if (d.first >= d.end || h.first >= h.end || w.first >= w.end)
         return 0;
-    return c.divisor ? c.divisor
+    return c.divisor ? (T)c.divisor
            : c.counts_padding
-               ? d.whole * h.whole * w.whole
-               : (d.end - d.first) * (h.end - h.first) * (w.end - w.first);
+               ? (T)(d.whole * h.whole * w.whole)
+               : (T)((d.end - d.first) * (h.end - h.first) * (w.end - w.first));
 }
 
 /* Integers wrap, and lose what is behind the point. */
-template <typename T, typename I>
-DT_FN T average(T sum, I divisor)
+template <typename T>
+DT_FN T average(T sum, T divisor)
 {
     if constexpr (std::is_integral_v<T>)
         if (divisor == -1)
             return (T)(0 - (uint64_t)sum);
-    return sum / (T)divisor;
+    return sum / divisor;
 }
 
 template <typename T, class C, typename I = Index<C>>
@@ -138,7 +142,7 @@ DT_FN T average_of(const C &c, const T *plane, const Span<I> &d, const Span<I> &
                    const Span<I> &w)
 {
     const I height = c.window.input[1], width = c.window.input[2];
-    const I divisor = divisor_of(c, d, h, w);
+    const T divisor = divisor_of<T>(c, d, h, w);
     std::conditional_t<std::is_integral_v<T>, uint64_t, T> sum = 0;
     for (I i = d.first; i < d.end; i++)
         for (I j = h.first; j < h.end; j++) {

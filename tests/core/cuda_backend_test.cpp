@@ -16,6 +16,7 @@
 
 #include "cuda/kernels/layout.h"
 #include "cuda/kernels/device_functions.h"
+#include "cuda/kernels/window.h"
 #include "cuda/runtime/nvml.h"
 #include "device/backend.h"
 #include "device/random.h"
@@ -385,6 +386,39 @@ static void check_divisions()
                 if (n >= 0 && n < two52)
                     EQUAL(divide(n, by), n / divisor);
         EQUAL(divide(two52 - 1, by), (two52 - 1) / divisor);
+        if (divisor >= two31)
+            continue;
+        const ProductDivider product = product_divider_for(divisor);
+        for (int64_t n : {(int64_t)0, divisor - 1, divisor, two31 * divisor - 1,
+                          two31 * divisor, two31 * (two31 - 1)})
+            EQUAL(divide((uint64_t)n, product), n / divisor);
+    }
+}
+
+/* Planes of windows that a kernel can number with 31 bits. */
+static void check_windows()
+{
+    const dt_window one = {1,         {1, 1, 1}, {1, 1, 1}, {1, 1, 1},
+                           {1, 1, 1}, {},        {1, 1, 1}};
+    const int64_t sizes[] = {1, 1000, 1 << 30, INT32_MAX - 3};
+    Window window;
+    int64_t planes;
+    for (int64_t size : sizes) {
+        dt_window w = one;
+        w.input[2] = size;
+        w.stride[2] = w.dilation[2] = (int64_t)1 << 40; /* of one window, one tap */
+        FINE(window_of(w, &window, &planes));
+        EQUAL(planes, INT32_MAX / size);
+    }
+    for (int k = 0; k < 3; k++) {
+        dt_window w = one;
+        w.input[2] = 1 << 20;
+        (k == 0   ? w.input
+         : k == 1 ? w.kernel
+                  : w.padding)[1] = k == 2 ? INT32_MAX : 1 << 11;
+        if (k == 1)
+            w.dilation[1] = 1 << 20;
+        FAILS(window_of(w, &window, &planes), DT_ERROR_RUNTIME);
     }
 }
 
@@ -445,6 +479,7 @@ static int check_linked()
     FAILS(gpu->device_synchronize(2), DT_ERROR_ACCELERATOR);
     check_philox();
     check_divisions();
+    check_windows();
     static const char *const schedules[] = {"eager", "lazy", "random:1", "random:7"};
     for (const char *text : schedules) {
         schedule(text);

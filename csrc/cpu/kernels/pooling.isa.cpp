@@ -87,7 +87,7 @@ DT_FN void max_block(const dt_pooling_call &c, const T *plane, const Span &d,
 
 template <int step, typename T>
 DT_FN void average_block(const dt_pooling_call &c, const T *plane, const Span &d,
-                         const Span &h, int64_t left, int64_t divisor, T *y)
+                         const Span &h, int64_t left, T divisor, T *y)
 {
     const dt_window &w = c.window;
     const int64_t taps = w.kernel[2], stride = w.stride[2];
@@ -96,7 +96,7 @@ DT_FN void average_block(const dt_pooling_call &c, const T *plane, const Span &d
         for (int64_t k = 0; k < taps; k++)
             sum += load<step>(plane + row + left + k, stride);
     });
-    sum /= Lanes<T>{} + (T)divisor;
+    sum /= Lanes<T>{} + divisor;
     memcpy(y, &sum, sizeof sum);
 }
 
@@ -139,7 +139,7 @@ __attribute__((flatten)) void run_row(const dt_pooling_call &c, int64_t number)
         begin = begin < end ? begin : end;
         if (end - begin >= lanes<T> && d.first < d.end && h.first < h.end) {
             const Span inside = {0, w.kernel[2], w.kernel[2]};
-            const int64_t divisor = pooling::divisor_of(c, d, h, inside);
+            const T divisor = pooling::divisor_of<T>(c, d, h, inside);
             single(begin);
             for (; o < end; o += lanes<T>) {
                 /* The last ones lie over those before. */
@@ -178,7 +178,7 @@ void spread_averages(const dt_pooling_call &c, int64_t begin, int64_t end)
                 const Span h = pooling::span_of(c, 1, j);
                 for (int64_t k = 0; k < w.output[2]; k++, x++) {
                     const Span s = pooling::span_of(c, 2, k);
-                    const int64_t divisor = pooling::divisor_of(c, d, h, s);
+                    const T divisor = pooling::divisor_of<T>(c, d, h, s);
                     const T part = divisor ? pooling::average(*x, divisor) : 0;
                     each_row(w, d, h, [&](int64_t row) {
                         for (int64_t at = s.first; at < s.end; at++)

@@ -1,5 +1,7 @@
 /* Convolutions as matrix products with patches, which a kernel gathers a chunk at a time: of
  * some images, or of some channels of one. */
+#include <algorithm>
+
 #include "cuda/kernels/window.h"
 #include "device/convolution.h"
 
@@ -18,75 +20,69 @@ struct Chunk {
 };
 
 /* The same for a kernel, of which each thread has an item: a window, or an element. */
-template <typename I>
 struct Patches {
-    Window<I> w;
-    DividerOf<I> channels, items; /* items of a channel */
+    Window w;
+    Divider channels, items; /* items of a channel */
     int64_t taps, volume, image_step, row_step, x_step;
     int64_t numel; /* items, of all channels and images */
 
-    Patches(const Chunk &c, const dt_window &window, int64_t each)
-        : w(window_of<I>(window)), channels(divider_of<I>(c.channels)),
-          items(divider_of<I>(each)), taps(c.taps), volume(c.volume),
+    Patches(const Chunk &c, const Window &window, int64_t each)
+        : w(window), channels(divider_for((unsigned)c.channels)),
+          items(divider_for((unsigned)each)), taps(c.taps), volume(c.volume),
           image_step(c.image_step), row_step(c.row_step), x_step(c.x_step),
           numel(c.images * c.channels * each)
     {
     }
 };
-template <typename I, class F>
-void each_pointer(Patches<I> &, F)
-{
-}
+NO_POINTERS(Patches)
 
 /* A thread's item, which is at[0], at[1], at[2] of the sizes `by`, and where its image and
  * channel begin in x and among the patches. */
-template <typename I>
 struct Item {
-    I number, channel, at[DT_WINDOW_DIMS];
+    int32_t number, channel, at[DT_WINDOW_DIMS];
     int64_t in_x, in_patches;
 
-    __device__ __forceinline__ Item(const Patches<I> &p, const DividerOf<I> *by)
-        : number((I)thread_number())
+    __device__ __forceinline__ Item(const Patches &p, const Divider *by)
+        : number((int32_t)thread_number())
     {
         channel = divide_from(&number, p.items);
-        I image = divide_from(&channel, p.channels);
+        const int32_t image = divide_from(&channel, p.channels);
         in_x = image * p.x_step + channel * p.volume;
         in_patches = image * p.image_step + channel * p.taps * p.row_step;
         find_place(number, by, at);
     }
 };
-template <typename I>
-static __device__ __forceinline__ bool is_below(I n, I end)
+static __device__ __forceinline__ bool is_below(int32_t n, int32_t end)
 {
-    return (std::make_unsigned_t<I>)n < (std::make_unsigned_t<I>)end;
+    return (unsigned)n < (unsigned)end;
 }
 
 /* The patches of x, which starts with the chunk's first image and channel: a thread goes
  * through the taps of a window. */
-template <typename T, typename I>
-__global__ void gather_patches(T *patches, const T *x, GRID_CONSTANT(Patches<I>) p)
+template <typename T>
+__global__ void gather_patches(T *patches, const T *x, GRID_CONSTANT(Patches) p)
 {
-    const Window<I> &w = p.w;
+    const Window &w = p.w;
     if (thread_number() >= p.numel)
         return;
-    Item<I> item(p, w.by[DT_BY_OUTPUT]);
+    Item item(p, w.by[DT_BY_OUTPUT]);
     x += item.in_x;
     patches += item.in_patches + item.number;
-    I at[DT_WINDOW_DIMS];
+    int32_t at[DT_WINDOW_DIMS];
     UNROLL
     for (int d = 0; d < DT_WINDOW_DIMS; d++)
         at[d] = item.at[d] * w.stride[d] - w.padding[d];
     ROLLED
-    for (I i = 0; i < w.kernel[0]; i++) {
-        I depth = at[0] + i * w.dilation[0];
+    for (int32_t i = 0; i < w.kernel[0]; i++) {
+        int32_t depth = at[0] + i * w.dilation[0];
         ROLLED
-        for (I j = 0; j < w.kernel[1]; j++) {
-            I height = at[1] + j * w.dilation[1], width = at[2];
+        for (int32_t j = 0; j < w.kernel[1]; j++) {
+            int32_t height = at[1] + j * w.dilation[1], width = at[2];
             bool inside = is_below(depth, w.input[0]) && is_below(height, w.input[1]);
             const T *row =
                 x + (inside ? (depth * w.input[1] + height) * w.input[2] : 0);
             ROLLED
-            for (I k = 0; k < w.kernel[2]; k++) {
+            for (int32_t k = 0; k < w.kernel[2]; k++) {
                 *patches = inside && is_below(width, w.input[2]) ? row[width] : T(0);
                 patches += p.row_step;
                 width += w.dilation[2];
@@ -96,13 +92,12 @@ __global__ void gather_patches(T *patches, const T *x, GRID_CONSTANT(Patches<I>)
 }
 
 /* The window of dimension d that has element `at` as its tap k, if there is one. */
-template <typename I>
-static __device__ __forceinline__ bool meets(const Window<I> &w, int d, I at, I k,
-                                             I *window)
+static __device__ __forceinline__ bool meets(const Window &w, int d, int32_t at,
+                                             int32_t k, int32_t *window)
 {
     if (k >= w.kernel[d])
         return false;
-    I start = at + w.padding[d] - k * w.dilation[d];
+    int32_t start = at + w.padding[d] - k * w.dilation[d];
     if (start < 0)
         return false;
     *window = divide_from(&start, w.by[DT_BY_STRIDE][d]);
@@ -110,30 +105,30 @@ static __device__ __forceinline__ bool meets(const Window<I> &w, int d, I at, I 
 }
 
 /* The reverse: a thread sums what windows have of an element of x. */
-template <typename T, typename I>
+template <typename T>
 __global__ void sum_patches(T *x, const T *patches, const T *bias,
-                            GRID_CONSTANT(Patches<I>) p)
+                            GRID_CONSTANT(Patches) p)
 {
     constexpr int AHEAD = 4;
-    const Window<I> &w = p.w;
+    const Window &w = p.w;
     if (thread_number() >= p.numel)
         return;
-    Item<I> item(p, w.by[DT_BY_INPUT]);
+    Item item(p, w.by[DT_BY_INPUT]);
     patches += item.in_patches;
     T sum = bias ? bias[item.channel] : T(0);
-    I window[DT_WINDOW_DIMS];
+    int32_t window[DT_WINDOW_DIMS];
     ROLLED
-    for (I i = 0; i < w.kernel[0]; i++) {
+    for (int32_t i = 0; i < w.kernel[0]; i++) {
         if (!meets(w, 0, item.at[0], i, &window[0]))
             continue;
         ROLLED
-        for (I j = 0; j < w.kernel[1]; j++) {
+        for (int32_t j = 0; j < w.kernel[1]; j++) {
             if (!meets(w, 1, item.at[1], j, &window[1]))
                 continue;
             const T *row = patches + (i * w.kernel[1] + j) * w.kernel[2] * p.row_step +
                            (window[0] * w.output[1] + window[1]) * w.output[2];
             ROLLED
-            for (I k = 0; k < w.kernel[2]; k += AHEAD) {
+            for (int32_t k = 0; k < w.kernel[2]; k += AHEAD) {
                 T terms[AHEAD];
                 bool there[AHEAD];
                 UNROLL
@@ -152,30 +147,25 @@ __global__ void sum_patches(T *x, const T *patches, const T *bias,
     x[item.in_x + item.number] = sum;
 }
 
-/* Channels of some images, [channel][image][window]. */
-template <typename T>
-__global__ void gather_channels(T *out, const T *y, int64_t numel, LongDivider windows,
-                                LongDivider images, int64_t y_step)
+/* Copies elements that are `strides` apart to a row-major block of this shape. */
+static int copy_block(dt_stream stream, dt_dtype dtype, void *to, const void *from,
+                      const int64_t (&shape)[3], const int64_t (&strides)[3])
 {
-    int64_t i = thread_number(), window = i;
-    if (i >= numel)
-        return;
-    int64_t image = divide_from(&window, windows);
-    int64_t channel = divide_from(&image, images);
-    out[i] = y[image * y_step + channel * windows.divisor + window];
-}
-
-/* Each channel of an image filled with its bias. */
-template <typename T>
-__global__ void fill_bias(T *y, const T *bias, int64_t numel, LongDivider windows,
-                          LongDivider channels)
-{
-    int64_t i = thread_number();
-    if (i >= numel)
-        return;
-    int64_t channel = divide(i, windows);
-    divide_from(&channel, channels);
-    y[i] = bias[channel];
+    const int64_t size = (int64_t)dt_dtype_size(dtype);
+    dt_plan plan = {};
+    plan.ndim = 3;
+    plan.noperands = 2;
+    plan.numel = shape[0] * shape[1] * shape[2];
+    plan.operands[0].data = to;
+    plan.operands[1].data = (void *)from;
+    for (int d = 2; d >= 0; d--) {
+        plan.shape[d] = shape[d];
+        plan.operands[0].strides[d] =
+            d == 2 ? size : plan.operands[0].strides[d + 1] * shape[d + 1];
+        plan.operands[1].strides[d] = strides[d] * size;
+    }
+    plan.operands[0].dtype = plan.operands[1].dtype = dtype;
+    return dt_cuda_copy(stream, &plan);
 }
 
 static const char doing[] = "convolving";
@@ -184,6 +174,7 @@ template <typename T>
 struct Convolution {
     dt_stream stream;
     const dt_convolution *call;
+    Window window;
     Chunk chunk;
     dt_gemm gemm;
     T *x, *w, *y; /* of the group */
@@ -191,36 +182,21 @@ struct Convolution {
     int64_t depth; /* elements of a row of the weight */
     bool is_plain; /* each element is the patch of a window of its own */
 
-    /* run(integer) with an integer of the size that kernels need. */
-    template <class Run>
-    int with_integer(Run run)
-    {
-        if constexpr (std::is_same_v<T, float>)
-            if (fits_int32(call->window, (double)(chunk.images * chunk.channels)))
-                return run(int32_t());
-        return run(int64_t());
-    }
     T *part_of_x()
     {
         return x + chunk.image * chunk.x_step + chunk.channel * chunk.volume;
     }
     int gather(T *patches)
     {
-        return with_integer([&](auto integer) {
-            typedef decltype(integer) I;
-            Patches<I> p(chunk, call->window, chunk.windows);
-            return START(doing, stream, (gather_patches<T, I>), p.numel, patches,
-                         (const T *)part_of_x(), p);
-        });
+        const Patches p(chunk, window, chunk.windows);
+        return START(doing, stream, gather_patches<T>, p.numel, patches,
+                     (const T *)part_of_x(), p);
     }
     int sum(const T *patches)
     {
-        return with_integer([&](auto integer) {
-            typedef decltype(integer) I;
-            Patches<I> p(chunk, call->window, chunk.volume);
-            return START(doing, stream, (sum_patches<T, I>), p.numel, part_of_x(),
-                         patches, bias ? bias + chunk.channel : nullptr, p);
-        });
+        const Patches p(chunk, window, chunk.volume);
+        return START(doing, stream, sum_patches<T>, p.numel, part_of_x(), patches,
+                     bias ? bias + chunk.channel : nullptr, p);
     }
     int output(T *patches)
     {
@@ -269,10 +245,9 @@ struct Convolution {
         int64_t positions = chunk.images * chunk.windows;
         int64_t y_step = call->groups * call->out * chunk.windows;
         if (gather(patches) ||
-            START(doing, stream, gather_channels<T>, call->out * positions, channels,
-                  (const T *)y + chunk.image * y_step, call->out * positions,
-                  long_divider_for(chunk.windows), long_divider_for(chunk.images),
-                  y_step))
+            copy_block(stream, call->dtype, channels, y + chunk.image * y_step,
+                       {call->out, chunk.images, chunk.windows},
+                       {chunk.windows, y_step, 1}))
             return -1;
         gemm.batch = 1;
         gemm.m = call->out;
@@ -313,13 +288,13 @@ static int run(dt_stream stream, const dt_convolution *call)
     const bool gathers =
         !c.is_plain || of_weight || (call->part == DT_CONVOLUTION_INPUT && call->bias);
     const int64_t each = chunk.taps * chunk.windows; /* of a channel */
-    int64_t channels = CHUNK / each, images;
-    channels = channels < 1 ? 1 : channels > call->in ? call->in : channels;
-    images = channels < call->in ? 1 : CHUNK / (each * call->in);
-    images = images > call->batch ? call->batch : images < 1 ? 1 : images;
-    if (!gathers) {
-        channels = call->in;
-        images = call->batch;
+    int64_t planes, channels = call->in, images = call->batch;
+    if (gathers) {
+        if (window_of(w, &c.window, &planes))
+            return -1;
+        planes = std::clamp(CHUNK / each, (int64_t)1, planes);
+        channels = std::min(planes, call->in);
+        images = std::clamp(planes / call->in, (int64_t)1, call->batch);
     }
     Scratch patches(stream,
                     gathers ? (size_t)(images * channels * each) * sizeof(T) : 1);
@@ -328,11 +303,9 @@ static int run(dt_stream stream, const dt_convolution *call)
                               : 1);
     if (!patches.data || !targets.data)
         return -1;
-    int64_t numel = call->batch * call->groups * call->out * chunk.windows;
     if (call->bias && call->part == DT_CONVOLUTION_OUTPUT &&
-        START(doing, stream, fill_bias<T>, numel, (T *)call->y, (const T *)call->bias,
-              numel, long_divider_for(chunk.windows),
-              long_divider_for(call->groups * call->out)))
+        copy_block(stream, call->dtype, call->y, call->bias,
+                   {call->batch, call->groups * call->out, chunk.windows}, {0, 1, 0}))
         return -1;
     for (int64_t g = 0; g < call->groups; g++) {
         c.x = (T *)call->x + g * call->in * chunk.volume;

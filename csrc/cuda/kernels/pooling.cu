@@ -12,41 +12,40 @@ namespace {
 enum { EACH = 4 };
 
 /* The call, and how results are numbered. */
-template <typename I>
 struct Pooling {
     const void *x;
     void *y;
     int64_t *index;
     bool adaptive, counts_padding;
-    I divisor;
-    Window<I> window;
+    int64_t divisor;
+    Window window;
+    ProductDivider sizes[2][DT_WINDOW_DIMS]; /* by DT_BY_INPUT and DT_BY_OUTPUT */
     int64_t numel; /* threads: results, or some of a row for each */
     int64_t plane; /* elements of a plane of x */
-    DividerOf<I> columns;
+    Divider columns;
 };
-template <typename I, class F>
-void each_pointer(Pooling<I> &s, F f)
+POINTERS_OF(Pooling, f(s.x); f(s.y); f(s.index);)
+
+static __device__ __forceinline__ int32_t divided(const Pooling &p, dt_divisor by,
+                                                  int d, int32_t n)
 {
-    f(s.x);
-    f(s.y);
-    f(s.index);
+    return (int32_t)divide((unsigned)n, p.window.by[by][d]);
+}
+/* A product of sizes. */
+static __device__ __forceinline__ int64_t divided(const Pooling &p, dt_divisor by,
+                                                  int d, int64_t n)
+{
+    return divide((uint64_t)n, p.sizes[by][d]);
 }
 
-template <typename I>
-static __device__ __forceinline__ I divided(const Pooling<I> &p, dt_divisor by, int d,
-                                            I n)
-{
-    return (I)divide(n, p.window.by[by][d]);
-}
-
-template <typename T, bool max, typename I>
-__global__ void pooling_kernel(GRID_CONSTANT(Pooling<I>) p)
+template <typename T, bool max>
+__global__ void pooling_kernel(GRID_CONSTANT(Pooling) p)
 {
     const int64_t number = thread_number();
-    I at[DT_WINDOW_DIMS];
+    int32_t at[DT_WINDOW_DIMS];
     if (number >= p.numel)
         return;
-    find_place((I)number, p.window.by[DT_BY_OUTPUT], at);
+    find_place((int32_t)number, p.window.by[DT_BY_OUTPUT], at);
     const T *plane =
         (const T *)p.x + divide_from(&at[0], p.window.by[DT_BY_OUTPUT][0]) * p.plane;
     const auto d = pooling::span_of(p, 0, at[0]), h = pooling::span_of(p, 1, at[1]),
@@ -62,83 +61,88 @@ __global__ void pooling_kernel(GRID_CONSTANT(Pooling<I>) p)
 }
 
 /* A thread has some elements of a row, p.columns apart. */
-template <typename T, typename I>
-__global__ void average_backward_kernel(GRID_CONSTANT(Pooling<I>) p)
+template <typename T>
+__global__ void average_backward_kernel(GRID_CONSTANT(Pooling) p)
 {
     if (thread_number() >= p.numel)
         return;
-    I column = (I)thread_number();
-    const I row = divide_from(&column, p.columns);
-    I y = row;
-    I z = divide_from(&y, p.window.by[DT_BY_INPUT][1]);
+    int32_t column = (int32_t)thread_number();
+    const int32_t row = divide_from(&column, p.columns);
+    int32_t y = row;
+    int32_t z = divide_from(&y, p.window.by[DT_BY_INPUT][1]);
     const T *plane =
         (const T *)p.x + divide_from(&z, p.window.by[DT_BY_INPUT][0]) * p.plane;
     T *out = (T *)p.y + (int64_t)row * p.window.input[2];
     const auto d = pooling::windows_of(p, 0, z), h = pooling::windows_of(p, 1, y);
     ROLLED
-    for (; column < p.window.input[2]; column += (I)p.columns.divisor) {
+    for (; column < p.window.input[2]; column += (int32_t)p.columns.divisor) {
         const auto w = pooling::windows_of(p, 2, column);
         T sum = 0;
         ROLLED
-        for (I i = d.first; i < d.end; i++) {
+        for (int32_t i = d.first; i < d.end; i++) {
             const auto depth = pooling::span_of(p, 0, i);
             ROLLED
-            for (I j = h.first; j < h.end; j++) {
+            for (int32_t j = h.first; j < h.end; j++) {
                 const auto height = pooling::span_of(p, 1, j);
                 const T *from =
                     plane + (i * p.window.output[1] + j) * p.window.output[2];
                 ROLLED
-                for (I k = w.first; k < w.end; k++)
+                for (int32_t k = w.first; k < w.end; k++)
                     sum += pooling::average(
-                        from[k], pooling::divisor_of(p, depth, height,
-                                                     pooling::span_of(p, 2, k)));
+                        from[k], pooling::divisor_of<T>(p, depth, height,
+                                                        pooling::span_of(p, 2, k)));
             }
         }
         out[column] = sum;
     }
 }
 
-template <typename T, typename I>
+template <typename T>
 int run(dt_stream stream, const dt_pooling_call *call)
 {
     const bool backward = call->op == DT_POOLING_AVERAGE_BACKWARD;
     const dt_window &w = call->window;
-    Pooling<I> p = {};
-    p.x = call->x;
-    p.y = call->y;
-    p.index = call->index;
+    const int64_t columns = backward ? (w.input[2] + EACH - 1) / EACH : w.output[2];
+    const int64_t each =
+        columns * (backward ? w.input[0] * w.input[1] : w.output[0] * w.output[1]);
+    const int64_t read = dt_window_volume(backward ? w.output : w.input),
+                  written = dt_window_volume(backward ? w.input : w.output);
+    Pooling p = {};
+    int64_t planes;
+    if (window_of(w, &p.window, &planes))
+        return -1;
     p.adaptive = call->adaptive;
     p.counts_padding = call->counts_padding;
-    p.divisor = (I)call->divisor;
-    p.window = window_of<I>(w);
-    const int64_t columns = backward ? (w.input[2] + EACH - 1) / EACH : w.output[2];
-    p.columns = divider_of<I>(columns);
-    p.numel = call->planes * columns *
-              (backward ? w.input[0] * w.input[1] : w.output[0] * w.output[1]);
-    p.plane = dt_window_volume(backward ? w.output : w.input);
-    if (backward)
-        return START("starting an average pooling's backward pass", stream,
-                     (average_backward_kernel<T, I>), p.numel, p);
-    if (call->op == DT_POOLING_MAX)
-        return START("starting a max pooling", stream, (pooling_kernel<T, true, I>),
-                     p.numel, p);
-    return START("starting an average pooling", stream, (pooling_kernel<T, false, I>),
-                 p.numel, p);
+    p.divisor = call->divisor;
+    p.columns = divider_for((unsigned)columns);
+    p.plane = read;
+    for (int d = 0; d < DT_WINDOW_DIMS; d++) {
+        p.sizes[DT_BY_INPUT][d] = product_divider_for(w.input[d]);
+        p.sizes[DT_BY_OUTPUT][d] = product_divider_for(w.output[d]);
+    }
+    for (int64_t first = 0; first < call->planes; first += planes) {
+        p.x = (const T *)call->x + first * read;
+        p.y = (T *)call->y + first * written;
+        p.index = call->index ? call->index + first * written : nullptr;
+        p.numel =
+            (call->planes - first < planes ? call->planes - first : planes) * each;
+        if (backward ? START("starting an average pooling's backward pass", stream,
+                             (average_backward_kernel<T>), p.numel, p)
+            : call->op == DT_POOLING_MAX
+                ? START("starting a max pooling", stream, (pooling_kernel<T, true>),
+                        p.numel, p)
+                : START("starting an average pooling", stream,
+                        (pooling_kernel<T, false>), p.numel, p))
+            return -1;
+    }
+    return 0;
 }
 
 } // namespace
 
 int dt_cuda_pooling(dt_stream stream, const dt_pooling_call *call)
 {
-    switch (call->dtype) {
-    case DT_FLOAT32:
-        return call->divisor == (int32_t)call->divisor &&
-                       fits_int32(call->window, (double)call->planes)
-                   ? run<float, int32_t>(stream, call)
-                   : run<float, int64_t>(stream, call);
-    case DT_FLOAT64:
-        return run<double, int64_t>(stream, call);
-    default:
-        return run<int64_t, int64_t>(stream, call);
-    }
+    return call->dtype == DT_FLOAT32   ? run<float>(stream, call)
+           : call->dtype == DT_FLOAT64 ? run<double>(stream, call)
+                                       : run<int64_t>(stream, call);
 }

@@ -1,86 +1,92 @@
-/* The geometry of windows for a kernel. Integers of 64 bits take a GPU several instructions:
- * I has 32 bits where all that the kernel computes is below 2^31. */
+/* The geometry of windows for a kernel, in integers of 32 bits: those of 64 take a GPU
+ * several instructions, and each kernel two to three times the code. */
 #ifndef DT_CUDA_KERNELS_WINDOW_H
 #define DT_CUDA_KERNELS_WINDOW_H
-
-#include <type_traits>
 
 #include "cuda/kernels/layout.h"
 #include "ops/window.h"
 
-template <typename I>
-using DividerOf = std::conditional_t<std::is_same_v<I, int32_t>, Divider, LongDivider>;
+/* Divides a product of two sizes, below 2^62, by a size below 2^31, as Divider does. */
+struct ProductDivider {
+    uint64_t magic;
+    unsigned shift;
+};
 
-template <typename I>
-static inline DividerOf<I> divider_of(int64_t divisor)
+static inline ProductDivider product_divider_for(int64_t divisor)
 {
-    if constexpr (std::is_same_v<I, int32_t>)
-        return divider_for((unsigned)divisor);
-    else
-        return long_divider_for(divisor);
+    ProductDivider d = {0, 0};
+    while (divisor >> (d.shift + 1))
+        d.shift++;
+    const unsigned __int128 power = (unsigned __int128)1 << (63 + d.shift);
+    d.magic = (uint64_t)((power + (uint64_t)divisor - 1) / (uint64_t)divisor);
+    return d;
+}
+
+static __device__ __forceinline__ int64_t divide(uint64_t n, const ProductDivider &d)
+{
+    return (int64_t)((uint64_t)((unsigned __int128)(2 * n) * d.magic >> 64) >> d.shift);
 }
 
 /* The quotient of n, which becomes what is left. */
-template <typename I>
-static __device__ __forceinline__ I divide_from(I *n, const DividerOf<I> &by)
+static __device__ __forceinline__ int32_t divide_from(int32_t *n, const Divider &by)
 {
-    I quotient = (I)divide(*n, by);
-    *n -= quotient * (I)by.divisor;
+    const int32_t quotient = (int32_t)divide((unsigned)*n, by);
+    *n -= quotient * (int32_t)by.divisor;
     return quotient;
 }
-/* The place of element `number` of sizes `by`: at[1], at[2], and at[0] with all planes
+/* The position of element `number` of sizes `by`: at[1], at[2], and at[0] with all planes
  * before it. */
-template <typename I>
-static __device__ __forceinline__ void find_place(I number, const DividerOf<I> *by,
-                                                  I *at)
+static __device__ __forceinline__ void find_place(int32_t number, const Divider *by,
+                                                  int32_t *at)
 {
     at[2] = number;
     at[1] = divide_from(&at[2], by[2]);
     at[0] = divide_from(&at[1], by[1]);
 }
 
-template <typename I>
 struct Window {
-    I input[DT_WINDOW_DIMS], output[DT_WINDOW_DIMS], kernel[DT_WINDOW_DIMS],
+    int32_t input[DT_WINDOW_DIMS], output[DT_WINDOW_DIMS], kernel[DT_WINDOW_DIMS],
         stride[DT_WINDOW_DIMS], padding[DT_WINDOW_DIMS], dilation[DT_WINDOW_DIMS];
-    DividerOf<I> by[DT_NDIVISORS][DT_WINDOW_DIMS];
+    Divider by[DT_NDIVISORS][DT_WINDOW_DIMS];
 };
 
-template <typename I>
-Window<I> window_of(const dt_window &w)
-{
-    Window<I> window;
-    for (int d = 0; d < DT_WINDOW_DIMS; d++) {
-        window.input[d] = (I)w.input[d];
-        window.output[d] = (I)w.output[d];
-        window.kernel[d] = (I)w.kernel[d];
-        window.stride[d] = (I)w.stride[d];
-        window.padding[d] = (I)w.padding[d];
-        window.dilation[d] = (I)w.dilation[d];
-        window.by[DT_BY_INPUT][d] = divider_of<I>(w.input[d]);
-        window.by[DT_BY_OUTPUT][d] = divider_of<I>(w.output[d]);
-        window.by[DT_BY_STRIDE][d] = divider_of<I>(w.stride[d]);
-        window.by[DT_BY_DILATION][d] = divider_of<I>(w.dilation[d]);
-    }
-    return window;
-}
-
-/* Whether the places of a window's elements, and of windows, are below 2^31 in each
- * dimension, also if one is multiplied by a size of the other; and all elements, windows
- * and taps of so many planes. */
-static inline bool fits_int32(const dt_window &w, double planes)
+/* The window, and how many planes a kernel takes at a time, so that it numbers fewer than
+ * 2^31 elements and windows. -1 after dt_fail, if one plane is too large. */
+static inline int window_of(const dt_window &w, Window *out, int64_t *planes)
 {
     const double limit = INT32_MAX;
-    bool fits = planes * (double)dt_window_volume(w.input) < limit &&
-                planes * (double)dt_window_volume(w.output) < limit &&
-                (double)dt_window_volume(w.kernel) < limit;
+    const double volumes[] = {
+        (double)w.input[0] * (double)w.input[1] * (double)w.input[2],
+        (double)w.output[0] * (double)w.output[1] * (double)w.output[2],
+        (double)w.kernel[0] * (double)w.kernel[1] * (double)w.kernel[2]};
+    const double most = volumes[0] > volumes[1] ? volumes[0] : volumes[1];
+    bool fits = most < limit && volumes[2] < limit;
     for (int d = 0; d < DT_WINDOW_DIMS; d++) {
-        double reach = (double)w.input[d] + 2. * (double)w.padding[d] +
-                       (double)w.kernel[d] * (double)w.dilation[d] +
-                       (double)w.stride[d];
-        fits = fits && ((double)w.output[d] + 1) * reach < limit;
+        /* A single window has no stride, a single tap no dilation. */
+        const int64_t stride = w.output[d] > 1 ? w.stride[d] : 1,
+                      dilation = w.kernel[d] > 1 ? w.dilation[d] : 1;
+        const double reach = (double)w.output[d] * (double)stride +
+                             (double)w.kernel[d] * (double)dilation +
+                             (double)w.input[d] + (double)w.padding[d];
+        fits = fits && reach < limit;
+        if (!fits)
+            return dt_fail(DT_ERROR_RUNTIME,
+                           "a GPU takes windows over planes of fewer than 2**31 "
+                           "elements, whose padding and strides reach no further; "
+                           "compute this on the CPU, or in parts");
+        out->input[d] = (int32_t)w.input[d];
+        out->output[d] = (int32_t)w.output[d];
+        out->kernel[d] = (int32_t)w.kernel[d];
+        out->stride[d] = (int32_t)stride;
+        out->padding[d] = (int32_t)w.padding[d];
+        out->dilation[d] = (int32_t)dilation;
+        out->by[DT_BY_INPUT][d] = divider_for((unsigned)w.input[d]);
+        out->by[DT_BY_OUTPUT][d] = divider_for((unsigned)w.output[d]);
+        out->by[DT_BY_STRIDE][d] = divider_for((unsigned)stride);
+        out->by[DT_BY_DILATION][d] = divider_for((unsigned)dilation);
     }
-    return fits;
+    *planes = (int64_t)(limit / most);
+    return 0;
 }
 
 #endif

@@ -6,7 +6,7 @@ CASES = (
     Case(
         "patches of a convolution, 9 taps",
         "convolution",
-        "gather_patches<float, int>",
+        "gather_patches<float>",
         elements=9,
         passes=("load 4", "store 4") * 9,
         most=33,
@@ -16,7 +16,7 @@ CASES = (
     Case(
         "sums of patches, 9 taps",
         "convolution",
-        "sum_patches<float, int>",
+        "sum_patches<float>",
         elements=9,
         passes=(*("load 4",) * 3, *("FADD",) * 3) * 3 + ("store 4",),
         most=55,
@@ -26,7 +26,7 @@ CASES = (
     Case(
         "max pooling, windows of 2 x 2",
         "pooling",
-        "pooling_kernel<float, true, int>",
+        "pooling_kernel<float, true>",
         elements=1,
         passes=(*["load 4"] * 4, "store 4"),
         most=190,
@@ -36,7 +36,7 @@ CASES = (
     Case(
         "gradient of average pooling, windows that do not overlap",
         "pooling",
-        "average_backward_kernel<float, int>",
+        "average_backward_kernel<float>",
         elements=4,
         passes=("load 4", "store 4") * 4,
         most=190,
