@@ -32,6 +32,8 @@ if choice == "real" and (not GPUS or SIMULATED):
         if SIMULATED
         else f"PYDEVTENSOR_TEST_GPUS=real: {torch.cuda.why_unavailable()}"
     )
+if GPUS and not SIMULATED:
+    torch.backends.cudnn.allow_tf32 = False  # digits are compared with the CPU's
 DEVICES = ["cpu", *(f"cuda:{i}" for i in range(GPUS))]
 IN_TURN = [
     *DEVICES[:2],

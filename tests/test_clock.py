@@ -353,6 +353,27 @@ print(json.dumps(times))
     assert half == brain < tf32 < double == single
 
 
+def test_convolutions_use_tensor_cores_where_they_may():
+    t = measure(
+        """
+times = {}
+for dtype in (torch.float32, torch.float64):
+    x = torch.ones(4, 128, 16, 16, device='cuda', dtype=dtype, requires_grad=True)
+    w = torch.ones(128, 128, 3, 3, device='cuda', dtype=dtype, requires_grad=True)
+    def step():
+        torch.conv2d(x, w, padding=1).sum().backward()
+    step()
+    for allowed in (True, False):
+        torch.backends.cudnn.allow_tf32 = allowed
+        times[f'{dtype} {allowed}'] = timed(step)
+print(json.dumps(times))
+""",
+        PYDEVTENSOR_SIM_CARD="a100",
+    )
+    assert t["torch.float32 True"] < t["torch.float32 False"]
+    assert t["torch.float64 True"] == t["torch.float64 False"]
+
+
 def test_events_and_queries_tell_the_clock():
     t = measure("""
 x = torch.ones(1000, 1000, device='cuda')

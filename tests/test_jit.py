@@ -5,6 +5,7 @@ import pickle
 import warnings
 
 import pytest
+from conftest import GPUS, SIMULATED
 from isolated import python
 
 import pydevtensor as torch
@@ -296,6 +297,20 @@ def test_the_same_bits_each_time(gpu):
     assert torch.are_deterministic_algorithms_enabled()
     torch.use_deterministic_algorithms(False, warn_only=True)
     assert not torch.are_deterministic_algorithms_enabled()
+
+
+def test_tf32_of_convolutions():
+    cudnn = torch.backends.cudnn
+    first = SIMULATED or not GPUS  # as conftest.py says
+    assert cudnn.allow_tf32 is first
+    with cudnn.flags(allow_tf32=False):
+        assert cudnn.allow_tf32 is False
+        with cudnn.flags():
+            assert cudnn.allow_tf32 is True
+    assert cudnn.allow_tf32 is first
+    with pytest.raises(RuntimeError, match="give True or False"):
+        cudnn.allow_tf32 = 1
+    assert torch.backends.cuda.matmul.allow_tf32 is False
 
 
 def test_tf32_is_the_precision_of_products():

@@ -10,6 +10,7 @@
 #include "python/arguments.h"
 #include "python/types/device.h"
 #include "sim/cards.h"
+#include "tensor/ops/convolution.h"
 #include "tensor/ops/ops.h"
 
 /* Sets key to value, which is taken over; false with an exception set. */
@@ -348,6 +349,19 @@ static PyObject *stream_use(PyObject *Py_UNUSED(self), PyObject *args)
     return none_or_raise(status);
 }
 
+/* --- settings --- */
+
+/* _convolution_tf32(allowed=None): sets the mode, if it is given; gives the old one. */
+static PyObject *convolution_tf32(PyObject *Py_UNUSED(self), PyObject *args)
+{
+    int allowed = dt_convolution_tf32;
+    PyObject *old = PyBool_FromLong(allowed);
+    if (!PyArg_ParseTuple(args, "|p:allow_tf32", &allowed))
+        return NULL;
+    dt_convolution_tf32 = allowed;
+    return old;
+}
+
 /* --- seeds --- */
 
 /* _cuda_seed(device, seed): an int, or None for a seed from the system; returns the
@@ -467,6 +481,7 @@ static PyObject *sim_cards(PyObject *Py_UNUSED(self), PyObject *value)
 }
 
 static PyMethodDef functions[] = {
+    {"_convolution_tf32", convolution_tf32, METH_VARARGS, NULL},
     {"_cuda_count", cuda_count, METH_NOARGS, NULL},
     {"_cuda_why", cuda_why, METH_NOARGS, NULL},
     {"_cuda_loaded", cuda_loaded, METH_NOARGS, NULL},

@@ -1,7 +1,7 @@
 """torch.backends: settings of libraries that PyTorch uses.
 
-They are remembered, so that a program can read what it wrote. Of all of them,
-backends.cuda.matmul.allow_tf32 alone changes what is computed.
+They are remembered, so that a program can read what it wrote. Two change what GPUs
+compute: backends.cuda.matmul.allow_tf32 and backends.cudnn.allow_tf32.
 
 >>> torch.backends.cudnn.benchmark = True
 >>> torch.backends.mps.is_available()

@@ -1,9 +1,19 @@
-"""torch.backends.cudnn: pydevtensor has kernels of its own and does not use cuDNN."""
+"""torch.backends.cudnn: pydevtensor has kernels of its own and does not use cuDNN.
+
+`allow_tf32` says whether real GPUs may round the elements of float32 convolutions to
+TF32, which has 10 bits of fraction, for three to four times the speed: digits then differ
+from the CPU's from the fourth on. As in PyTorch it is True until a program sets it. The
+other settings are remembered.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import ModuleType
+
+from pydevtensor import _C
 
 __all__ = ["allow_tf32", "benchmark", "benchmark_limit", "deterministic", "enabled"]
 __all__ += ["flags", "is_acceptable", "is_available", "version"]
@@ -12,7 +22,24 @@ enabled = True
 benchmark = False
 benchmark_limit: int | None = 10
 deterministic = False
-allow_tf32 = True
+# A property of the module, which the kernels read.
+allow_tf32: bool
+
+
+class _Settings(ModuleType):
+    @property
+    def allow_tf32(self) -> bool:
+        return _C._convolution_tf32()
+
+    @allow_tf32.setter
+    def allow_tf32(self, value: bool) -> None:
+        if not isinstance(value, bool):
+            kind = type(value).__name__
+            raise RuntimeError(f"allow_tf32 is a {kind}; give True or False")
+        _C._convolution_tf32(value)
+
+
+sys.modules[__name__].__class__ = _Settings
 
 
 def is_available() -> bool:
@@ -51,6 +78,9 @@ def flags(
 ) -> Iterator[None]:
     """Change the settings for a `with` block.
 
+    allow_tf32: whether float32 convolutions on GPUs may round their elements to TF32.
+    enabled, benchmark, benchmark_limit, deterministic: remembered; nothing reads them.
+
     >>> with torch.backends.cudnn.flags(deterministic=True):
     ...     torch.backends.cudnn.deterministic
     True
@@ -58,10 +88,12 @@ def flags(
     False
     """
     given = {**locals()}
-    names = globals()
-    before = {name: names[name] for name in given}
-    names.update(given)
+    module = sys.modules[__name__]
+    before = {name: getattr(module, name) for name in given}
     try:
+        for name, value in given.items():
+            setattr(module, name, value)
         yield
     finally:
-        names.update(before)
+        for name, value in before.items():
+            setattr(module, name, value)

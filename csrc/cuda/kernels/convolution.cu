@@ -284,6 +284,7 @@ static int run(dt_stream stream, const dt_convolution *call)
     for (int d = 0; d < DT_WINDOW_DIMS; d++)
         c.is_plain = c.is_plain && w.output[d] == w.input[d] && w.padding[d] == 0;
     c.gemm.dtype = call->dtype;
+    c.gemm.tf32 = call->tf32;
     c.gemm.alpha = 1;
     const bool gathers =
         !c.is_plain || of_weight || (call->part == DT_CONVOLUTION_INPUT && call->bias);

@@ -182,6 +182,8 @@ int dt_convolution_check(const char *op_name, const dt_convolution_args *a,
 
 /* --- the three parts --- */
 
+bool dt_convolution_tf32 = true;
+
 /* Halves are computed in float32 and integers in float64. */
 static dt_dtype computed(dt_dtype dtype)
 {
@@ -225,6 +227,7 @@ static int run(const dt_call *c, dt_convolution *call, int ndim, const int64_t *
     DT_LOCAL(own_b);
     DT_LOCAL(own_bias);
     call->dtype = computed(dtype);
+    call->tf32 = dt_convolution_tf32;
     dt_window_set(w, ndim - 2, (x ? x->shape : shape) + 2, weight + 2, v[0].ints,
                   v[1].ints, v[2].ints);
     memcpy(w->output + DT_WINDOW_DIMS - w->ndim, (y ? y->shape : shape) + 2,

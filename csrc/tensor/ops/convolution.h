@@ -27,4 +27,7 @@ typedef struct dt_convolution_args {
 int dt_convolution_check(const char *op_name, const dt_convolution_args *args,
                          dt_convolution_sizes *out);
 
+/* Whether GPUs may round the elements of float32 convolutions to TF32. True at first. */
+extern bool dt_convolution_tf32;
+
 #endif
