@@ -111,6 +111,12 @@ def public_names(where):
             yield name
 
 
+def member(kind, name):
+    """What a class stores under a name."""
+    getattr(kind, name, None)  # a layer makes its methods when it is asked for them
+    return inspect.getattr_static(kind, name)
+
+
 def resolve(name):
     """The object that a name means, as a class or a module stores it."""
     parts = name.split(".")
@@ -120,7 +126,7 @@ def resolve(name):
     value = module(".".join(parts[:inside]))
     for part in parts[inside:]:
         if isinstance(value, type):
-            value = inspect.getattr_static(value, part)
+            value = member(value, part)
         else:
             value = getattr(value, part)
     return value
@@ -220,7 +226,9 @@ def members(name, value, names):
         above = [base for base in value.__mro__[1:] if base in names]
         inherited = any(owner in base.__mro__ for base in above)
         of_python = owner.__module__ in ("builtins", "typing")
-        foreign = of_python or vars(owner)[inner] is None
+        # How a private base makes its classes is not called by users.
+        making = inner == "__init_subclass__" and owner is not value
+        foreign = of_python or making or vars(owner)[inner] is None
         if not inherited and not foreign:
             yield f"{name}.{inner}"
 

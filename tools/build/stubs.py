@@ -31,7 +31,9 @@ from pathlib import Path
 from typing import Any
 
 import functions
+import layers
 import stub_types as known
+from texts import split
 from toolchain import BuildError
 
 IN_PYTHON = functions.read()
@@ -83,17 +85,6 @@ class Form:
         if keywords and not any(p.star for p in rest):
             words.append("*")
         return f"def {name}({', '.join([*words, *keywords])}) -> {self.result}: ..."
-
-
-def split(text: str) -> list[str]:
-    """The parts between commas, those inside brackets and quotes aside."""
-    parts, depth, start = [], 0, 0
-    for place, letter in enumerate(text):
-        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(letter, 0)
-        if letter == "," and not depth:
-            parts.append(text[start:place].strip())
-            start = place + 1
-    return [part for part in [*parts, text[start:].strip()] if part]
 
 
 PARAMETER = re.compile(r"(\*?)(\w+): (\w+\??)(?: = (.+))?$")
@@ -527,8 +518,11 @@ def main(extension: str, folder: str, *options: str) -> int:
     for name, file in functions.modules().items():
         source = (functions.PACKAGE / file).read_text()
         made[f"{file}i"] = namespace_stub(core, name, source, shown)
+    made |= layers.stubs(core)
     for name, text in made.items():
-        Path(folder, name).write_text(text)
+        path = Path(folder, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
     print(*made)
     return 0
 

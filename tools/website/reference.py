@@ -132,7 +132,7 @@ class Reference:
             return [*lines, f"   The same class as :py:obj:`{first}`.", ""]
         self.shown[value] = name
         for member in entries.member_names(value, self.classes):
-            inner = inspect.getattr_static(value, member)
+            inner = public_api.member(value, member)
             if inner is not None:
                 found = self.entry(f"{name}.{member}", inner, True)
                 lines += [f"   {line}".rstrip() for line in found]

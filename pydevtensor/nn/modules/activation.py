@@ -9,6 +9,7 @@ from pydevtensor import _C
 from pydevtensor._names import give
 from pydevtensor.nn import functional as F
 from pydevtensor.nn.init import constant_
+from pydevtensor.nn.modules._function_layer import FunctionLayer
 from pydevtensor.nn.modules._layer import explain
 from pydevtensor.nn.modules.attention import MultiheadAttention
 from pydevtensor.nn.modules.module import Module
@@ -50,232 +51,114 @@ __all__ = [
 give(__name__, MultiheadAttention)
 
 
-class _Activation(Module):
-    _options: tuple[str, ...] = ()
-
-    def __init__(self, *values: Any) -> None:
-        super().__init__()
-        for name, value in zip(self._options, values, strict=True):
-            setattr(self, name, value)
-
+class _Activation(FunctionLayer):
     def extra_repr(self) -> str:
-        values = ((name, getattr(self, name)) for name in self._options)
-        shown = (f"{n}={v!r}" for n, v in values if v or n != "inplace")
-        return ", ".join(shown)
+        shown = super().extra_repr()
+        return shown.removesuffix("inplace=False").removesuffix(", ")
 
 
-class ReLU(_Activation):
+class _Softmax(FunctionLayer, takes="dim"):
+    pass
+
+
+class ReLU(_Activation, calls=F.relu):
     """max(x, 0) of each element.
-
-    inplace  write the result into the input
 
     >>> nn.ReLU()(torch.tensor([-1.0, 2.0]))
     tensor([0., 2.])
     """
 
-    _options = ("inplace",)
 
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__(inplace)
-
-    def forward(self, input: Any) -> Any:
-        return F.relu(input, self.inplace)
-
-
-class SiLU(_Activation):
+class SiLU(_Activation, calls=F.silu):
     """x * sigmoid(x) of each element.
-
-    inplace  write the result into the input
 
     >>> nn.SiLU()(torch.tensor([-1.0, 2.0]))
     tensor([-0.2689,  1.7616])
     """
 
-    _options = ("inplace",)
 
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__(inplace)
-
-    def forward(self, input: Any) -> Any:
-        return F.silu(input, self.inplace)
-
-
-class LeakyReLU(_Activation):
+class LeakyReLU(_Activation, calls=F.leaky_relu):
     """x, or negative_slope * x where x is negative.
 
     negative_slope  what negative elements are multiplied by
-    inplace         write the result into the input
 
     >>> nn.LeakyReLU(0.1)(torch.tensor([-1.0, 2.0]))
     tensor([-0.1000,  2.0000])
     """
 
-    _options = ("negative_slope", "inplace")
 
-    def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
-        super().__init__(negative_slope, inplace)
-
-    def forward(self, input: Any) -> Any:
-        return F.leaky_relu(input, self.negative_slope, self.inplace)
-
-
-class ELU(_Activation):
+class ELU(_Activation, calls=F.elu):
     """x, or alpha * (e^x - 1) where x is negative.
-
-    alpha    the limit is -alpha for large negative elements
-    inplace  write the result into the input
 
     >>> nn.ELU()(torch.tensor([-1.0, 2.0]))
     tensor([-0.6321,  2.0000])
     """
 
-    _options = ("alpha", "inplace")
 
-    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
-        super().__init__(alpha, inplace)
-
-    def forward(self, input: Any) -> Any:
-        return F.elu(input, self.alpha, self.inplace)
-
-
-class GELU(_Activation):
+class GELU(_Activation, calls=F.gelu):
     """x * Phi(x), with Phi the cumulative distribution function of the normal.
-
-    approximate  'none' or 'tanh', a faster formula; RuntimeError, when called, for
-                 another
 
     >>> nn.GELU()(torch.tensor([-1.0, 2.0]))
     tensor([-0.1587,  1.9545])
     """
 
-    _options = ("approximate",)
 
-    def __init__(self, approximate: str = "none") -> None:
-        super().__init__(approximate)
-
-    def forward(self, input: Any) -> Any:
-        return F.gelu(input, self.approximate)
-
-
-class Mish(_Activation):
+class Mish(_Activation, calls=F.mish):
     """x * tanh(log(1 + e^x)) of each element.
-
-    inplace  write the result into the input
 
     >>> nn.Mish()(torch.tensor([-1.0, 2.0]))
     tensor([-0.3034,  1.9440])
     """
 
-    _options = ("inplace",)
 
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__(inplace)
-
-    def forward(self, input: Any) -> Any:
-        return F.mish(input, self.inplace)
-
-
-class SELU(_Activation):
+class SELU(_Activation, calls=F.selu):
     """1.0507 * x, or 1.7581 * (e^x - 1) where x is negative.
-
-    inplace  write the result into the input
 
     >>> nn.SELU()(torch.tensor([-1.0, 2.0]))
     tensor([-1.1113,  2.1014])
     """
 
-    _options = ("inplace",)
 
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__(inplace)
-
-    def forward(self, input: Any) -> Any:
-        return F.selu(input, self.inplace)
-
-
-class CELU(_Activation):
+class CELU(_Activation, calls=F.celu):
     """x, or alpha * (e^(x / alpha) - 1) where x is negative.
-
-    alpha    the limit is -alpha for large negative elements; RuntimeError, when called,
-             for 0
-    inplace  write the result into the input
 
     >>> nn.CELU(0.5)(torch.tensor([-1.0, 2.0]))
     tensor([-0.4323,  2.0000])
     """
 
-    _options = ("alpha", "inplace")
 
-    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
-        super().__init__(alpha, inplace)
-
-    def forward(self, input: Any) -> Any:
-        return F.celu(input, self.alpha, self.inplace)
-
-
-class Hardswish(_Activation):
+class Hardswish(_Activation, calls=F.hardswish):
     """x * min(max(x + 3, 0), 6) / 6 of each element.
-
-    inplace  write the result into the input
 
     >>> nn.Hardswish()(torch.tensor([-1.0, 2.0, 9.0]))
     tensor([-0.3333,  1.6667,  9.0000])
     """
 
-    _options = ("inplace",)
-
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__(inplace)
-
-    def forward(self, input: Any) -> Any:
-        return F.hardswish(input, self.inplace)
-
-    def extra_repr(self) -> str:
-        return ""  # PyTorch does not show inplace here
+    _shown = ()  # as in PyTorch
 
 
-class Hardsigmoid(_Activation):
+class Hardsigmoid(_Activation, calls=F.hardsigmoid):
     """min(max(x + 3, 0), 6) / 6 of each element.
-
-    inplace  write the result into the input
 
     >>> nn.Hardsigmoid()(torch.tensor([-1.0, 2.0, 9.0]))
     tensor([0.3333, 0.8333, 1.0000])
     """
 
-    _options = ("inplace",)
-
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__(inplace)
-
-    def forward(self, input: Any) -> Any:
-        return F.hardsigmoid(input, self.inplace)
-
-    def extra_repr(self) -> str:
-        return ""  # PyTorch does not show inplace here
+    _shown = ()  # as in PyTorch
 
 
-class Threshold(_Activation):
+class Threshold(_Activation, calls=F.threshold):
     """Each element that is greater than threshold, and value for the others.
 
     threshold  elements up to this one are replaced
     value      what replaces them
-    inplace    write the result into the input
 
     >>> nn.Threshold(0.5, 9)(torch.tensor([-1.0, 2.0]))
     tensor([9., 2.])
     """
 
-    _options = ("threshold", "value", "inplace")
 
-    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
-        super().__init__(threshold, value, inplace)
-
-    def forward(self, input: Any) -> Any:
-        return F.threshold(input, self.threshold, self.value, self.inplace)
-
-
-class Softshrink(_Activation):
+class Softshrink(_Activation, calls=F.softshrink):
     """x moved towards 0 by lambd, and 0 where it is nearer than that.
 
     lambd  the distance, 0 or more
@@ -284,19 +167,11 @@ class Softshrink(_Activation):
     tensor([-0.5000,  0.0000,  1.5000])
     """
 
-    _options = ("lambd",)
-
-    def __init__(self, lambd: float = 0.5) -> None:
-        super().__init__(lambd)
-
-    def forward(self, input: Any) -> Any:
-        return F.softshrink(input, self.lambd)
-
     def extra_repr(self) -> str:
         return str(self.lambd)
 
 
-class Hardshrink(_Activation):
+class Hardshrink(_Activation, calls=F.hardshrink):
     """x, and 0 where it is not beyond lambd on either side.
 
     lambd  the distance from 0
@@ -305,19 +180,11 @@ class Hardshrink(_Activation):
     tensor([-1.,  0.,  2.])
     """
 
-    _options = ("lambd",)
-
-    def __init__(self, lambd: float = 0.5) -> None:
-        super().__init__(lambd)
-
-    def forward(self, input: Any) -> Any:
-        return F.hardshrink(input, self.lambd)
-
     def extra_repr(self) -> str:
         return str(self.lambd)
 
 
-class GLU(_Activation):
+class GLU(_Activation, calls=F.glu):
     """The first half of input along dim, times the sigmoid of the second half.
 
     dim  the dimension that is halved; RuntimeError, when called, for an odd size
@@ -326,30 +193,21 @@ class GLU(_Activation):
     tensor([0.5000, 2.0000])
     """
 
-    _options = ("dim",)
 
-    def __init__(self, dim: int = -1) -> None:
-        super().__init__(dim)
-
-    def forward(self, input: Any) -> Any:
-        return F.glu(input, self.dim)
-
-
-class Hardtanh(_Activation):
+class Hardtanh(_Activation, calls=F.hardtanh):
     """Each element, or the bound that it exceeds.
 
     At a bound the gradient is 0. Raises AssertionError where min_val is not less than
     max_val.
 
     min_val, max_val      the bounds
-    inplace               write the result into the input
     min_value, max_value  deprecated; use min_val, max_val
 
     >>> nn.Hardtanh()(torch.tensor([-3.0, 0.5, 2.0]))
     tensor([-1.0000,  0.5000,  1.0000])
     """
 
-    _options = ("min_val", "max_val", "inplace")
+    _shown = ("min_val", "max_val", "inplace")
 
     def __init__(
         self,
@@ -373,10 +231,8 @@ class Hardtanh(_Activation):
                 f"Hardtanh: min_val is {low} and max_val {high}; give a min_val that "
                 "is less than max_val"
             )
-        super().__init__(low, high, inplace)
-
-    def forward(self, input: Any) -> Any:
-        return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
+        super().__init__()
+        self._set_options(min_val=low, max_val=high, inplace=inplace)
 
 
 class ReLU6(Hardtanh):
@@ -388,34 +244,20 @@ class ReLU6(Hardtanh):
     tensor([0., 2., 6.])
     """
 
+    _shown = ("inplace",)
+
     def __init__(self, inplace: bool = False) -> None:
         super().__init__(0.0, 6.0, inplace)
 
-    def extra_repr(self) -> str:
-        return "inplace=True" if self.inplace else ""
 
-
-class RReLU(_Activation):
+class RReLU(_Activation, calls=F.rrelu):
     """LeakyReLU with a slope of each element, random in training.
 
     After eval() all slopes are the mean of the bounds.
 
-    lower, upper  bounds of the slopes
-    inplace       write the result into the input
-
     >>> nn.RReLU(0.1, 0.3).eval()(torch.tensor([-1.0, 2.0]))
     tensor([-0.2000,  2.0000])
     """
-
-    _options = ("lower", "upper", "inplace")
-
-    def __init__(
-        self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False
-    ) -> None:
-        super().__init__(lower, upper, inplace)
-
-    def forward(self, input: Any) -> Any:
-        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
 
 class PReLU(Module):
@@ -461,29 +303,23 @@ class PReLU(Module):
         return f"num_parameters={self.num_parameters}"
 
 
-class Sigmoid(Module):
+class Sigmoid(FunctionLayer, calls=F.sigmoid):
     """1 / (1 + e^-x) of each element.
 
     >>> nn.Sigmoid()(torch.tensor([0.0, 2.0]))
     tensor([0.5000, 0.8808])
     """
 
-    def forward(self, input: Any) -> Any:
-        return input.sigmoid()
 
-
-class Tanh(Module):
+class Tanh(FunctionLayer, calls=F.tanh):
     """The hyperbolic tangent of each element.
 
     >>> nn.Tanh()(torch.tensor([0.0, 2.0]))
     tensor([0.0000, 0.9640])
     """
 
-    def forward(self, input: Any) -> Any:
-        return input.tanh()
 
-
-class Softplus(_Activation):
+class Softplus(_Activation, calls=F.softplus):
     """log(1 + e^(beta x)) / beta, or x itself where beta x is above threshold.
 
     beta       how sharp the bend at 0 is
@@ -493,64 +329,37 @@ class Softplus(_Activation):
     tensor([ 0.6931, 30.0000])
     """
 
-    _options = ("beta", "threshold")
 
-    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
-        super().__init__(beta, threshold)
-
-    def forward(self, input: Any) -> Any:
-        return F.softplus(input, self.beta, self.threshold)
-
-
-class LogSigmoid(Module):
+class LogSigmoid(FunctionLayer, calls=F.logsigmoid):
     """log(sigmoid(x)) of each element, computed stably.
 
     >>> nn.LogSigmoid()(torch.tensor([-1.0, 2.0]))
     tensor([-1.3133, -0.1269])
     """
 
-    def forward(self, input: Any) -> Any:
-        return F.logsigmoid(input)
 
-
-class Softsign(Module):
+class Softsign(FunctionLayer, calls=F.softsign):
     """x / (1 + |x|) of each element.
 
     >>> nn.Softsign()(torch.tensor([-1.0, 3.0]))
     tensor([-0.5000,  0.7500])
     """
 
-    def forward(self, input: Any) -> Any:
-        return F.softsign(input)
 
-
-class Tanhshrink(Module):
+class Tanhshrink(FunctionLayer, calls=F.tanhshrink):
     """x - tanh(x) of each element.
 
     >>> nn.Tanhshrink()(torch.tensor([-1.0, 2.0]))
     tensor([-0.2384,  1.0360])
     """
 
-    def forward(self, input: Any) -> Any:
-        return F.tanhshrink(input)
 
-
-class Softmin(_Activation):
+class Softmin(_Softmax, calls=F.softmin):
     """Softmax of -input.
-
-    dim  the dimension along which the results add up to 1
 
     >>> nn.Softmin(dim=0)(torch.tensor([0.0, 0.0]))
     tensor([0.5000, 0.5000])
     """
-
-    _options = ("dim",)
-
-    def __init__(self, dim: int | None = None) -> None:
-        super().__init__(dim)
-
-    def forward(self, input: Any) -> Any:
-        return F.softmin(input, self.dim)
 
 
 class Softmax2d(Module):
@@ -571,7 +380,7 @@ class Softmax2d(Module):
         return F.softmax(input, -3)
 
 
-class Softmax(_Activation):
+class Softmax(_Softmax, calls=F.softmax):
     """e^x divided by its sum along dim.
 
     Raises IndexError for a dim that the input does not have. See also LogSoftmax, for
@@ -584,28 +393,10 @@ class Softmax(_Activation):
     tensor([0.5000, 0.5000])
     """
 
-    _options = ("dim",)
 
-    def __init__(self, dim: int | None = None) -> None:
-        super().__init__(dim)
-
-    def forward(self, input: Any) -> Any:
-        return F.softmax(input, self.dim)
-
-
-class LogSoftmax(_Activation):
+class LogSoftmax(_Softmax, calls=F.log_softmax):
     """The logarithm of Softmax.
-
-    dim  the dimension along which the results add up to 1
 
     >>> nn.LogSoftmax(dim=0)(torch.tensor([0.0, 0.0]))
     tensor([-0.6931, -0.6931])
     """
-
-    _options = ("dim",)
-
-    def __init__(self, dim: int | None = None) -> None:
-        super().__init__(dim)
-
-    def forward(self, input: Any) -> Any:
-        return F.log_softmax(input, self.dim)

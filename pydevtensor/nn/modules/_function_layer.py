@@ -1,0 +1,160 @@
+"""Layers that call a function with their input and their options.
+
+    class LeakyReLU(FunctionLayer, calls=F.leaky_relu):
+        \"""x, or negative_slope * x where x is negative.
+
+        >>> nn.LeakyReLU(0.1)(torch.tensor([-1.0, 2.0]))
+        tensor([-0.1000,  2.0000])
+        \"""
+
+is a whole layer. F.leaky_relu(input, negative_slope=0.01, inplace=False) says the rest:
+
+    def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
+        super().__init__()
+        self._set_options(negative_slope=negative_slope, inplace=inplace)
+
+    def forward(self, input: Any) -> Any:
+        return F.leaky_relu(input, self.negative_slope, self.inplace)
+
+and, in the docstring, what the function's says of these parameters. A method that the
+class, or a base of its family, defines itself is not made. The methods are made when
+they are first asked for, so that importing nn makes none of them; their source line, in
+tracebacks, is that of the class.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, cast
+
+from pydevtensor import _C
+from pydevtensor.nn import functional as F
+from pydevtensor.nn.modules.module import Module
+
+
+class FunctionLayer(Module):
+    """Base of layers that call a function.
+
+    calls   the function
+    takes   what the constructor takes, where that differs from the function's
+            parameters without the tensors: a list such as "dim, eps=1e-5"
+    inputs  what forward() takes, where that is more than the tensors, as a list
+    """
+
+    _function: Any = None
+    _takes = ""
+    _inputs = ""
+    _spent: tuple[str, ...] = ()  # options that _set_options() makes no attributes of
+    _shown: tuple[str, ...] | None = None  # by extra_repr(), where not all options
+    _text: Any  # the methods, as a Layer of _signatures
+
+    def __init_subclass__(
+        cls,
+        calls: Callable[..., Any] | None = None,
+        takes: str | None = None,
+        inputs: str | None = None,
+        **others: Any,
+    ) -> None:
+        super().__init_subclass__(**others)
+        if takes is not None:
+            cls._takes = takes
+        if inputs is not None:
+            cls._inputs = inputs
+        if calls is None:
+            return
+        cls._function = calls
+        family = cls.__mro__[: cls.__mro__.index(FunctionLayer)]
+        line = sys._getframe(1).f_lineno
+        for name, make in (("__init__", _constructor), ("forward", _forward)):
+            if not any(name in vars(kind) for kind in family):
+                setattr(cls, name, _Made(cls, name, make, line))
+        cls.__doc__ = cast("str", _Made(cls, "__doc__", _doc, cls.__doc__))
+        cls._text = _Made(cls, "_text", _read)
+
+    def _set_options(self, **options: Any) -> None:
+        """Make attributes of the options. A family checks or changes them before."""
+        for name, value in options.items():
+            if name in self._text.tensors:
+                self.register_buffer(name, value)
+            else:
+                setattr(self, name, value)
+
+    def extra_repr(self) -> str:
+        names = self._text.names if self._shown is None else self._shown
+        return ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
+
+
+class _Made:
+    """A member of a class that is made when it is first asked for."""
+
+    def __init__(
+        self, owner: type[FunctionLayer], name: str, make: Callable[..., Any], *of: Any
+    ) -> None:
+        self.owner, self.name, self.make, self.of = owner, name, make, of
+
+    def __get__(self, layer: Any, kind: type | None = None) -> Any:
+        made = self.make(self.owner, *self.of)
+        setattr(self.owner, self.name, made)
+        return made.__get__(layer, kind) if isinstance(made, FunctionType) else made
+
+
+def _read(owner: type[FunctionLayer]) -> Any:
+    from pydevtensor import _signatures
+
+    schema = _schema(owner._function.__name__)
+    return _signatures.Layer(schema, owner._takes, owner._inputs, owner._spent)
+
+
+def _schema(function: str) -> str:
+    for namespace in ("nn.functional", ""):
+        for name, text, is_function, _ in _C._signatures(namespace):
+            if is_function and name == function:
+                return text
+    raise TypeError(f"{function} is not a function of nn.functional")
+
+
+def _run(owner: type, line: int, text: str, names: dict[str, Any]) -> Any:
+    """The method that a text defines, at a source line of the owner's module."""
+    file = sys.modules[owner.__module__].__file__ or ""
+    names |= {"__name__": owner.__module__, "Any": Any}
+    exec(compile("\n" * (line - 1) + text, file, "exec"), names)
+    name = text.removeprefix("def ").partition("(")[0]
+    made = names[name]
+    made.__qualname__ = f"{owner.__qualname__}.{name}"
+    return made
+
+
+def _constructor(owner: type[FunctionLayer], line: int) -> Any:
+    text = owner._text
+    if not text.options:
+        return Module.__init__  # which says that there are none
+    options = ", ".join(f"{p.name}={p.name}" for p in text.options)
+    body = f"super(owner, self).__init__(); self._set_options({options})"
+    return _run(owner, line, f"{text.constructor()} {body}", {"owner": owner})
+
+
+def _forward(owner: type[FunctionLayer], line: int) -> Any:
+    from pydevtensor import _signatures
+
+    text, name = owner._text, owner._function.__name__
+    home = F if name in vars(F) else _C
+    body = f"return F.{name}({text.call()})"
+    made = _run(owner, line, f"{text.forward()} {body}", {"F": home})
+    inputs = [p.name for p in text.inputs]
+    entries = _signatures.read_doc(owner._function.__doc__ or "")[1]
+    first = f"{name}({', '.join(inputs)}) of nn.functional, with the layer's options."
+    made.__doc__ = _signatures.compose([first], inputs, [entries], "")
+    return made
+
+
+def _doc(owner: type[FunctionLayer], own: str | None) -> str:
+    import inspect
+
+    from pydevtensor import _signatures
+
+    paragraphs, said, examples = _signatures.read_doc(inspect.cleandoc(own or ""))
+    others = _signatures.read_doc(owner._function.__doc__ or "")[1]
+    names = [*inspect.signature(owner.__init__).parameters][1:]
+    return _signatures.compose(paragraphs, names, [said, others], examples)

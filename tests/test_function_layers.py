@@ -1,0 +1,105 @@
+"""Layers that are one record: a class that names the function it calls."""
+
+import copy
+import inspect
+import pickle
+import traceback
+
+import pytest
+
+import pydevtensor as torch
+from pydevtensor import nn
+from pydevtensor.nn import functional as F
+from pydevtensor.nn.modules._function_layer import FunctionLayer
+
+
+class Leaky(FunctionLayer, calls=F.leaky_relu):
+    """x, or less where x is negative.
+
+    negative_slope  what negative elements are multiplied by
+
+    >>> Leaky(0.1)(torch.tensor([-1.0]))
+    tensor([-0.1000])
+    """
+
+
+class Weighted(FunctionLayer, calls=F.binary_cross_entropy, takes="weight, reduction"):
+    """A loss whose weight is a buffer."""
+
+
+class Sizes(FunctionLayer, calls=F.pad, takes="pad, mode, value=9"):
+    """A default of its own, and a check."""
+
+    def _set_options(self, **options):
+        if not options["pad"]:
+            raise ValueError("give numbers")
+        super()._set_options(**options)
+
+
+def test_a_record_is_a_whole_layer(device):
+    layer = Leaky(0.5)
+    assert str(inspect.signature(Leaky)) == (
+        "(negative_slope: 'float' = 0.01, inplace: 'bool' = False) -> 'None'"
+    )
+    assert str(inspect.signature(layer.forward)) == "(input: 'Any') -> 'Any'"
+    assert repr(layer) == "Leaky(negative_slope=0.5, inplace=False)"
+    lines = inspect.getdoc(Leaky).splitlines()
+    assert lines[0] == "x, or less where x is negative."
+    assert lines[2:4] == [
+        "negative_slope  what negative elements are multiplied by",
+        "inplace         write the result into the input",
+    ]
+    assert lines[5] == ">>> Leaky(0.1)(torch.tensor([-1.0]))"
+    assert layer(torch.tensor([-2.0, 2.0], device=device)).tolist() == [-1.0, 2.0]
+    layer.negative_slope = 0.25
+    assert layer(torch.tensor([-2.0], device=device)).tolist() == [-0.5]
+    for same in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+        assert vars(same).keys() == vars(layer).keys() and repr(same) == repr(layer)
+
+
+def test_a_class_of_its_own_kind():
+    class Steep(Leaky):
+        def __init__(self, slope):
+            super().__init__(slope)
+            self.more = nn.Linear(2, 2)
+
+    layer = Steep(0.5)
+    assert str(inspect.signature(Steep)) == "(slope)"
+    assert layer(torch.tensor([-2.0])).tolist() == [-1.0]
+    assert list(layer.state_dict()) == ["more.weight", "more.bias"]
+
+
+def test_optional_tensors_are_buffers(device):
+    layer = Weighted(torch.tensor([2.0]), "sum").to(device)
+    assert list(layer.state_dict()) == ["weight"]
+    assert layer.weight.device == torch.device(device)
+    p = torch.tensor([0.5], device=device)
+    assert layer(p, torch.ones_like(p)).item() == pytest.approx(1.3863, abs=1e-4)
+    assert str(inspect.signature(layer.forward)) == (
+        "(input: 'Any', target: 'Any') -> 'Any'"
+    )
+
+
+def test_defaults_and_checks():
+    layer = Sizes((1, 0))
+    assert layer(torch.tensor([1.0])).tolist() == [9.0, 1.0]
+    assert repr(layer) == "Sizes(pad=(1, 0), mode='constant', value=9)"
+    with pytest.raises(ValueError, match="give numbers"):
+        Sizes(())
+
+
+def test_errors_name_the_layer():
+    with pytest.raises(TypeError, match=r"Leaky.__init__\(\) got an unexpected.*slope"):
+        Leaky(slope=1)
+    with pytest.raises(TypeError) as error:
+        Leaky()(3)
+    last = traceback.extract_tb(error.value.__traceback__)[-1]
+    assert last.name == "forward" and last.line.startswith("class Leaky(FunctionLayer")
+
+
+def test_a_function_of_another_namespace_is_refused():
+    class Wrong(FunctionLayer, calls=len):
+        pass
+
+    with pytest.raises(TypeError, match="len is not a function of nn"):
+        Wrong()
