@@ -13,13 +13,26 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 C = {".c", ".h", ".cpp", ".cu", ".cuh", ".def", ".inc"}
-# Parts of pydevtensor/ that the core does without (ARCHITECTURE.md).
-PARTS = {
-    "extras": ["array_api", "distributions", "profiler", "vision"],
-    "imitations": ["_as_torch", "accelerator", "backends", "compiler", "jit", "mps"]
-    + ["xpu"],
-    "tools": ["__main__", "_estimate", "_pytest", "_smi", "_top"],
+# The layers of pydevtensor/ from the lowest to the highest (ARCHITECTURE.md), which
+# tests/tools/test_python_floors.py holds the imports against.
+LAYERS = {
+    "ground": "_C _absent _archive _autocast _classes _determinism _graphs "
+    "_module_paths _names _notebook _numpy _pickler _shared_memory _signatures "
+    "_streams _tree _unpickler _variables cpu printing torch_version types version",
+    "differentiation": "amp autograd random storage",
+    "functions": "_functions special",
+    "linear algebra": "linalg",
+    "devices": "cuda",
+    "networks": "func nn",
+    "training": "_settings _sharing functional multiprocessing optim safetensors "
+    "serialization testing utils",
+    "extras": "array_api distributions profiler vision",
+    "aliases": "_aliases",
+    "imitations": "_as_torch accelerator backends compiler jit mps xpu",
+    "tools": "__main__ _estimate _pytest _smi _top",
 }
+# Those that the core does without.
+PARTS = {part: LAYERS[part].split() for part in ("extras", "imitations", "tools")}
 _COMMENTS = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\\n])*")', re.S)
 _SPACE = {tokenize.COMMENT, tokenize.NL}
 _ENDS = {tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
