@@ -288,3 +288,19 @@ def test_cells_and_layers_are_of_one_module():
     for kind in nn.LSTM, nn.LSTMCell, nn.GRUCell, nn.RNNCell, nn.RNNCellBase:
         assert kind.__module__ == "pydevtensor.nn.modules.rnn"
         assert getattr(nn.modules.rnn, kind.__name__) is kind
+
+
+def test_functions_take_keywords():
+    x, h = torch.ones(5, 2, 3), torch.zeros(1, 2, 4)
+    weights = [torch.ones(4, 3), torch.ones(4, 4)]
+    options = (False, 1, 0.0, False, False)
+    for function in torch.rnn_tanh, torch.rnn_relu:
+        y, _ = function(x, h, weights, *options, False)
+        named, _ = function(x, hx=h, params=weights, has_biases=False, num_layers=1, dropout=0.0, train=False, bidirectional=False, batch_first=False)  # fmt: skip
+        assert named.equal(y)
+    for cell in torch.rnn_tanh_cell, torch.rnn_relu_cell:
+        bias = torch.ones(4)
+        y = cell(x[0], h[0], *weights, bias, bias)
+        assert cell(x[0], h[0], *weights, b_hh=bias, b_ih=bias).equal(y)
+        with pytest.raises(RuntimeError, match="give both or none"):
+            cell(x[0], h[0], *weights, b_hh=bias)

@@ -78,18 +78,26 @@ def _check_weights(kind, weights, inputs, directions):
     return [results, hidden] if kind == recurrent.LSTM else [results]
 
 
-def _layers(kind, args):
+def _layers(
+    kind,
+    input,
+    hx,
+    params,
+    has_biases,
+    num_layers,
+    dropout,
+    train,
+    bidirectional,
+    batch_first,
+):
     """The results of all steps and the last states, by the arguments of lstm()."""
-    x, rest = args[0], args[1:]
+    x, options = input, [has_biases, num_layers, dropout, train, bidirectional]
     # In place of the states there are batch_sizes.
-    after = 0 if kind == recurrent.LSTM else 1
-    packed = not isinstance(rest[after], (list, tuple))
+    packed = not isinstance(hx if kind == recurrent.LSTM else params, (list, tuple))
     if packed:
         # (data, batch_sizes, hx, params, ...), and no batch_first.
-        batch_sizes, hx, params, *options = rest
+        batch_sizes, hx, params, *options = hx, params, *options, batch_first
         batch_first = False
-    else:
-        hx, params, *options, batch_first = rest
     if not isinstance(params, (list, tuple)):
         raise TypeError(
             f"params is of type {type(params).__name__}; give a list of Tensors"
@@ -134,7 +142,7 @@ def _layers(kind, args):
         sizes = [x.shape[1]] * x.shape[0]
         if not sizes:
             raise RuntimeError(
-                f"the input of shape {[*args[0].shape]} has no steps; give one or more"
+                f"the input of shape {[*input.shape]} has no steps; give one or more"
             )
         x = x.reshape(-1, x.shape[2]) if x.numel() else x.new_empty(0, x.shape[2])
     wanted = _check_weights(kind, weights, x.shape[1], directions)
@@ -185,21 +193,11 @@ def lstm(
     (torch.Size([5, 2, 4]), torch.Size([1, 2, 4]))
     """  # noqa: E501
     args = input, hx, params, has_biases, num_layers, dropout, train, bidirectional
-    return _layers(recurrent.LSTM, (*args, batch_first))
+    return _layers(recurrent.LSTM, *args, batch_first)
 
 
-@function()
-def gru(
-    input: Tensor,
-    hx: Any,
-    params: Any,
-    has_biases: Any,
-    num_layers: Any,
-    dropout: Any,
-    train: Any,
-    bidirectional: Any,
-    batch_first: Any,
-) -> tuple[Tensor, Tensor]:
+@function(like="lstm")
+def gru(*args: Any, **named: Any) -> tuple[Tensor, Tensor]:
     """As lstm(), for nn.GRU: the results and the last states.
 
     hx is one Tensor, (layers * directions, N, size).
@@ -210,22 +208,11 @@ def gru(
     >>> y.shape, h.shape
     (torch.Size([5, 2, 4]), torch.Size([1, 2, 4]))
     """
-    args = input, hx, params, has_biases, num_layers, dropout, train, bidirectional
-    return _layers(recurrent.GRU, (*args, batch_first))
+    return _layers(recurrent.GRU, *args, **named)
 
 
-@function()
-def rnn_tanh(
-    input: Tensor,
-    hx: Any,
-    params: Any,
-    has_biases: Any,
-    num_layers: Any,
-    dropout: Any,
-    train: Any,
-    bidirectional: Any,
-    batch_first: Any,
-) -> tuple[Tensor, Tensor]:
+@function(like="lstm")
+def rnn_tanh(*args: Any, **named: Any) -> tuple[Tensor, Tensor]:
     """As lstm(), for nn.RNN: the results and the last states.
 
     hx is one Tensor, (layers * directions, N, size).
@@ -236,22 +223,11 @@ def rnn_tanh(
     >>> y.shape, h.shape
     (torch.Size([5, 2, 4]), torch.Size([1, 2, 4]))
     """
-    args = input, hx, params, has_biases, num_layers, dropout, train, bidirectional
-    return _layers(recurrent.TANH, (*args, batch_first))
+    return _layers(recurrent.TANH, *args, **named)
 
 
-@function()
-def rnn_relu(
-    input: Tensor,
-    hx: Any,
-    params: Any,
-    has_biases: Any,
-    num_layers: Any,
-    dropout: Any,
-    train: Any,
-    bidirectional: Any,
-    batch_first: Any,
-) -> tuple[Tensor, Tensor]:
+@function(like="lstm")
+def rnn_relu(*args: Any, **named: Any) -> tuple[Tensor, Tensor]:
     """As rnn_tanh(), for nn.RNN with relu.
 
     >>> state, weights = torch.zeros(1, 2, 4), [torch.ones(4, 3), torch.ones(4, 4)]
@@ -260,14 +236,13 @@ def rnn_relu(
     >>> y[0, 0]
     tensor([3., 3., 3., 3.])
     """
-    args = input, hx, params, has_biases, num_layers, dropout, train, bidirectional
-    return _layers(recurrent.RELU, (*args, batch_first))
+    return _layers(recurrent.RELU, *args, **named)
 
 
 # --- cells ---
 
 
-def _step(kind, x, states, w_ih, w_hh, b_ih, b_hh):
+def _step(kind, x, states, w_ih, w_hh, b_ih=None, b_hh=None):
     if (b_ih is None) != (b_hh is None):
         raise RuntimeError("one of the biases is None; give both or none")
     weights = [w_ih, w_hh, b_ih, b_hh]
@@ -280,6 +255,10 @@ def _step(kind, x, states, w_ih, w_hh, b_ih, b_hh):
         _fits("a state", state, len(x), size)
     _, *after = recurrent.run(kind, x, states, weights, [len(x)], stepwise=True)
     return after
+
+
+def _cell(kind, input, hx, *weights, **named):
+    return _step(kind, input, [hx], *weights, **named)[0]
 
 
 @function()
@@ -328,18 +307,11 @@ def gru_cell(
     >>> torch.gru_cell(torch.ones(2, 3), torch.zeros(2, 4), w_ih, w_hh).shape
     torch.Size([2, 4])
     """
-    return _step(recurrent.GRU, input, [hx], w_ih, w_hh, b_ih, b_hh)[0]
+    return _cell(recurrent.GRU, input, hx, w_ih, w_hh, b_ih, b_hh)
 
 
-@function()
-def rnn_tanh_cell(
-    input: Tensor,
-    hx: Tensor,
-    w_ih: Tensor,
-    w_hh: Tensor,
-    b_ih: Tensor | None = None,
-    b_hh: Tensor | None = None,
-) -> Tensor:
+@function(like="gru_cell")
+def rnn_tanh_cell(*args: Any, **named: Any) -> Tensor:
     """As lstm_cell(), for nn.RNNCell: the state after a step.
 
     hx is one Tensor, (N, size); the matrices have size rows.
@@ -348,22 +320,15 @@ def rnn_tanh_cell(
     >>> torch.rnn_tanh_cell(torch.ones(2, 3), torch.zeros(2, 4), w_ih, w_hh).shape
     torch.Size([2, 4])
     """
-    return _step(recurrent.TANH, input, [hx], w_ih, w_hh, b_ih, b_hh)[0]
+    return _cell(recurrent.TANH, *args, **named)
 
 
-@function()
-def rnn_relu_cell(
-    input: Tensor,
-    hx: Tensor,
-    w_ih: Tensor,
-    w_hh: Tensor,
-    b_ih: Tensor | None = None,
-    b_hh: Tensor | None = None,
-) -> Tensor:
+@function(like="gru_cell")
+def rnn_relu_cell(*args: Any, **named: Any) -> Tensor:
     """As rnn_tanh_cell(), for nn.RNNCell with relu.
 
     >>> w_ih, w_hh = torch.ones(1, 3), torch.ones(1, 1)
     >>> torch.rnn_relu_cell(torch.ones(1, 3), torch.ones(1, 1), w_ih, w_hh)
     tensor([[4.]])
     """
-    return _step(recurrent.RELU, input, [hx], w_ih, w_hh, b_ih, b_hh)[0]
+    return _cell(recurrent.RELU, *args, **named)

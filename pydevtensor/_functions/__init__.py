@@ -34,6 +34,7 @@ def function(
     factory: bool = False,
     results: tuple[str, ...] = (),
     aliases: tuple[str, ...] = (),
+    like: str = "",
 ) -> Callable[[_Body], _Body]:
     """Make a function of the package, or of a namespace, of the decorated one.
 
@@ -46,6 +47,8 @@ def function(
               keywords, and to the docstring where they are described
     results   the names of several results
     aliases   further names
+    like      a function of the same module that has the same parameters; the body gets
+              those that are given as *args and **named
     """
     return _unchanged
 

@@ -176,12 +176,14 @@ def in_place_doc(name: str, doc: str) -> str:
 
 
 def read_function(
-    node: ast.FunctionDef, call: ast.Call, namespace: str, module: str
+    node: ast.FunctionDef, call: ast.Call, namespace: str, module: str, tree: ast.Module
 ) -> Iterator[Function]:
-    """The public names of a decorated function."""
+    """The public names of a decorated function of a module's tree."""
     assert isinstance(call.func, ast.Name)
     assert node.returns, f"{node.name}: annotate the result"
     options = {k.arg: ast.literal_eval(k.value) for k in call.keywords}
+    if "like" in options:
+        node.args = parameters_of(options["like"], tree)
     results = ""
     if "results" in options:
         results = f" -> ({', '.join(options['results'])})"
@@ -230,6 +232,14 @@ def read_function(
         )
 
 
+def parameters_of(name: str, tree: ast.Module) -> ast.arguments:
+    """The parameters of a function of the same module."""
+    (found,) = (
+        n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == name
+    )
+    return found.args
+
+
 def is_plain(node: ast.FunctionDef) -> bool:
     """Whether type checkers may read the definition in place of a stub.
 
@@ -269,12 +279,13 @@ def read() -> list[Function]:
     for folder, namespace in NAMESPACES.items():
         for path in (PACKAGE / folder).glob("*.py"):
             module = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
-            for node in ast.parse(path.read_text()).body:
+            tree = ast.parse(path.read_text())
+            for node in tree.body:
                 if not isinstance(node, ast.FunctionDef):
                     continue
                 for call in node.decorator_list:
                     if isinstance(call, ast.Call) and names_public(call):
-                        found += read_function(node, call, namespace, module)
+                        found += read_function(node, call, namespace, module, tree)
     return sorted(found, key=lambda each: (each.namespace, each.name))
 
 
