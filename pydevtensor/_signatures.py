@@ -172,7 +172,7 @@ def read_doc(doc: str) -> tuple[list[str], Entries, str]:
 
 
 def table(entries: Entries) -> str:
-    """What is said of parameters, as lines of two columns."""
+    """The parameters and their descriptions, as lines of two columns."""
     wide = max(len(", ".join(names)) for names in entries) + 2
     lines = []
     for names, text in entries.items():

@@ -147,7 +147,7 @@ static bool is_strided(const dt_tensor *t)
     return !t->contiguous && dt_tensor_is_non_overlapping_and_dense(t);
 }
 
-static bool lies_as_leaf(const dt_tensor *gradient, const accumulator_data *data)
+static bool has_layout_of_leaf(const dt_tensor *gradient, const accumulator_data *data)
 {
     if (!data->strided)
         return gradient->contiguous;
@@ -173,7 +173,7 @@ static int lay_as_leaf(dt_tensor *out, const dt_tensor *gradient,
  * together. */
 static int accumulate_laid(const accumulator_data *data, dt_tensor *gradient)
 {
-    if (dt_grad_enabled || data->leaf->grad.storage || lies_as_leaf(gradient, data))
+    if (dt_grad_enabled || data->leaf->grad.storage || has_layout_of_leaf(gradient, data))
         return accumulate(data->leaf, gradient);
     DT_LOCAL(laid);
     if (lay_as_leaf(&laid, gradient, data) < 0)

@@ -1,4 +1,4 @@
-/* Bools as they lie in memory.
+/* Bools in memory.
  *
  * Memory of another library may hold any byte: 0 is false, all others are true. A struct,
  * so that an element which is read without this test does not compile. Kernels compute

@@ -8,7 +8,7 @@ _Thread_local int dt_activity_node = DT_NO_NODE;
 static struct {
     const dt_observer *observers[DT_OBSERVERS];
     int of_kernels; /* how many observe kernels */
-} observed;
+} registered;
 
 static int (*place_now)(void);
 static char *(*place_name)(int place, char text[DT_PLACE_TEXT]);
@@ -31,38 +31,38 @@ char *dt_activity_place_name(int place, char text[DT_PLACE_TEXT])
     return place_name && place >= 0 ? place_name(place, text) : text;
 }
 
-/* --- telling the observers --- */
+/* --- notifying the observers --- */
 
 static bool through_backend(dt_activity_kind kind)
 {
     return kind == DT_ACTIVITY_KERNEL || kind >= DT_ACTIVITY_ALLOCATE;
 }
 
-int dt_activity_begin_observed(dt_observed *told, const dt_activity *activity)
+int dt_activity_begin_observed(dt_observed *observed, const dt_activity *activity)
 {
     for (int i = 0; i < DT_OBSERVERS; i++) {
         const dt_observer *observer =
-            __atomic_load_n(&observed.observers[i], __ATOMIC_ACQUIRE);
+            __atomic_load_n(&registered.observers[i], __ATOMIC_ACQUIRE);
         if (!observer || (!observer->kernels && through_backend(activity->kind)))
             continue;
         void *mark = NULL;
         if (observer->begin(activity, &mark)) {
-            dt_activity_end_observed(told, activity, -1);
-            told->count = 0;
+            dt_activity_end_observed(observed, activity, -1);
+            observed->count = 0;
             return -1;
         }
-        told->by[told->count] = observer;
-        told->marks[told->count++] = mark;
+        observed->by[observed->count] = observer;
+        observed->marks[observed->count++] = mark;
     }
     return 0;
 }
 
-void dt_activity_end_observed(const dt_observed *told, const dt_activity *activity,
+void dt_activity_end_observed(const dt_observed *observed, const dt_activity *activity,
                               int status)
 {
-    for (int i = told->count; i--;)
-        if (told->by[i]->end)
-            told->by[i]->end(activity, told->marks[i], status);
+    for (int i = observed->count; i--;)
+        if (observed->by[i]->end)
+            observed->by[i]->end(activity, observed->marks[i], status);
 }
 
 /* --- adding and removing observers --- */
@@ -70,7 +70,7 @@ void dt_activity_end_observed(const dt_observed *told, const dt_activity *activi
 static int slot_of(const dt_observer *observer)
 {
     int slot = 0;
-    while (slot < DT_OBSERVERS && observed.observers[slot] != observer)
+    while (slot < DT_OBSERVERS && registered.observers[slot] != observer)
         slot++;
     return slot;
 }
@@ -79,10 +79,10 @@ void dt_observer_add(const dt_observer *observer)
 {
     if (slot_of(observer) < DT_OBSERVERS || slot_of(NULL) == DT_OBSERVERS)
         return;
-    if (observer->kernels && !observed.of_kernels++)
+    if (observer->kernels && !registered.of_kernels++)
         dt_works_observe();
     int slot = slot_of(NULL); /* opening a backend may have added an observer */
-    __atomic_store_n(&observed.observers[slot], observer, __ATOMIC_RELEASE);
+    __atomic_store_n(&registered.observers[slot], observer, __ATOMIC_RELEASE);
     __atomic_add_fetch(&dt_observers, 1, __ATOMIC_RELAXED);
     dt_observers_of_places += observer->places;
 }
@@ -92,9 +92,9 @@ void dt_observer_remove(const dt_observer *observer)
     int slot = slot_of(observer);
     if (slot == DT_OBSERVERS)
         return;
-    __atomic_store_n(&observed.observers[slot], NULL, __ATOMIC_RELEASE);
+    __atomic_store_n(&registered.observers[slot], NULL, __ATOMIC_RELEASE);
     __atomic_sub_fetch(&dt_observers, 1, __ATOMIC_RELAXED);
     dt_observers_of_places -= observer->places;
-    if (observer->kernels && !--observed.of_kernels)
+    if (observer->kernels && !--registered.of_kernels)
         dt_works_restore();
 }

@@ -12,7 +12,7 @@
 #include "device/rnn.h"
 #include "device/rnn_ops.h"
 
-/* Who is told of the operands. */
+/* Who visits the operands. */
 typedef struct listing {
     dt_extent_visitor visit;
     void *context;

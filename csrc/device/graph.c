@@ -196,7 +196,7 @@ int dt_graph_launch(dt_graph *graph)
                             .name = "graph replay",
                             .device = graph->device,
                             .stream = stream.handle};
-    dt_observed told;
+    dt_observed observed;
     if (check_ended(graph, "replay"))
         return -1;
     if (dt_graph_is_capturing(graph->device))
@@ -205,10 +205,10 @@ int dt_graph_launch(dt_graph *graph)
                        "another one");
     if (!graph->ready && instantiate(graph))
         return -1;
-    if (dt_activity_begin(&told, &activity))
+    if (dt_activity_begin(&observed, &activity))
         return -1;
     return dt_activity_end(
-        &told, &activity,
+        &observed, &activity,
         dt_backend_of(graph->device)->graph_launch(stream, graph->handle));
 }
 

@@ -46,7 +46,7 @@ int dt_graph_native(const dt_graph *graph, bool launched, void **out);
 int dt_graph_dump(const dt_graph *graph, const char *path);
 /* Queues the work on the device's current stream. */
 int dt_graph_launch(dt_graph *graph);
-/* Drops what was captured; none is no error. */
+/* Drops what was captured, if anything. */
 void dt_graph_reset(dt_graph *graph);
 
 /* Whether a graph takes the work of the device's current stream. */

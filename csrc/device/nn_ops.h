@@ -10,7 +10,7 @@ enum {
     DT_NNN
 };
 
-/* Floats that lie in memory in the type `stored` of a call. */
+/* Floats in memory, of the type `stored` of a call. */
 typedef struct dt_nn_stored dt_nn_stored;
 
 /* The operands of each operation in order, so that NN_AT(softmax, x) is x's number. */

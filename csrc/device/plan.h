@@ -283,8 +283,8 @@ typedef struct dt_optim_call {
     double numbers[DT_OPTIM_NUMBERS];
     const void *scale; /* grad_scale: one element on the device that multiplies
                           gradients; or NULL */
-    /* The rule's rate, lr, where it lies on the device: one element, float64 or float32.
-     * Then numbers and own are those of a rate of 1. NULL: they are what counts. */
+    /* The rule's rate, lr, if it is on the device: one element, float64 or float32. Then
+     * numbers and own are those of a rate of 1. NULL: numbers and own have the rate. */
     const void *rate;
     bool rate_is_wide;
     unsigned rates; /* bit k: own number k is to be multiplied by it */

@@ -1,5 +1,5 @@
 /* Races between work on streams, or between a stream and the host: what a simulated GPU
- * finds, and who is told. */
+ * finds, and who is notified. */
 #ifndef DT_DEVICE_RACE_H
 #define DT_DEVICE_RACE_H
 

@@ -49,7 +49,7 @@ static void *new_event(const dt_backend *gpu, dt_stream stream)
         gpu->event_record(event, stream)) {
         if (event)
             gpu->event_free(event);
-        dt_error_clear(); /* recording is no reason for the program to fail */
+        dt_error_clear(); /* the program does not fail because of recording */
         return NULL;
     }
     return event;

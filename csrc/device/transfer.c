@@ -44,9 +44,9 @@ static dt_activity a_copy(dt_activity_kind kind, dt_device gpu, dt_stream stream
 }
 
 /* Tells of a copy or wait, and counts it if nobody forbids it. */
-static int begin(dt_observed *told, const dt_activity *activity)
+static int begin(dt_observed *observed, const dt_activity *activity)
 {
-    if (dt_activity_begin(told, activity))
+    if (dt_activity_begin(observed, activity))
         return -1;
     if (activity->kind == DT_ACTIVITY_HOST_TO_DEVICE)
         COUNT(host_to_device, activity->bytes);
@@ -89,7 +89,7 @@ int dt_transfer(dt_device target_device, void *target, dt_device source_device,
     dt_stream to = dt_stream_current(target_device),
               from = dt_stream_current(source_device);
     dt_activity activity;
-    dt_observed told;
+    dt_observed observed;
     if (check_capture(target_device, source_device, to, from))
         return -1;
     if (dt_device_is_cpu(target_device)) {
@@ -102,11 +102,11 @@ int dt_transfer(dt_device target_device, void *target, dt_device source_device,
         activity =
             a_copy(DT_ACTIVITY_DEVICE_TO_DEVICE, target_device, to, tensor, bytes);
     }
-    if (begin(&told, &activity))
+    if (begin(&observed, &activity))
         return -1;
     DT_WITHOUT_GIL(true);
     return dt_activity_end(
-        &told, &activity,
+        &observed, &activity,
         copy(target_device, target, source_device, source, bytes, to, from));
 }
 
@@ -119,16 +119,16 @@ int dt_transfer_pinned(dt_device target_device, void *target, dt_device source_d
     dt_activity activity =
         a_copy(to_host ? DT_ACTIVITY_DEVICE_TO_HOST : DT_ACTIVITY_HOST_TO_DEVICE, gpu,
                stream, tensor, bytes);
-    dt_observed told;
-    if (begin(&told, &activity))
+    dt_observed observed;
+    if (begin(&observed, &activity))
         return -1;
     DT_WITHOUT_GIL(true);
     return dt_activity_end(
-        &told, &activity,
+        &observed, &activity,
         dt_backend_of(gpu)->pinned_copy(stream, target, source, bytes, to_host));
 }
 
-static int begin_wait(dt_observed *told, dt_activity *activity, const char *name,
+static int begin_wait(dt_observed *observed, dt_activity *activity, const char *name,
                       bool by_name, dt_device device, void *stream)
 {
     *activity = (dt_activity){.kind = DT_ACTIVITY_WAIT,
@@ -137,48 +137,48 @@ static int begin_wait(dt_observed *told, dt_activity *activity, const char *name
                               .stream = stream,
                               .waits = true,
                               .asked = by_name};
-    return begin(told, activity);
+    return begin(observed, activity);
 }
 
 int dt_stream_synchronize(dt_device device, dt_stream stream)
 {
     dt_activity activity;
-    dt_observed told;
+    dt_observed observed;
     if (dt_device_is_cpu(device))
         return 0;
     if (dt_graph_check("a wait for a stream", device, &stream) ||
-        begin_wait(&told, &activity, "stream synchronize", false, device,
+        begin_wait(&observed, &activity, "stream synchronize", false, device,
                    stream.handle))
         return -1;
     DT_WITHOUT_GIL(true);
-    return dt_activity_end(&told, &activity,
+    return dt_activity_end(&observed, &activity,
                            dt_backend_of(device)->stream_synchronize(stream));
 }
 
 int dt_device_synchronize(dt_device device)
 {
     dt_activity activity;
-    dt_observed told;
+    dt_observed observed;
     if (dt_device_is_cpu(device))
         return 0;
     if (dt_graph_check("a wait for the device", device, NULL) ||
-        begin_wait(&told, &activity, "device synchronize", true, device, NULL))
+        begin_wait(&observed, &activity, "device synchronize", true, device, NULL))
         return -1;
     DT_WITHOUT_GIL(true);
-    return dt_activity_end(&told, &activity,
+    return dt_activity_end(&observed, &activity,
                            dt_backend_of(device)->device_synchronize(device.index));
 }
 
 int dt_event_synchronize(dt_device device, void *event)
 {
     dt_activity activity;
-    dt_observed told;
+    dt_observed observed;
     const dt_stream none = {device.index, NULL};
     if (dt_graph_check("a wait for an event", device, &none) ||
-        begin_wait(&told, &activity, "event synchronize", true, device, NULL))
+        begin_wait(&observed, &activity, "event synchronize", true, device, NULL))
         return -1;
     DT_WITHOUT_GIL(true);
-    return dt_activity_end(&told, &activity,
+    return dt_activity_end(&observed, &activity,
                            dt_backend_of(device)->event_synchronize(event));
 }
 

@@ -130,7 +130,7 @@ DT_FN T op_bitwise_not(T a)
     else
         return (T)~a;
 }
-/* Without a sign, so that the least number, whose negative is none, has a magnitude. */
+/* Unsigned, so that INT64_MIN does not overflow. */
 template <typename T>
 DT_FN uint64_t op_magnitude(T a)
 {
@@ -161,7 +161,7 @@ DT_FN_LONG T op_lcm(T a, T b)
     uint64_t product = op_magnitude(a) / divisor * op_magnitude(b);
     return (T)op_magnitude((T)product);
 }
-/* A shift by less than 0, or by all bits or more, is none in C. */
+/* C leaves a shift by less than 0, or by all bits or more, undefined. */
 template <typename T>
 DT_FN T op_left_shift(T a, T b)
 {

@@ -1,4 +1,4 @@
-/* What the functors of ops/nn_*.h see of a call: its operands by name, with types that
+/* The operands of a call as the functors of ops/nn_*.h see them, by name, with types that
  * say what ops/nn.def says of them, so that reading an OUT does not compile.
  *
  * A functor has the name of its row in ops/nn.def and is written once for both backends,

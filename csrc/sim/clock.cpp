@@ -99,7 +99,7 @@ struct Queued {
     Cost cost;
     Shared *of; /* nullptr: no operation */
     Times ready;
-    std::shared_ptr<Cost> captured; /* told its cost; no clock runs it */
+    std::shared_ptr<Cost> captured; /* gets the cost; no clock runs it */
     bool known = false;             /* its cost: of a replay */
 };
 

@@ -156,8 +156,8 @@ int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active);
 /* --- errors --- */
 cudaError_t cudaGetLastError(void);
 const char *cudaGetErrorName(cudaError_t error);
-/* CUDA's text. For an error in a kernel or copy that this thread has been told of,
- * followed by the details. Borrowed until this thread's next call. */
+/* CUDA's text, followed by the details for a fault in a kernel or copy that this thread
+ * has received. Borrowed until this thread's next call. */
 const char *cudaGetErrorString(cudaError_t error);
 
 /* --- memory --- */

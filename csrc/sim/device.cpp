@@ -83,7 +83,7 @@ cudaError_t cudaSetDevice(int device)
         return answer(error);
     thread().device = device;
     device_at(device).context = true;
-    return device_at(device).told ? tell(device_at(device)) : cudaSuccess;
+    return device_at(device).reported ? report_fault(device_at(device)) : cudaSuccess;
 }
 
 int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)

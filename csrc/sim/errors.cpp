@@ -42,14 +42,14 @@ void stand_in(int device, const char *what, const std::function<int()> &call)
         *slot = waiting;
 }
 
-cudaError_t tell(Device &device)
+cudaError_t report_fault(Device &device)
 {
     cudaError_t error = device.fault;
     Thread &me = thread();
-    me.told = error;
+    me.reported = error;
     snprintf(me.text, sizeof me.text, "%s", device.fault_text.c_str());
-    device.told = state().options.sticky;
-    if (!device.told) {
+    device.reported = state().options.sticky;
+    if (!device.reported) {
         device.fault = cudaSuccess;
         device.fault_text.clear();
     }
@@ -60,11 +60,11 @@ cudaError_t verdict(int device, uint64_t before, cudaError_t otherwise)
 {
     State &all = state();
     if (device_at(device).fault)
-        return tell(device_at(device));
+        return report_fault(device_at(device));
     if (all.violations != before)
         for (auto &other : all.devices)
             if (other->fault)
-                return tell(*other);
+                return report_fault(*other);
     return answer(otherwise);
 }
 
@@ -103,7 +103,7 @@ const char *cudaGetErrorString(cudaError_t error)
     for (auto &each : errors)
         if (each.error == error)
             words = each.text;
-    const char *more = error && error == me.told ? me.text : "";
+    const char *more = error && error == me.reported ? me.text : "";
     if (error == cudaErrorInvalidValue && !state().options.valid)
         more = me.complaint;
     if (!*more)

@@ -116,7 +116,7 @@ struct Device {
     bool reaches[DT_MAX_SIMULATED] = {};
     bool context = false;            /* it was made current */
     cudaError_t fault = cudaSuccess; /* reported by the next synchronization */
-    bool told = false;               /* it was, and stays: "sticky" */
+    bool reported = false;           /* it was, and stays: "sticky" */
     std::string fault_text;
     dt_sim_counters counted = {};
 };
@@ -200,7 +200,7 @@ struct Thread {
     int device = 0;
     bool inside = false; /* inside a call of the runtime */
     cudaError_t last = cudaSuccess;
-    cudaError_t told = cudaSuccess; /* the fault that `text` describes */
+    cudaError_t reported = cudaSuccess; /* the fault that `text` describes */
     char text[1024] = {};
     char words[1536] = {}; /* what cudaGetErrorString returns */
     char complaint[512] = {};
@@ -226,7 +226,7 @@ std::string format(const char *text, ...) __attribute__((format(printf, 1, 2)));
  * `usual` unless another was demanded, or cudaSuccess. */
 cudaError_t failure(const char *kind, cudaError_t usual);
 /* Tells this thread of the device's fault. */
-cudaError_t tell(Device &device);
+cudaError_t report_fault(Device &device);
 
 cudaError_t
 read_options(); /* once; cudaErrorInvalidValue if the environment is malformed */

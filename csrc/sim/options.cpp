@@ -195,8 +195,8 @@ static int set_sticky(const char *text)
 {
     int status = set_switch(text, &state().options.sticky);
     for (auto &device : state().devices)
-        if (!state().options.sticky && device->told) {
-            device->told = false;
+        if (!state().options.sticky && device->reported) {
+            device->reported = false;
             device->fault = cudaSuccess;
         }
     return status;
@@ -216,7 +216,7 @@ static int set_races(const char *text)
         return complain("simulated GPUs are already in use: have races looked for "
                         "before the first use");
     races.mode = (Races::Mode)mode;
-    races.told.clear();
+    races.reported.clear();
     races.ranges.clear();
     return content();
 }

@@ -177,8 +177,8 @@ static bool meet(const Footprint &a, const Footprint &b, char *low, char *high)
 static void report(const Access &first, const Access &second, char *low, char *high)
 {
     dt_race race = {};
-    race.first = first.told;
-    race.second = second.told;
+    race.first = first.description;
+    race.second = second.description;
     race.fatal = races().mode >= Races::kError;
     const Owner &owner = second.touch.owner;
     race.reused = first.touch.owner.block != owner.block;
@@ -240,9 +240,9 @@ void race_block_awaits(void *pointer, size_t rounded, int device, cudaStream_t h
 }
 
 /* Compares an access with the range's history. What is over for both the host and this
- * access is dropped; what nothing orders is a race, told once per access. */
+ * access is dropped; what nothing orders is a race, reported once per access. */
 static void compare(Races::Range &range, char *low, const Access &access,
-                    VectorClock &known, bool *told)
+                    VectorClock &known, bool *reported)
 {
     auto &list = range.accesses;
     const bool dense = access.touch.footprint->dims.empty();
@@ -255,9 +255,9 @@ static void compare(Races::Range &range, char *low, const Access &access,
         } else if (!over && (old.touch.writes || access.touch.writes) &&
                    meet(*old.touch.footprint, *access.touch.footprint, low,
                         range.end)) {
-            if (!*told)
+            if (!*reported)
                 report(old, access, low, range.end);
-            *told = true;
+            *reported = true;
             /* Told of once: as if the program waited here. */
             learn(known, old.stream, old.time);
         }
@@ -272,7 +272,7 @@ static void note(const AccessRef &access, VectorClock &known)
 {
     auto &ranges = races().ranges;
     char *low = access->touch.footprint->low, *high = access->touch.footprint->high;
-    bool told = false;
+    bool reported = false;
     cut(low);
     cut(high);
     Races::Range *before = nullptr; /* that holds this access alone */
@@ -283,7 +283,7 @@ static void note(const AccessRef &access, VectorClock &known)
             next = ranges.insert(next, {at, {end, {}}});
         }
         Races::Range &range = next->second;
-        compare(range, next->first, *access, known, &told);
+        compare(range, next->first, *access, known, &reported);
         at = range.end;
         const bool alone = range.accesses.empty();
         if (alone && before) {
@@ -317,13 +317,13 @@ void race_queued(Stream &stream, Work &work)
     const bool own = &stream == device_at(stream.device).own_stream.get();
     for (const Touch &touch : work.touches) {
         auto access = std::make_shared<Access>();
-        access->told = {name ? name : work.name,
-                        touch.reads,
-                        touch.writes,
-                        false,
-                        stream.device,
-                        own ? nullptr : (void *)&stream,
-                        work.replayed ? work.place : me.place};
+        access->description = {name ? name : work.name,
+                               touch.reads,
+                               touch.writes,
+                               false,
+                               stream.device,
+                               own ? nullptr : (void *)&stream,
+                               work.replayed ? work.place : me.place};
         access->touch = touch;
         access->stream = stream.number;
         access->time = time;
@@ -459,14 +459,15 @@ int race_host(const char *name, const std::vector<dt_extent> &extents)
                 continue;
             Access access;
             access.touch = {footprint, extent.reads, extent.writes, {}};
-            access.told = {name, extent.reads, extent.writes, true, -1, nullptr, -1};
+            access.description = {name, extent.reads, extent.writes, true, -1, nullptr,
+                                  -1};
             char *low = footprint->low, *high = footprint->high;
-            bool told = false;
+            bool reported = false;
             cut(low);
             cut(high);
             auto at = races().ranges.lower_bound(low);
             for (; at != races().ranges.end() && at->first < high; ++at)
-                compare(at->second, at->first, access, races().host, &told);
+                compare(at->second, at->first, access, races().host, &reported);
         }
     }
     if (watched().found.empty())
@@ -477,12 +478,12 @@ int race_host(const char *name, const std::vector<dt_extent> &extents)
     return race_answer(0);
 }
 
-/* Whether it is to be told: a warning is given once for two lines. */
+/* Whether to report it: two lines get one warning. */
 static bool is_new(const dt_race &race)
 {
     Entry in(Entry::kNothing);
     return race.fatal || races()
-                             .told
+                             .reported
                              .insert({race.first.name, race.first.place,
                                       race.second.name, race.second.place})
                              .second;
@@ -500,7 +501,7 @@ int race_answer(int status)
     return status;
 }
 
-/* --- what the library tells of its operations --- */
+/* --- what the library reports of its operations --- */
 
 static void collect(void *context, const dt_extent *extent)
 {

@@ -61,7 +61,7 @@ struct Access {
     Touch touch;
     unsigned stream; /* its number */
     uint64_t time;   /* how much work the stream had had */
-    dt_race_access told;
+    dt_race_access description;
 };
 using AccessRef = std::shared_ptr<const Access>;
 
@@ -71,7 +71,7 @@ struct Watched {
     const char *name = nullptr;
     int place = -1;
     std::vector<dt_extent> operands;
-    std::vector<dt_race> found; /* that its call completed, not yet told */
+    std::vector<dt_race> found; /* that its call completed, not yet reported */
 };
 
 struct Races {
@@ -85,7 +85,7 @@ struct Races {
     };
     std::map<char *, Range> ranges;
     /* Names and places of what was warned of. */
-    std::set<std::tuple<std::string, int, std::string, int>> told;
+    std::set<std::tuple<std::string, int, std::string, int>> reported;
 };
 
 /* --- what streams, events and copies call; each does nothing while nothing is wanted
@@ -93,7 +93,7 @@ struct Races {
 
 /* The work is queued: it comes after what the host knows, and touches its memory. */
 void race_queued(Stream &stream, Work &work);
-/* The work is captured: replays of it are told by the operation that runs now. */
+/* The work is captured: races of its replays name the operation that runs now. */
 void race_captured(Work &work);
 void race_stream_waits(Stream &stream, const Moment &moment);
 /* The host has waited for all work of the stream, or up to the event. */

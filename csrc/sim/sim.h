@@ -71,7 +71,7 @@ const char *dt_sim_complaint(void);
 
 /* COUNTER(name) */
 #define DT_SIM_COUNTERS(COUNTER)                                                       \
-    COUNTER(calls) /* of the runtime, by current device; cudaGetLastError is none */   \
+    COUNTER(calls) /* of the runtime but cudaGetLastError, by current device */        \
     COUNTER(launches)                                                                  \
     COUNTER(graph_launches) /* whose kernels are not among the launches */             \
     COUNTER(copies_to_device)                                                          \

@@ -52,8 +52,8 @@ Entry::Entry(Need need) : error(cudaSuccess), locked(false)
         return;
     Device &device = device_at(thread().device);
     device.context = true;
-    if (device.told)
-        error = tell(device);
+    if (device.reported)
+        error = report_fault(device);
 }
 
 Entry::~Entry()

@@ -57,7 +57,7 @@ static inline void *dt_tensor_data(const dt_tensor *t)
 int dt_tensor_empty(const char *op_name, dt_tensor *out, dt_dtype dtype, int ndim,
                     const int64_t *shape, dt_device device);
 
-/* The same in the shape of t, which is contiguous; its elements are no smaller. */
+/* The same in the shape of t, which is contiguous and of no larger elements. */
 int dt_tensor_empty_like(const char *op_name, dt_tensor *out, dt_dtype dtype,
                          const dt_tensor *t);
 

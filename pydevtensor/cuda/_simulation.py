@@ -208,8 +208,8 @@ def _clocks():
 def clock(card: str | None = None) -> int:
     """The time on the clock of simulated GPUs, in nanoseconds since their first use.
 
-    It says how long the program would have taken so far on the card that simulate()
-    was told: what the host did and waited for. Work that is queued and not waited for
+    It says how long the program would have taken so far on the card of simulate():
+    what the host did and waited for. Work that is queued and not waited for
     is not in it; synchronize() first. card is one of several cards, None the first.
     RuntimeError without a card.
 

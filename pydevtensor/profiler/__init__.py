@@ -206,7 +206,7 @@ class profile:
                   "Net.layers.0", also in the backward pass
     with_flops    the table of key_averages() has a column of GFLOPs
     record_shapes  an event has the shapes that its kernel reads, as "[2, 3], [3, 4]";
-                  dimensions of elementwise operations that lie in one run are one there
+                  dimensions of elementwise operations that form one run are merged
     experimental_config, acc_events, execution_trace_observer, use_cuda   are for
                   PyTorch's programs and change nothing
 

@@ -346,8 +346,8 @@ int dt_cpu_attention_backward(dt_stream stream, const dt_attention_call *call)
     int64_t heads = call->batch * call->key_heads, grain = work > LONG ? 1 : INT64_MAX;
     bool for_keys = call->key_grad.data || call->value_grad.data;
     DT_WITHOUT_GIL(work > LONG);
-    /* A head's gradients in one go take five products instead of seven, but few heads
-     * do not keep all threads busy. */
+    /* One pass over a head takes five products instead of seven, but few heads do not
+     * keep all threads busy. */
     j.whole = for_keys && (heads >= 2 * dt_pool_threads() || dt_pool_threads() == 1 ||
                            work <= LONG);
     int status = 0;

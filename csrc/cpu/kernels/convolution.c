@@ -8,8 +8,8 @@
 #include "cpu/runtime/pool.h"
 #include "device/convolution.h"
 
-/* Positions of an item, and rows of its product in one go: a panel of patches stays in the
- * first cache, the stage in the second. */
+/* Positions of an item, and rows of one product: a panel of patches stays in the L1
+ * cache, the stage in the L2 cache. */
 #define POSITIONS    512
 #define DEPTH        256
 #define WEIGHT_DEPTH 192

@@ -12,8 +12,8 @@
  * time, with its padding, and columns with one remainder by `move` side by side. Then
  * each tap of a row of the target is a run of the stage, and a panel of patches is a
  * few runs for each tap. Where the target has few rows (channels), its products take
- * less time than packing such panels: then patches are read where they lie in the
- * stage. */
+ * less time than packing such panels: then patches are read from the stage
+ * itself. */
 #ifndef DT_CPU_KERNELS_CONVOLUTION_H
 #define DT_CPU_KERNELS_CONVOLUTION_H
 

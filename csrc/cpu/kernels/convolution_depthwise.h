@@ -27,7 +27,7 @@ struct Depthwise : Stage<T> {
     {
         const int64_t width = p->axis[2].count;
         const T start = p->bias ? ((const T *)p->bias)[part.group] : (T)0;
-        /* A plane in one go, or line by line. */
+        /* A whole plane, or line by line. */
         const int64_t rows = p->slides ? part.rows : 1,
                       end = p->slides ? span_of(p, part) : width;
         for (int64_t line = 0; line < part.planes * part.rows; line += rows) {

@@ -28,8 +28,8 @@ struct Product : Stage<T> {
     using typename Base::Lanes;
     using typename Base::Run;
 
-    /* A tile from patches that lie in the stage as they are: out = a @ b for `rows` rows
-     * of a, where row p of b is the stage from offsets[p] on. */
+    /* A tile from patches read from the stage itself: out = a @ b for `rows` rows of a,
+     * where row p of b is the stage from offsets[p] on. */
     template <int rows>
     static void slide(int64_t k, const T *a, const T *stage, const int64_t *offsets,
                       T *out)

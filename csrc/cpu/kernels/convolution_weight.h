@@ -5,7 +5,7 @@
 #include "cpu/kernels/convolution_stage.h"
 #include "cpu/kernels/task_memory.h"
 
-/* Positions whose patches are packed in one go. */
+/* Positions whose patches one call packs. */
 #define CHUNK       256
 #define CHUNK_PITCH (CHUNK + 64)
 

@@ -61,7 +61,7 @@ typedef struct dt_arg_kernel {
     /* The first of n elements equal to *value (a NaN equals a NaN); -1 when there is
      * none. */
     int64_t (*find)(int64_t n, const void *x, const void *value);
-    /* Whether a beats b: greater (or less), or a NaN where b is none. */
+    /* Whether a beats b: greater (or less), or a NaN where b is a number. */
     bool (*beats)(const void *a, const void *b, bool greatest);
     /* Row number `index` against the best of each column so far. */
     void (*row)(int64_t columns, const void *x, bool greatest, int64_t index,
@@ -75,7 +75,7 @@ typedef struct dt_reduce_kernels {
     /* Partial results are dt_moments; finish is NULL. */
     dt_reduce_kernel moments_float32, moments_float64;
 } dt_reduce_kernels;
-#define DT_MOMENTS_COLUMNS 256 /* that are best reduced in one go */
+#define DT_MOMENTS_COLUMNS 256 /* columns that one call reduces best */
 
 /* The own matrix product: c[m][n] += alpha * a[m][k] @ b[k][n], single threaded.
  * Strides in elements. */

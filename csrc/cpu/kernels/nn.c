@@ -53,7 +53,7 @@ static const unsigned char ways[DT_NNN] = {
 #define WORK 8192
 /* Bytes of rows that wait on the stack to go past the caches. */
 #define STAGE 16384
-/* Columns that are turned into rows in one go: a line of memory or more; more of them
+/* Columns that one transpose turns into rows: a line of memory or more; more of them
  * where they are short. */
 #define COLUMNS    16
 #define TILE_BYTES 131072

@@ -11,15 +11,15 @@
 /* The tree in which elements are reduced depends on shape and strides alone, so that the
  * result does not depend on threads.
  *
- * Elements that are reduced in one go, and gathered for that where they lie apart. A
+ * LEAF elements are reduced by one loop, gathered first if they are not adjacent. A
  * power of two of leaves makes a group, the unit of parallel work within one result. */
 #define LEAF  512
 #define GROUP (128 * LEAF)
-/* Where elements lie in runs between those of other results: short runs of a group, at
- * least, and elements of a run that is not gathered. */
+/* A result's elements may be runs, with runs of other results between them: the minimum
+ * of short runs in a group, and the length from which a run is not gathered. */
 #define RUNS     8
 #define LONG_RUN 128
-/* The same for columns: rows reduced in one go, rows of a group, columns of a block. */
+/* The same for columns: rows that one loop reduces, rows of a group, columns of a block. */
 #define LEAF_ROWS  64
 #define GROUP_ROWS (16 * LEAF_ROWS)
 #define COLUMNS    1024
@@ -150,8 +150,8 @@ struct call {
     reduce_fn *reduce;
     dt_dtype compute; /* the type that kernels take */
     int64_t element;  /* bytes of one of it */
-    bool dense;       /* elements of a result lie next to each other, in the type */
-    int64_t run;      /* they lie in runs of so many between other results'; or 0 */
+    bool dense;       /* elements of a result are adjacent, in the type */
+    int64_t run;      /* length of their runs between other results'; or 0 */
     int64_t columns;  /* results next to each other, whose elements are not; or 1 */
     int64_t block, blocks; /* of them in a piece of work; how many pieces that makes */
     int64_t rows, groups;  /* the same for the elements of a result */
@@ -159,8 +159,8 @@ struct call {
     int failed;
 };
 
-/* The elements of a run, if those of a result lie in runs in the type, each of less than
- * a group, and runs of other results lie between them; else 0. */
+/* The length of a run, if a result's elements are runs in the type, each shorter than a
+ * group, with runs of other results between them; else 0. */
 static int64_t run_of(const dt_reduction *r, dt_dtype compute)
 {
     int last = r->reduced_ndim - 1;
@@ -170,7 +170,7 @@ static int64_t run_of(const dt_reduction *r, dt_dtype compute)
     return apart && r->reduced_shape[last] < GROUP ? r->reduced_shape[last] : 0;
 }
 
-/* The elements of a group: a leaf's worth, and of few runs, since each may lie in a page of
+/* The elements of a group: a leaf's worth, and of few runs, since each may be in a page of
  * its own. */
 static int64_t run_group(int64_t run)
 {
@@ -211,7 +211,7 @@ static void run_pieces(void *context, int64_t begin, int64_t end)
     int64_t outer = begin / c->blocks / c->groups;
     int64_t outers = c->r->kept_numel / c->columns;
     for (; begin < end; begin++) {
-        if (c->run) { /* the order in which they lie in memory */
+        if (c->run) { /* in the order of memory */
             group = begin / outers;
             outer = begin % outers;
         }
@@ -371,7 +371,7 @@ static int reduce_columns(const call *c, int64_t kept, int64_t columns, int64_t 
 
 /* --- the whole --- */
 
-/* Joins the groups of each result, which lie in rows of columns, as one tree. */
+/* Joins the groups of each result, stored as rows of columns, as one tree. */
 static int join_groups(const call *c, char *out)
 {
     size_t row = (size_t)c->columns * c->kernel->partial;

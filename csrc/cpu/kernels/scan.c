@@ -99,8 +99,8 @@ static void scan_parts(void *context, int64_t begin, int64_t end)
     }
 }
 
-/* One row among several threads: the totals of its parts, what lies before each part,
- * then the parts. */
+/* One row among several threads: the totals of its chunks, what precedes each
+ * chunk, then the chunks. */
 static int scan_long_row(job *j)
 {
     dt_scan_state before;

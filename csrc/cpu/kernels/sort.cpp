@@ -19,7 +19,7 @@ constexpr int64_t SMALL = 48;   /* items that are sorted by insertion */
 constexpr int64_t WIDE = 60000; /* items from which on digits of 11 bits pay */
 constexpr int64_t PART =
     131072; /* elements of a row that several threads sort, at least */
-constexpr int64_t MERGE = 65536; /* items that are merged in one go */
+constexpr int64_t MERGE = 65536; /* items of one merge */
 constexpr int64_t BLOCK = 65536; /* items between two looks for an interrupt */
 
 /* The room for what might be among the first k. */

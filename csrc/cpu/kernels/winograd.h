@@ -19,7 +19,7 @@
 #include "cpu/kernels/convolution.h"
 
 #define DT_WINOGRAD_PLANES 16
-/* Cells whose products are added up in one go for the gradient of the weights. */
+/* Cells whose products one call adds up for the gradient of the weights. */
 #define DT_WINOGRAD_CELLS 64
 
 typedef struct dt_winograd {

@@ -31,7 +31,7 @@ DT_INLINE void store(float *at, Lanes x)
 
 /* --- weights --- */
 
-/* Channels of a tile that are transformed in one go, and their weights. */
+/* Channels of a tile that one call transforms, and their weights. */
 #define CHANNELS 32
 #define WEIGHTS  (CHANNELS * TILE_ROWS)
 

@@ -1,8 +1,8 @@
-/* Elements as they lie in memory, and the type that kernels compute in.
+/* The type of elements in memory (stored), and the type that kernels compute in.
  *
- * Floats of 16 bits are computed with as float. The kernels of whole families are those
- * of float, and are told when they run how the elements lie in memory (Half). Others
- * have a kernel for each type. */
+ * Kernels compute with 16-bit floats as float. Whole families have one kernel for float,
+ * which takes the stored type as an argument (Half). Others have a kernel for each
+ * type. */
 #ifndef DT_CUDA_KERNELS_COMPUTE_H
 #define DT_CUDA_KERNELS_COMPUTE_H
 
@@ -13,7 +13,7 @@
 #include "base/half.h"
 #include "cuda/kernels/layout.h"
 
-/* How floats lie in memory: as such or in 16 bits. Other types are WHOLE. */
+/* How floats are stored: as float or in 16 bits. Other types are WHOLE. */
 enum Half { WHOLE, HALF16, BRAIN16 };
 static inline Half half_of(dt_dtype dtype)
 {
@@ -60,7 +60,7 @@ tested(const Vector<dt_bool, N> &stored)
     return vector;
 }
 
-/* A vector of elements as they lie in memory, and one element. */
+/* A vector of stored elements, and one element. */
 template <typename T, int N>
 static __device__ __forceinline__ Vector<T, N> elements_at(const char *at, Half half)
 {

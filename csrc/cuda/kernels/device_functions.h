@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /* Functions of many instructions are called: a kernel has each four times over, and a
- * wheel for five architectures has every kernel five times. What is short, or common in
- * float32, lies in the kernel itself. */
+ * wheel for five architectures has every kernel five times. Functions that are short, or
+ * common in float32, are inlined. */
 #define SHORT static __device__ __forceinline__
 #ifdef __CUDACC__
 #define LONG static __device__ __noinline__

@@ -1,5 +1,5 @@
 /* The kernels for rows of one to four inputs, of any element type and any layout. All
- * rows of a type and arity lie in one kernel, each of them once, since a kernel costs a
+ * rows of a type and arity are in one kernel, each of them once, since a kernel costs a
  * wheel some kilobytes for each architecture and there are hundreds of rows; the
  * threads of a launch take the same branch. */
 #ifndef DT_CUDA_KERNELS_ELEMENTWISE_KERNELS_H
@@ -65,7 +65,7 @@ apply_row(int op, const Vector<First, N> &a, const Vector<T, N> &b,
 template <typename T>
 constexpr int elements_each = (sizeof(T) < 4 ? 8 : 16) / (int)sizeof(T);
 
-/* Whether 16 bytes may be two packs: of small elements, or of floats that lie in 16
+/* Whether 16 bytes may be two packs: of small elements, or of floats stored in 16
  * bits. A thread asks for both at once, and sends one after the other through the
  * row. */
 template <typename T, int ROWS>
@@ -76,7 +76,7 @@ constexpr bool may_be_pairs =
 template <int INPUTS>
 constexpr int tensors_of = INPUTS < 3 ? INPUTS : 3;
 
-/* Input K of a thread as it lies in memory; 0 for one that the row does not have. It
+/* Input K of a thread as stored; 0 for one that the row does not have. It
  * becomes numbers when all inputs have been asked for, since that waits for it. */
 template <int K, typename T, int N>
 struct Input {
@@ -149,7 +149,7 @@ struct Input {
     }
 };
 
-/* Results as they lie in memory. */
+/* Results as stored. */
 template <typename R, int N>
 static __device__ __forceinline__ auto stored(const Vector<R, N> &results, Half half)
 {

@@ -66,8 +66,8 @@ static bool fits(const dt_gemm *g)
     return true;
 }
 
-/* A plan over the elements of c, whose rows may lie in a wider matrix of which nothing
- * else is touched; the other operand is a 0. */
+/* A plan over the elements of c, whose rows may be part of a wider matrix: nothing else
+ * of that is touched. The other operand is a 0. */
 static dt_plan plan_of(const dt_gemm *g)
 {
     int64_t size = (int64_t)dt_dtype_size(g->dtype);

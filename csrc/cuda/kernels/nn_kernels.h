@@ -5,7 +5,7 @@
  * at a time where pointers and sizes allow it, and keep the elements of a row that they
  * need again in registers where they have room, so that memory is read once.
  *
- * Operands that may lie in memory in 16 bits are those of a call together: its `half`. */
+ * The operands of a call that may be stored in 16 bits all are, or none: its `half`. */
 #ifndef DT_CUDA_KERNELS_NN_KERNELS_H
 #define DT_CUDA_KERNELS_NN_KERNELS_H
 
@@ -28,7 +28,7 @@ struct NnCall {
     int64_t rows, n, inner;
     LongDivider by_n, by_inner;
     int threads; /* of a row: 1, 32 or BLOCK */
-    Half half;   /* how stored operands lie in memory */
+    Half half;   /* the type of stored operands */
     dt_nn_params params;
 };
 POINTERS_OF(NnCall, for (int k = 0; k < DT_NN_OPERANDS; k++) f(s.operands[k]);
@@ -79,8 +79,8 @@ static __device__ __forceinline__ Vector<T, N> each_element(F f, const V &...v)
     return made;
 }
 
-/* --- elements: a thread's vector number `slot`, from element i on. Where they lie in
- * memory in 16 bits, a thread asks for those of all operands before it widens the first.
+/* --- elements: a thread's vector number `slot`, from element i on. Where they are
+ * stored in 16 bits, a thread asks for those of all operands before it widens the first.
  * at(i) is one element. --- */
 
 template <typename T, int N>

@@ -44,7 +44,7 @@ struct Rate {
 };
 POINTERS_OF(Rate, f(s.there);)
 
-/* The rule `op` on each element. All rules lie in one kernel: see
+/* The rule `op` on each element. All rules are in one kernel: see
  * elementwise_kernels.h. */
 template <typename T, int N>
 static __device__ __forceinline__ void apply_rule(dt_optim_op op,

@@ -11,7 +11,7 @@ using Unsigned = std::conditional_t<
     std::conditional_t<SIZE == 2, uint16_t,
                        std::conditional_t<SIZE == 4, uint32_t, uint64_t>>>;
 
-/* Elements of a pack in registers, as they lie in memory. Small ones share a register, so
+/* Elements of a pack in registers, as stored. Small ones share a register, so
  * that nothing is done with them while other packs are on their way. */
 template <typename T, int N>
 struct Pack {
@@ -53,7 +53,7 @@ static __device__ __forceinline__ Pack<T, N> packed(const Vector<T, N> &vector)
     return pack;
 }
 
-/* A pack of what kernels compute with as T, which lies in memory as Stored or, of floats
+/* A pack of what kernels compute with as T, which memory holds as Stored or, for floats
  * with `half`, in 16 bits: these take the first registers. */
 template <typename T, int N>
 struct StoredPack {

@@ -1,10 +1,10 @@
 /* Operands of any layout in packs: the elements that one thread moves, 16 bytes of them
  * or some more.
  *
- * The innermost dimension of a plan is a row, which is cut into packs. Where the result
- * lies so that its packs can be written whole, the elements of a pack follow each other,
- * and each operand moves packs whole if it can. Where not, they lie as far apart as the
- * row has packs, so that neighbouring threads touch neighbouring elements. Either way the
+ * The innermost dimension of a plan is a row, which is cut into packs. Where packs of
+ * the result can be written whole, the elements of a pack follow each other, and each
+ * operand moves packs whole if it can. Where not, their distance is the number of packs
+ * of the row, so that neighbouring threads touch neighbouring elements. Either way the
  * divisions that an index takes are made for a pack and not for an element, and a thread
  * asks for all of its pack before it waits for any of it. */
 #ifndef DT_CUDA_KERNELS_PACK_ACCESS_H
@@ -35,8 +35,8 @@ void each_pointer(Packs<N> &, F)
 {
 }
 
-/* Whether each pack of so many elements of an operand lies in one run, and where a
- * vector may lie. */
+/* Whether each pack of so many elements of an operand is one run, aligned for a
+ * vector. */
 static inline bool has_whole_packs(const dt_plan *plan, int operand, int each)
 {
     const dt_operand *o = &plan->operands[operand];

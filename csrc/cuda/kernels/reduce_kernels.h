@@ -2,7 +2,7 @@
  * of elements, then the threads of a result meet in a tree of shuffles and shared
  * memory, so the error of a sum grows with the logarithm of its length; no float is
  * added atomically, so the result is the same each time. All rows that give one type
- * lie in one kernel, which chooses the row for each vector of elements: see
+ * are in one kernel, which chooses the row for each vector of elements: see
  * elementwise_kernels.h. */
 #ifndef DT_CUDA_KERNELS_REDUCE_KERNELS_H
 #define DT_CUDA_KERNELS_REDUCE_KERNELS_H
@@ -24,8 +24,8 @@ typedef struct Reduction {
     bool finished; /* results are wanted; else partial ones */
     bool starts;   /* the row has no identity: from an element, which changes nothing a
                       second time */
-    bool vectors;  /* the kernel's: those of elements lie in memory, and are aligned */
-    Half from, to; /* how input and results lie: partial ones are WHOLE */
+    bool vectors;  /* the kernel's: vectors of elements are in memory, and aligned */
+    Half from, to; /* stored types of input and results: partial ones are WHOLE */
     ReductionPlan f;
 } Reduction;
 POINTERS_OF(Reduction, f(s.input); f(s.out);)

@@ -66,7 +66,7 @@ static __device__ __forceinline__ int64_t start_of(const Rows &r, int64_t row)
     return outer * r.n * r.inner + (row - outer * r.inner);
 }
 
-/* A thread's elements of a tile, as they lie in memory: float32 take the first words. */
+/* A thread's elements of a tile, as stored: float32 take the first words. */
 typedef Vector<uint32_t, 4> Quad;
 static_assert(ITEMS == 4, "a float32 is a word of a quad");
 template <typename T>

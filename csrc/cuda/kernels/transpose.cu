@@ -26,7 +26,7 @@ __global__ void transpose_tiles(char *out, const char *x, GRID_CONSTANT(Tiles) t
 {
     constexpr int SIDE = tile_side<Word>, WARPS = BLOCK / 32;
     constexpr int LINES = SIDE / WARPS, PARTS = SIDE / 32;
-    /* Lines of an odd number of words of 4 or 8 bytes: the elements of a column lie in
+    /* Lines of an odd number of words of 4 or 8 bytes: the elements of a column are in
      * different banks. */
     constexpr int LINE = SIDE + (sizeof(Word) < 4 ? 4 / (int)sizeof(Word) : 1);
     __shared__ Word tile[SIDE][LINE];

@@ -64,7 +64,7 @@ struct Heap {
     double fraction = 1; /* of the device's memory that may be allocated */
     std::vector<GraphPool *> graph_pools;
     GraphPool *capturing = nullptr; /* of the graph that is being captured */
-    /* Given back during a capture, when no event can tell of their uses elsewhere. */
+    /* Given back during a capture, when no event can mark their uses elsewhere. */
     std::vector<Block *> deferred;
 };
 

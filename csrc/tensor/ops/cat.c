@@ -202,7 +202,7 @@ static int write_to(dt_tensor *target, const parts *c)
                            ", which would be overwritten while it is read; give "
                            "another out, or a clone() of the tensor",
                            c->name, i);
-        /* They may lie in each other's gaps, or may not. */
+        /* They may be interleaved without overlap. */
         DT_LOCAL(whole);
         return make(&whole, c) ? -1 : dt_copy_into(c->name, target, &whole);
     }

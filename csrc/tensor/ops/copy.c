@@ -290,9 +290,10 @@ int dt_host_use(const char *op_name, const dt_tensor *t)
                                   .device = dt_tensor_device(t),
                                   .call = &extent,
                                   .work = DT_WORK_HOST_USE};
-    dt_observed told;
-    return dt_activity_begin(&told, &activity) ? -1
-                                               : dt_activity_end(&told, &activity, 0);
+    dt_observed observed;
+    return dt_activity_begin(&observed, &activity)
+               ? -1
+               : dt_activity_end(&observed, &activity, 0);
 }
 
 int dt_item(const char *op_name, const dt_tensor *t, dt_scalar *out)

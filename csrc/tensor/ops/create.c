@@ -84,7 +84,7 @@ static int check_counts(const char *op_name, dt_dtype dtype)
                    op_name);
 }
 
-/* How many steps lie before the end; -1 after dt_fail. */
+/* The number of steps before the end; -1 after dt_fail. */
 static int64_t count_steps(dt_scalar start, dt_scalar end, dt_scalar step, bool whole)
 {
     double first = dt_scalar_as_double(start), last = dt_scalar_as_double(end);

@@ -1,4 +1,4 @@
-/* Factorizations and solvers on tensors that lie as LAPACK wants them. */
+/* Factorizations and solvers on tensors in LAPACK's layout. */
 #ifndef DT_TENSOR_OPS_LAPACK_H
 #define DT_TENSOR_OPS_LAPACK_H
 

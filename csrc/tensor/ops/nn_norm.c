@@ -337,7 +337,7 @@ int dt_dropout_forward(dt_call *c)
         !dt_shape_equal(x->ndim, x->shape, mask->ndim, mask->shape))
         return dt_fail(
             DT_ERROR_RUNTIME,
-            "dropout: the mask is no bools of the input's shape; give a mask "
+            "dropout: the mask must be bools of the input's shape; give a mask "
             "like input > 0");
     /* PyTorch multiplies on the CPU, and has a function on a GPU. */
     if (!dt_device_is_cpu(dt_tensor_device(x)))

@@ -140,8 +140,7 @@ static void give_rate(dt_optim_call *call, const dt_optim_update *u)
 
 /* --- layout --- */
 
-/* A row-major or otherwise suitable copy of something that does not lie as its
- * parameter does. */
+/* A copy, in the parameter's layout, of something with another layout. */
 typedef struct copied {
     dt_tensor tensor;
     dt_tensor *target; /* what it is written back to; NULL: it is only read */
@@ -153,8 +152,8 @@ typedef struct batch {
     copied *copies; /* the last one first */
 } batch;
 
-/* Whether t's elements lie in the order that strides give to its shape. */
-static bool lies_as(const dt_tensor *t, const int64_t *strides)
+/* Whether t is laid out as strides say for its shape. */
+static bool has_layout(const dt_tensor *t, const int64_t *strides)
 {
     for (int d = 0; d < t->ndim; d++)
         if (t->shape[d] != 1 && t->strides[d] != strides[d])
@@ -169,7 +168,7 @@ static void *placed(batch *b, const dt_tensor *t, dt_tensor *target, dt_dtype dt
 {
     if (dt_storage_use(t->storage))
         return NULL;
-    if (t->dtype == dtype && lies_as(t, strides))
+    if (t->dtype == dtype && has_layout(t, strides))
         return dt_tensor_data(t);
     copied *c = malloc(sizeof *c);
     if (!c) {
@@ -266,10 +265,11 @@ static int check_own(const char *op_name, const dt_optim_update *u)
 {
     if (u->own->dtype != DT_FLOAT64 || !u->own->contiguous ||
         u->own->numel != u->count * DT_OPTIM_OWN)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: the table of the parameters' own numbers is no contiguous "
-                       "float64 tensor of shape [%" PRId64 ", %d]",
-                       op_name, u->count, DT_OPTIM_OWN);
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "%s: the table of the parameters' own numbers must be a contiguous "
+            "float64 tensor of shape [%" PRId64 ", %d]",
+            op_name, u->count, DT_OPTIM_OWN);
     for (int64_t i = 0; i < u->count; i++)
         if (dt_check_same_device(op_name, "parameter", tensor_of(u, PARAMETER, i),
                                  "table", u->own))

@@ -116,8 +116,8 @@ int dt_random_into(const char *op_name, dt_tensor *target, dt_distribution distr
     if (!target->numel)
         return 0;
     dt_tensor_written(target);
-    /* A backend fills memory in one run, so a dense tensor is filled as it lies in
-     * memory, and other layouts through a row-major copy: PyTorch's order in both
+    /* A backend fills memory in one run, so a dense tensor is filled in memory
+     * order, and other layouts through a row-major copy: PyTorch's order in both
      * cases. */
     bool in_one_run = dt_tensor_is_non_overlapping_and_dense(target);
     if (!in_one_run &&
@@ -611,7 +611,7 @@ static int draw_each(dt_call *c, sampler *sample, const dt_tensor *a,
             return dt_fail(DT_ERROR_RUNTIME,
                            "%s: a rate is %g; give finite numbers, 0 or more", c->name,
                            as[i]);
-    /* A sample of the gamma distribution is not 0, of which there is no logarithm. */
+    /* A sample of the gamma distribution is not 0: its logarithm is taken. */
     const double smallest = dt_dtype_limits(dtype).tiny;
     source s = {generator ? generator : dt_default_generator(device),
                 dt_device_is_cpu(device)};
