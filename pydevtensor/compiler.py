@@ -1,4 +1,4 @@
-"""torch.compile() and torch.compiler, which leave functions and modules as they are."""
+"""torch.compiler: functions and modules run as they are written."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pydevtensor._absent import warn_of_compiling as _warn_of_compiling
+from pydevtensor._answers import answer as _answer
 from pydevtensor._names import publish as _publish
 
 __all__ = ["compile", "disable", "is_compiling", "reset"]
@@ -59,20 +60,7 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: Any = None) -> An
     return disable if fn is None else fn
 
 
-def is_compiling() -> bool:
-    """False.
-
-    >>> torch.compiler.is_compiling()
-    False
-    """
-    return False
-
-
-def reset() -> None:
-    """Does nothing: there are no compiled functions to forget.
-
-    >>> torch.compiler.reset()
-    """
-
+is_compiling = _answer(__name__, "is_compiling", False)
+reset = _answer(__name__, "reset", None)
 
 _publish(__name__)

@@ -14,6 +14,7 @@ from typing import Any
 from pydevtensor import _C
 from pydevtensor import serialization as _serialization
 from pydevtensor._absent import warn_of_compiling as _warn_of_compiling
+from pydevtensor._answers import answer as _answer
 from pydevtensor._names import publish as _publish
 
 __all__ = ["annotate", "export", "freeze", "ignore", "is_scripting", "is_tracing"]
@@ -131,22 +132,8 @@ def annotate(the_type: Any, the_value: Any) -> Any:
     return the_value
 
 
-def is_scripting() -> bool:
-    """False.
-
-    >>> torch.jit.is_scripting()
-    False
-    """
-    return False
-
-
-def is_tracing() -> bool:
-    """False.
-
-    >>> torch.jit.is_tracing()
-    False
-    """
-    return False
+is_scripting = _answer(__name__, "is_scripting", False)
+is_tracing = _answer(__name__, "is_tracing", False)
 
 
 def _with_save(value: Any) -> Any:

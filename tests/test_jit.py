@@ -1,7 +1,9 @@
 """torch.compile, torch.jit, torch.backends and torch.testing."""
 
+import inspect
 import io
 import pickle
+import sys
 import warnings
 
 import pytest
@@ -544,3 +546,17 @@ def test_data_sets_that_follow_each_other():
     ]
     with pytest.raises(TypeError, match="ConcatDataset"):
         list(torch.utils.data.ChainDataset([[1, 2]]))
+
+
+def test_answers_say_why():
+    for function in (
+        torch.mps.is_available,
+        torch.cpu.device_count,
+        torch.jit.is_tracing,
+    ):
+        module = sys.modules[function.__module__]
+        assert getattr(module, function.__name__) is function
+        assert pickle.loads(pickle.dumps(function)) is function
+        answer, reason = function.__doc__.splitlines()[0].split(": ")
+        assert answer == repr(function()) and module.__doc__.split(": ")[1].startswith(reason)  # fmt: skip
+    assert inspect.signature(torch.mps.device_count).return_annotation is int

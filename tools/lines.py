@@ -16,9 +16,10 @@ C = {".c", ".h", ".cpp", ".cu", ".cuh", ".def", ".inc"}
 # The layers of pydevtensor/ from the lowest to the highest (ARCHITECTURE.md), which
 # tests/tools/test_python_floors.py holds the imports against.
 LAYERS = {
-    "ground": "_C _absent _archive _autocast _classes _determinism _graphs "
-    "_module_paths _names _notebook _numpy _pickler _shared_memory _signatures "
-    "_streams _tree _unpickler _variables cpu printing torch_version types version",
+    "ground": "_C _absent _answers _archive _autocast _classes _determinism "
+    "_graphs _module_paths _names _notebook _numpy _pickler _shared_memory "
+    "_signatures _streams _tree _unpickler _variables cpu printing torch_version types "
+    "version",
     "differentiation": "amp autograd random storage",
     "functions": "_functions special",
     "linear algebra": "linalg",

@@ -1,19 +1,20 @@
 """torch.backends.cudnn: pydevtensor has kernels of its own and does not use cuDNN.
 
 `allow_tf32` says whether real GPUs may round the elements of float32 convolutions to
-TF32, which has 10 bits of fraction, for three to four times the speed: digits then differ
-from the CPU's from the fourth on. As in PyTorch it is True until a program sets it. The
-other settings are remembered.
+TF32, which has 10 bits of fraction, for three to four times the speed: digits then
+differ from the CPU's from the fourth on. As in PyTorch it is True until a program sets
+it. The other settings are remembered.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 
 from pydevtensor import _C
+from pydevtensor._answers import answer as _answer
 
 __all__ = ["allow_tf32", "benchmark", "benchmark_limit", "deterministic", "enabled"]
 __all__ += ["flags", "is_acceptable", "is_available", "version"]
@@ -41,14 +42,7 @@ class _Settings(ModuleType):
 
 sys.modules[__name__].__class__ = _Settings
 
-
-def is_available() -> bool:
-    """False: cuDNN is not used.
-
-    >>> torch.backends.cudnn.is_available()
-    False
-    """
-    return False
+is_available = _answer(__name__, "is_available", False)
 
 
 def is_acceptable(tensor: object) -> bool:
@@ -60,12 +54,7 @@ def is_acceptable(tensor: object) -> bool:
     return False
 
 
-def version() -> int | None:
-    """None: cuDNN is not used.
-
-    >>> torch.backends.cudnn.version()
-    """
-    return None
+version: Callable[[], int | None] = _answer(__name__, "version", None)
 
 
 @contextmanager

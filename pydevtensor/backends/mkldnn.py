@@ -1,14 +1,9 @@
-"""torch.backends.mkldnn."""
+"""torch.backends.mkldnn: pydevtensor does not use oneDNN."""
+
+from pydevtensor._answers import answer as _answer
 
 __all__ = ["enabled", "is_available"]
 
 enabled = True
 
-
-def is_available() -> bool:
-    """False: pydevtensor does not use oneDNN.
-
-    >>> torch.backends.mkldnn.is_available()
-    False
-    """
-    return False
+is_available = _answer(__name__, "is_available", False)

@@ -1,21 +1,8 @@
-"""torch.backends.mps."""
+"""torch.backends.mps: pydevtensor does not use Apple GPUs."""
+
+from pydevtensor._answers import answer as _answer
 
 __all__ = ["is_available", "is_built"]
 
-
-def is_available() -> bool:
-    """False: pydevtensor does not use Apple GPUs.
-
-    >>> torch.backends.mps.is_available()
-    False
-    """
-    return False
-
-
-def is_built() -> bool:
-    """False: pydevtensor does not use Apple GPUs.
-
-    >>> torch.backends.mps.is_built()
-    False
-    """
-    return False
+is_available = _answer(__name__, "is_available", False)
+is_built = _answer(__name__, "is_built", False)

@@ -35,7 +35,7 @@ BUDGET = {
     "csrc": 55_900,
     "core": 22_700,
     "extras": 6_500,
-    "imitations": 550,
+    "imitations": 545,
     "tools": 760,
 }
 
