@@ -427,6 +427,30 @@ STOPS = {
         assert not out[-1].any(), "it did not stop"
         del x, out
     """,
+    "one product": """
+        x, out = torch.rand(5000, 5000), torch.zeros(5000, 5000)
+        assert interrupt(lambda: torch.matmul(x, x, out=out))
+        assert not out[-1].any(), "it did not stop"
+        del x, out
+    """,
+    "one product of integers": """
+        x, out = torch.ones(2, 4000, 4000, dtype=torch.int64)
+        assert interrupt(lambda: torch.matmul(x, x, out=out))
+        assert (out[-1] == 1).all(), "it did not stop"
+        del x, out
+    """,
+    "tolist": """
+        x = torch.ones(1, dtype=torch.bool).expand(2**16, 4096)
+        made = []
+        def stop(*_):
+            lists = (o for o in gc.get_objects() if type(o) is list)
+            made.append(sum(len(o) == 4096 for o in lists))
+            raise KeyboardInterrupt
+        signal.signal(signal.SIGINT, stop)
+        assert interrupt(x.tolist)
+        assert 0 < made[0] < 2**16, "it did not stop"
+        del x
+    """,
     "factorizations": """
         x, factors = torch.rand(3000, 120, 120), torch.zeros(3000, 120)
         assert interrupt(lambda: torch._C._lapack("geqrf", [x, factors], 120, 120))
@@ -463,7 +487,12 @@ STOPS = {
 
 
 # Several threads share a row otherwise than one goes through it.
-THREADS = {"elementwise": [1], "sort of a row": [1, 2], "scan of a row": [1, 2]}
+THREADS = {
+    "elementwise": [1],
+    "sort of a row": [1, 2],
+    "scan of a row": [1, 2],
+    "one product": [1, 2],
+}
 
 
 @pytest.mark.parametrize(
@@ -479,7 +508,7 @@ def test_an_interrupt_stops_long_work(what, threads):
 @pytest.mark.parametrize(
     "operation",
     [
-        "(x @ x).sum().item()",  # one product of the BLAS library
+        "torch.linalg.inv(x).sum().item()",  # one factorization of LAPACK
         "[torch.optim.SGD([w], lr=0.1).step() for _ in range(5000)]",
     ],
 )

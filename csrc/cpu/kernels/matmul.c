@@ -13,6 +13,10 @@
 #define SERIAL ((int64_t)1 << 21)
 #define TINY   512
 #define LONG   5e5 /* multiplications from which on the GIL is released */
+/* Multiplications between two checks whether to stop: about 0.1 s. A block's sides are not
+ * halved below THICK, where arranging the operands anew would take much of the time. */
+#define BLOCK 4e9
+#define THICK 512
 
 typedef struct product {
     const dt_gemm *g;
@@ -166,27 +170,60 @@ static int64_t cut(int64_t n, int64_t parts, int64_t i)
     return i == parts || at > n ? n : at;
 }
 
+/* Rows i to i_end and columns j to j_end of the product number `batch`. */
+static dt_gemm part_of(const dt_gemm *whole, int64_t batch, int64_t i, int64_t i_end,
+                       int64_t j, int64_t j_end)
+{
+    int64_t size = (int64_t)dt_dtype_size(whole->dtype);
+    dt_gemm g = *whole;
+    g.batch = 1;
+    g.m = i_end - i;
+    g.n = j_end - j;
+    g.a = (const char *)g.a + (batch * g.a_batch + i * g.a_row) * size;
+    g.b = (const char *)g.b + (batch * g.b_batch + j * g.b_col) * size;
+    g.c = (char *)g.c + (batch * g.c_batch + i * g.c_row + j) * size;
+    g.row = g.row ? (const char *)g.row + j * size : NULL;
+    return g;
+}
+
+/* One slice in blocks, if it takes long: neither BLAS nor the kernels look whether to
+ * stop. k is not divided, so each element is summed in the same order as without blocks. */
+static int multiply_blocks(const dt_gemm *g, bool blas, bool tiny)
+{
+    int64_t rows = g->m, columns = g->n;
+    while ((double)rows * (double)columns * (double)g->k > BLOCK &&
+           (rows >= 2 * THICK || columns >= 2 * THICK)) {
+        int64_t *longer = rows >= columns ? &rows : &columns;
+        *longer = (*longer / 2 + 15) & ~(int64_t)15;
+    }
+    for (int64_t i = 0; i < g->m; i += rows)
+        for (int64_t j = 0; j < g->n; j += columns) {
+            int64_t i_end = g->m - i > rows ? i + rows : g->m;
+            int64_t j_end = g->n - j > columns ? j + columns : g->n;
+            dt_gemm block = part_of(g, 0, i, i_end, j, j_end);
+            if ((i || j) && dt_pool_is_stopping())
+                return 0;
+            if (multiply(&block, blas, tiny))
+                return -1;
+        }
+    return 0;
+}
+
 static void run_slices(void *context, int64_t begin, int64_t end)
 {
     product *p = context;
-    int64_t size = (int64_t)dt_dtype_size(p->g->dtype);
     int before = p->blas ? dt_blas_begin(1) : DT_BLAS_UNCHANGED;
     for (int64_t item = begin; item < end; item++) {
-        dt_gemm g = *p->g;
+        int64_t m = p->g->m, n = p->g->n;
         int64_t column = item % p->column_parts,
                 row = item / p->column_parts % p->row_parts;
         int64_t batch = item / p->column_parts / p->row_parts;
-        int64_t i = cut(g.m, p->row_parts, row), j = cut(g.n, p->column_parts, column);
-        g.m = cut(g.m, p->row_parts, row + 1) - i;
-        g.n = cut(g.n, p->column_parts, column + 1) - j;
+        dt_gemm g = part_of(
+            p->g, batch, cut(m, p->row_parts, row), cut(m, p->row_parts, row + 1),
+            cut(n, p->column_parts, column), cut(n, p->column_parts, column + 1));
         if (g.m <= 0 || g.n <= 0)
             continue;
-        g.batch = 1;
-        g.a = (const char *)g.a + (batch * g.a_batch + i * g.a_row) * size;
-        g.b = (const char *)g.b + (batch * g.b_batch + j * g.b_col) * size;
-        g.c = (char *)g.c + (batch * g.c_batch + i * g.c_row + j) * size;
-        g.row = g.row ? (const char *)g.row + j * size : NULL;
-        if (multiply(&g, p->blas, is_tiny(p->g)))
+        if (multiply_blocks(&g, p->blas, is_tiny(p->g)))
             __atomic_store_n(&p->failed, 1, __ATOMIC_RELAXED);
     }
     dt_blas_end(before);

@@ -2,6 +2,7 @@
 #include "python/types/device.h"
 #include "python/types/dtype.h"
 #include "python/functions.h"
+#include "base/interrupt.h"
 #include "tensor/ops/copy.h"
 #include "tensor/view.h"
 #include "autograd/variable.h"
@@ -15,8 +16,14 @@ DT_PUBLIC(item, "item(self: Tensor)")
 
 /* --- lists --- */
 
-static PyObject *list_from(const dt_tensor *t, int dim, const char *data)
+/* Elements and lists between two looks at the clock. */
+#define LOOK 0x10000
+
+/* What is at data, from dimension dim on; NULL after an exception or dt_fail. */
+static PyObject *list_from(const dt_tensor *t, int dim, const char *data, int64_t *made)
 {
+    if (++*made % LOOK == 0 && dt_interrupt_check_rarely() < 0)
+        return NULL;
     if (dim == t->ndim)
         return dt_scalar_to_python(dt_element_to_scalar((dt_dtype)t->dtype, data));
     int64_t step = t->strides[dim] * (int64_t)dt_dtype_size((dt_dtype)t->dtype);
@@ -24,7 +31,7 @@ static PyObject *list_from(const dt_tensor *t, int dim, const char *data)
     if (!list)
         return NULL;
     for (int64_t i = 0; i < t->shape[dim]; i++) {
-        PyObject *item = list_from(t, dim + 1, data + i * step);
+        PyObject *item = list_from(t, dim + 1, data + i * step, made);
         if (!item) {
             Py_DECREF(list);
             return NULL;
@@ -44,7 +51,11 @@ DT_PUBLIC(tolist, "tolist(self: Tensor)")
     else
         DT_RUN(status, true,
                dt_to(&here, t, (dt_dtype)t->dtype, dt_device_make(DT_CPU, 0)), &t);
-    return status < 0 ? dt_raise() : list_from(&here, 0, dt_tensor_data(&here));
+    int64_t made = 0, due = dt_interrupt_set_due(DT_INTERRUPT_LATER);
+    PyObject *list =
+        status < 0 ? NULL : list_from(&here, 0, dt_tensor_data(&here), &made);
+    dt_interrupt_set_due(due);
+    return list ? list : dt_raise();
 }
 
 DT_PUBLIC(copy, "__copy__(self: Tensor)")
