@@ -7,6 +7,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "reading.md").read_text()
 STOPS, _, ROADS = PAGE.partition("\n## `a + b`")
 BUDGET = 25_500
+ROADS_BUDGET = 15_500
 EVENING = PAGE.partition("## A first evening")[2].partition("\n## ")[0]
 
 
@@ -42,13 +43,23 @@ def test_a_first_evening_is_short():
     assert 3000 < sum(len(path.read_text().splitlines()) for path in evening) < 4000
 
 
+def steps():
+    """The functions that the roads enter, each with its file."""
+    return re.findall(r"`(\w+)`\s+in\s+`((?:csrc|pydevtensor)/[\w/.]+)`", ROADS)
+
+
 def test_the_roads_name_what_is_there():
-    steps = re.findall(r"`(\w+)`\s+in\s+`(csrc/[\w/.]+)`", ROADS)
-    assert len(steps) > 30
+    assert len(steps()) > 80
     wrong = [
         f"{name} in {file}"
-        for name, file in steps
+        for name, file in steps()
         if not (ROOT / file).exists()
         or not re.search(rf"\b{name}\b", (ROOT / file).read_text())
     ]
     assert not wrong, f"not there any more: {wrong}; correct docs/reading.md"
+
+
+def test_the_roads_enter_few_lines():
+    entered = {ROOT / file for _, file in steps()}
+    lines = sum(len(path.read_text().splitlines()) for path in entered)
+    assert 10_000 < lines < ROADS_BUDGET, f"the {len(entered)} files have {lines} lines"
