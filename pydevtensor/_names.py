@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import FunctionType, ModuleType
+from typing import Any
 
 from pydevtensor import _C
 
@@ -16,12 +17,16 @@ _published: list[str] = []
 
 
 def publish(
-    module: str, later: Collection[str] = (), home_of: Collection[str] = ()
+    module: str,
+    later: Collection[str] = (),
+    home_of: Collection[str] = (),
+    errors: bool = False,
 ) -> None:
     """Let dir(module) list its public names, and an unknown name say what to do.
 
     later: modules below it, also in __all__, that are imported at their first use.
     home_of: classes of other modules that say they are from this one, as in PyTorch.
+    errors: name the errors of the functions in __all__ after the function.
     Public are the names of __all__ or, without it, all names without an underscore of
     what this package defines. A call, and no __getattr__ in the module: that would tell
     type checkers that every name exists.
@@ -44,6 +49,9 @@ def publish(
         raise AttributeError(text, name=name, obj=sys.modules[module])
 
     names["__dir__"], names["__getattr__"] = __dir__, __getattr__
+    for name in names["__all__"] if errors else ():
+        if isinstance(names[name], FunctionType):
+            names[name] = _with_its_name(names[name])
     give(module, *(names[name] for name in home_of))
     _published.append(module)
     _rename(module)
@@ -54,6 +62,24 @@ def give(home: str, *classes: type) -> None:
     for each in classes:
         _C._set_module(each, home)
         _follow(each)
+
+
+_named: dict[FunctionType, Any] = {}
+
+
+def _with_its_name(body: FunctionType) -> Any:
+    """The function with errors that have its name."""
+    from functools import wraps
+
+    @wraps(body)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return body(*args, **kwargs)
+        except Exception as error:
+            _C._name_error(error, body.__name__)
+            raise
+
+    return _named.setdefault(body, call)
 
 
 def make_modules(above: str, **kinds: type) -> None:

@@ -781,3 +781,15 @@ def test_broadcasting(drawn):
     for each in shapes.input_shapes:
         found = xp.broadcast_to(xp.ones(each), shapes.result_shape)
         assert tuple(found.shape) == shapes.result_shape
+
+
+@pytest.mark.parametrize("call", [
+    "multiply(xp.ones(2), xp.ones(3))", "greater(xp.ones(2), xp.ones(3))",
+    "unstack(xp.ones(2), axis=4)", "matrix_transpose(xp.ones(2))", "finfo(xp.int8)",
+    "linalg.trace(xp.ones(2))", "linalg.matmul(xp.ones(2), xp.ones(3))",
+])  # fmt: skip
+def test_errors_have_the_names_of_the_standard(call):
+    name = call.removeprefix("linalg.").partition("(")[0]
+    with pytest.raises(Exception, match=rf"^{name}\(\): "):
+        eval(f"xp.{call}")
+    assert xp.linalg.matmul is xp.matmul

@@ -1,36 +1,17 @@
-"""Checks of arguments that several functions share, and the names of errors.
+"""Checks of arguments that several functions share.
 
 The bodies of public functions raise errors that do not name the function, so that these
-checks can be anybody's. The function itself gives its name to an error.
+checks can be anybody's. The extension names an error after the function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
 
 if TYPE_CHECKING:
     from pydevtensor._functions.types import Tensor
-
-_Parameters = ParamSpec("_Parameters")
-_Result = TypeVar("_Result")
-
-
-def named(body: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
-    """Name the errors of a function that is public as it stands."""
-
-    @wraps(body)
-    def call(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
-        try:
-            return body(*args, **kwargs)
-        except Exception as error:
-            _C._name_error(error, body.__name__)
-            raise
-
-    return call
 
 
 def dimension(x: Tensor, dim: int) -> int:

@@ -109,4 +109,4 @@ __all__ += ["broadcast_arrays", "broadcast_shapes", "moveaxis", "tile"]
 broadcast_arrays, broadcast_shapes = torch.broadcast_tensors, torch.broadcast_shapes
 moveaxis, tile = torch.moveaxis, torch.tile
 
-_publish(__name__)
+_publish(__name__, errors=True)

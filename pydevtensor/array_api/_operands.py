@@ -6,13 +6,10 @@ standard it does. And functions of two arrays take a Python number in place of o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pydevtensor as torch
 from pydevtensor import Tensor
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def promoted(x1: Any, x2: Any) -> tuple[Any, Any]:
@@ -43,17 +40,6 @@ def tensors(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
     elif not isinstance(x2, Tensor):
         x2 = _like(x2, x1)
     return promoted(x1, x2)
-
-
-def compared(
-    compare: Callable[[Any, Any], Tensor],
-    mirrored: Callable[[Any, Any], Tensor],
-    x1: Any,
-    x2: Any,
-) -> Tensor:
-    """compare(x1, x2), which takes a number in the second place alone."""
-    x1, x2 = promoted(x1, x2)
-    return compare(x1, x2) if isinstance(x1, Tensor) else mirrored(x2, x1)
 
 
 def alike(x1: Tensor, x2: Tensor) -> tuple[Tensor, Tensor]:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pydevtensor as torch
 from pydevtensor import Tensor
-from pydevtensor._functions.checks import named
 
 __all__ = ["arange", "empty", "eye", "full", "linspace", "meshgrid", "ones", "tril"]
 __all__ += ["triu", "zeros"]
@@ -14,7 +13,6 @@ __all__ += ["triu", "zeros"]
 _Shape = int | tuple[int, ...]
 
 
-@named
 def arange(
     start: float,
     /,
@@ -39,7 +37,6 @@ def arange(
     return torch.arange(start, stop, step, dtype=dtype, device=device)
 
 
-@named
 def empty(shape: _Shape, *, dtype: Any = None, device: Any = None) -> Tensor:
     """An array whose elements are not set.
 
@@ -50,7 +47,6 @@ def empty(shape: _Shape, *, dtype: Any = None, device: Any = None) -> Tensor:
     return torch.empty(shape, dtype=dtype, device=device)
 
 
-@named
 def eye(
     n_rows: int,
     n_cols: int | None = None,
@@ -76,7 +72,6 @@ def eye(
     return made
 
 
-@named
 def full(
     shape: _Shape, fill_value: float, *, dtype: Any = None, device: Any = None
 ) -> Tensor:
@@ -90,7 +85,6 @@ def full(
     return torch.full(size, fill_value, dtype=dtype, device=device)
 
 
-@named
 def linspace(
     start: float,
     stop: float,
@@ -112,7 +106,6 @@ def linspace(
     return torch.linspace(start, stop, num + 1, dtype=dtype, device=device)[:num]
 
 
-@named
 def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     """The coordinates of a grid: one array for each vector, all of the grid's shape.
 
@@ -129,7 +122,6 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     return tuple(torch.meshgrid(*arrays, indexing=indexing)) if arrays else ()
 
 
-@named
 def ones(shape: _Shape, *, dtype: Any = None, device: Any = None) -> Tensor:
     """An array of ones.
 
@@ -140,7 +132,6 @@ def ones(shape: _Shape, *, dtype: Any = None, device: Any = None) -> Tensor:
     return torch.ones(shape, dtype=dtype, device=device)
 
 
-@named
 def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
     """The matrices in the last two dimensions, with zeros above diagonal k.
 
@@ -152,7 +143,6 @@ def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
     return torch.tril(x, k)
 
 
-@named
 def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
     """The matrices in the last two dimensions, with zeros below diagonal k.
 
@@ -164,7 +154,6 @@ def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
     return torch.triu(x, k)
 
 
-@named
 def zeros(shape: _Shape, *, dtype: Any = None, device: Any = None) -> Tensor:
     """An array of zeros.
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pydevtensor as torch
 from pydevtensor import Tensor, dtype
-from pydevtensor._functions.checks import named
 
 __all__ = ["astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
 
@@ -68,7 +67,6 @@ def by_kind(kind: str | None = None) -> dict[str, dtype]:
     return {name: type for name, type in every.items() if kind_of(type) in wanted}
 
 
-@named
 def astype(
     x: Tensor, dtype: dtype, /, *, copy: bool = True, device: Any = None
 ) -> Tensor:
@@ -83,7 +81,6 @@ def astype(
     return x.to(x.device if device is None else device, dtype, copy=copy)
 
 
-@named
 def can_cast(from_: dtype | Tensor, to: dtype, /) -> bool:
     """Whether promotion leads from one type, or an array's, to the other.
 
@@ -130,7 +127,6 @@ def iinfo(type: dtype | Tensor, /) -> _IntLimits:
     return _IntLimits(info.bits, info.max, info.min, of)
 
 
-@named
 def isdtype(dtype: dtype, kind: Any) -> bool:
     """Whether a type is of a kind, is another type, or is any of a tuple of them.
 
@@ -156,7 +152,6 @@ def isdtype(dtype: dtype, kind: Any) -> bool:
     )
 
 
-@named
 def result_type(*arrays_and_dtypes: Any) -> dtype:
     """The type to which arrays, types and Python numbers promote.
 

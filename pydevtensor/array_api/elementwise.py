@@ -6,12 +6,12 @@ part in type promotion as any other does (_operands.py).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pydevtensor as torch
 from pydevtensor import Tensor
-from pydevtensor._functions.checks import named
-from pydevtensor.array_api._operands import compared, promoted, tensors
+from pydevtensor.array_api._operands import promoted, tensors
 
 __all__ = ["add", "atan2", "bitwise_and", "bitwise_left_shift", "bitwise_or"]
 __all__ += ["bitwise_right_shift", "bitwise_xor", "clip", "copysign", "divide", "equal"]
@@ -24,315 +24,134 @@ __all__ += ["subtract"]
 _Operand = Any
 
 
-@named
-def add(x1: _Operand, x2: _Operand, /) -> Tensor:
-    """The sums of elements.
+def _of_two(
+    name: str,
+    function: Callable[..., Tensor],
+    operands: Callable[[Any, Any], tuple[Any, Any]],
+    says: str,
+    example: str,
+    shown: str,
+) -> Callable[[_Operand, _Operand], Tensor]:
+    """A function of two operands, which are made to be those of the library's."""
+
+    def call(x1: _Operand, x2: _Operand, /) -> Tensor:
+        return function(*operands(x1, x2))
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = (
+        f"{says}\n\n>>> import pydevtensor.array_api as xp\n>>> {example}\n{shown}\n"
+    )
+    return call
+
+
+def _comparison(
+    name: str,
+    function: Callable[..., Tensor],
+    mirrored: Callable[..., Tensor],
+    *texts: str,
+) -> Callable[[_Operand, _Operand], Tensor]:
+    """The same, where the library's takes a number in the second place alone."""
+
+    def compare(x1: Any, x2: Any) -> Tensor:
+        return function(x1, x2) if isinstance(x1, Tensor) else mirrored(x2, x1)
+
+    return _of_two(name, compare, promoted, *texts)
+
+
+# Name, the library's function, what it needs of operands, or itself mirrored, docstring
+# and example.
+# fmt: off
+add = _of_two("add", torch.add, promoted, "The sums of elements.",
+              "xp.add(xp.asarray([1, 2]), 3)", "tensor([4, 5])")
+atan2 = _of_two("atan2", torch.atan2, tensors,
+                "The angles of the points (x2, x1), from -pi to pi.",
+                "xp.atan2(xp.asarray([0.0, 1.0]), 1.0)", "tensor([0.0000, 0.7854])")
+bitwise_and = _of_two("bitwise_and", torch.bitwise_and, promoted,
+                      "The bits that both elements have.",
+                      "xp.bitwise_and(xp.asarray([5, 6]), 3)", "tensor([1, 2])")
+bitwise_left_shift = _of_two("bitwise_left_shift", torch.bitwise_left_shift, promoted,
+                             "The bits of x1, x2 places up.",
+                             "xp.bitwise_left_shift(xp.asarray([1, 2]), 3)",
+                             "tensor([ 8, 16])")
+bitwise_or = _of_two("bitwise_or", torch.bitwise_or, promoted,
+                     "The bits that either element has.",
+                     "xp.bitwise_or(xp.asarray([5, 6]), 3)", "tensor([7, 7])")
+bitwise_right_shift = _of_two("bitwise_right_shift", torch.bitwise_right_shift,
+                              promoted,
+                              "The bits of x1, x2 places down; the sign stays.",
+                              "xp.bitwise_right_shift(xp.asarray([8, -8]), 2)",
+                              "tensor([ 2, -2])")
+bitwise_xor = _of_two("bitwise_xor", torch.bitwise_xor, promoted,
+                      "The bits that one of the elements has.",
+                      "xp.bitwise_xor(xp.asarray([5, 6]), 3)", "tensor([6, 5])")
+copysign = _of_two("copysign", torch.copysign, tensors,
+                   "The magnitudes of x1 with the signs of x2.",
+                   "xp.copysign(xp.asarray([1.0, -2.0]), -1.0)", "tensor([-1., -2.])")
+divide = _of_two("divide", torch.true_divide, promoted,
+                 "The quotients of elements, which are floats.",
+                 "xp.divide(xp.asarray([1.0, 2.0]), 2)", "tensor([0.5000, 1.0000])")
+equal = _comparison("equal", torch.eq, torch.eq,
+                    "Whether elements are equal, a bool for each pair.",
+                    "xp.equal(xp.asarray([1, 2]), 2)", "tensor([False,  True])")
+floor_divide = _of_two("floor_divide", torch.floor_divide, promoted,
+                       "The quotients, rounded down.",
+                       "xp.floor_divide(xp.asarray([7, -7]), 2)", "tensor([ 3, -4])")
+greater = _comparison("greater", torch.gt, torch.lt,
+                      "Whether x1 is greater, element by element.",
+                      "xp.greater(xp.asarray([1, 2]), 1)", "tensor([False,  True])")
+greater_equal = _comparison("greater_equal", torch.ge, torch.le,
+                            "Whether x1 is greater or equal, element by element.",
+                            "xp.greater_equal(xp.asarray([0, 1]), 1)",
+                            "tensor([False,  True])")
+hypot = _of_two("hypot", torch.hypot, tensors, "The root of the sum of squares.",
+                "xp.hypot(xp.asarray([3.0, 5.0]), xp.asarray([4.0, 12.0]))",
+                "tensor([ 5., 13.])")
+less = _comparison("less", torch.lt, torch.gt,
+                   "Whether x1 is less, element by element.",
+                   "xp.less(xp.asarray([1, 2]), 2)", "tensor([ True, False])")
+less_equal = _comparison("less_equal", torch.le, torch.ge,
+                         "Whether x1 is less or equal, element by element.",
+                         "xp.less_equal(xp.asarray([2, 3]), 2)",
+                         "tensor([ True, False])")
+logaddexp = _of_two("logaddexp", torch.logaddexp, tensors,
+                    "The logarithm of the sum of the exponentials.",
+                    "xp.logaddexp(xp.asarray([0.0]), 0.0)", "tensor([0.6931])")
+logical_and = _of_two("logical_and", torch.logical_and, tensors,
+                      "Whether both elements are true.",
+                      "xp.logical_and(xp.asarray([True, False]), True)",
+                      "tensor([ True, False])")
+logical_or = _of_two("logical_or", torch.logical_or, tensors,
+                     "Whether either element is true.",
+                     "xp.logical_or(xp.asarray([True, False]), False)",
+                     "tensor([ True, False])")
+logical_xor = _of_two("logical_xor", torch.logical_xor, tensors,
+                      "Whether one of the elements is true.",
+                      "xp.logical_xor(xp.asarray([True, False]), True)",
+                      "tensor([False,  True])")
+maximum = _of_two("maximum", torch.maximum, tensors,
+                  "The greater of two elements; NaN where one is.",
+                  "xp.maximum(xp.asarray([1, 3]), 2)", "tensor([2, 3])")
+minimum = _of_two("minimum", torch.minimum, tensors,
+                  "The smaller of two elements; NaN where one is.",
+                  "xp.minimum(xp.asarray([1, 3]), 2)", "tensor([1, 2])")
+multiply = _of_two("multiply", torch.mul, promoted, "The products of elements.",
+                   "xp.multiply(xp.asarray([1, 2]), 3)", "tensor([3, 6])")
+nextafter = _of_two("nextafter", torch.nextafter, tensors,
+                    "The next number after x1 in the direction of x2.",
+                    "xp.nextafter(xp.asarray([0.0]), 1.0) > 0", "tensor([True])")
+not_equal = _comparison("not_equal", torch.ne, torch.ne,
+                        "Whether elements differ, a bool for each pair.",
+                        "xp.not_equal(xp.asarray([1, 2]), 2)", "tensor([ True, False])")
+pow = _of_two("pow", torch.pow, promoted, "x1 to the power of x2.",
+              "xp.pow(xp.asarray([2, 3]), 2)", "tensor([4, 9])")
+remainder = _of_two("remainder", torch.remainder, promoted,
+                    "The remainder of a division, with the sign of x2.",
+                    "xp.remainder(xp.asarray([7, -7]), 3)", "tensor([1, 2])")
+subtract = _of_two("subtract", torch.sub, promoted, "The differences of elements.",
+                   "xp.subtract(xp.asarray([1, 2]), 3)", "tensor([-2, -1])")
+# fmt: on
 
-    >>> import pydevtensor.array_api as xp
-    >>> xp.add(xp.asarray([1, 2]), 3)
-    tensor([4, 5])
-    """
-    return torch.add(*promoted(x1, x2))
 
-
-@named
-def atan2(x1: _Operand, x2: _Operand, /) -> Tensor:
-    """The angles of the points (x2, x1), from -pi to pi.
-
-    >>> import pydevtensor.array_api as xp
-    >>> xp.atan2(xp.asarray([0.0, 1.0]), 1.0)
-    tensor([0.0000, 0.7854])
-    """
-    return torch.atan2(*tensors(x1, x2))
-
-
-@named
-def bitwise_and(x1: _Operand, x2: _Operand, /) -> Tensor:
-    """The bits that both elements have.
-
-    >>> import pydevtensor.array_api as xp
-    >>> xp.bitwise_and(xp.asarray([5, 6]), 3)
-    tensor([1, 2])
-    """
-    return torch.bitwise_and(*promoted(x1, x2))
-
-
-@named
-def bitwise_left_shift(x1: _Operand, x2: _Operand, /) -> Tensor:
-    """The bits of x1, x2 places up.
-
-    >>> import pydevtensor.array_api as xp
-    >>> xp.bitwise_left_shift(xp.asarray([1, 2]), 3)
-    tensor([ 8, 16])
-    """
-    return torch.bitwise_left_shift(*promoted(x1, x2))
-
-
-@named
-def bitwise_or(x1: _Operand, x2: _Operand, /) -> Tensor:
-    """The bits that either element has.
-
-    >>> import pydevtensor.array_api as xp
-    >>> xp.bitwise_or(xp.asarray([5, 6]), 3)
-    tensor([7, 7])
-    """
-    return torch.bitwise_or(*promoted(x1, x2))
-
-
-@named
-def bitwise_right_shift(x1: _Operand, x2: _Operand, /) -> Tensor:
-    """The bits of x1, x2 places down; the sign stays.
-
-    >>> import pydevtensor.array_api as xp
-    >>> xp.bitwise_right_shift(xp.asarray([8, -8]), 2)
-    tensor([ 2, -2])
-    """
-    return torch.bitwise_right_shift(*promoted(x1, x2))
-
-
-@named
-def bitwise_xor(x1: _Operand, x2: _Operand, /) -> Tensor:
-    """The bits that one of the elements has.
-
-    >>> import pydevtensor.array_api as xp
-    >>> xp.bitwise_xor(xp.asarray([5, 6]), 3)
-    tensor([6, 5])
-    """
-    return torch.bitwise_xor(*promoted(x1, x2))
-
-
-@named
-def copysign(x1: _Operand, x2: _Operand, /) -> Tensor:
-    """The magnitudes of x1 with the signs of x2.
-
-    >>> import pydevtensor.array_api as xp
-    >>> xp.copysign(xp.asarray([1.0, -2.0]), -1.0)
-    tensor([-1., -2.])
-    """
-    return torch.copysign(*tensors(x1, x2))
-
-
-@named
-def divide(x1: _Operand, x2: _Operand, /) -> Tensor:
-    """The quotients of elements, which are floats.
-
-    >>> import pydevtensor.array_api as xp
-    >>> xp.divide(xp.asarray([1.0, 2.0]), 2)
-    tensor([0.5000, 1.0000])
-    """
-    return torch.true_divide(*promoted(x1, x2))
-
-
-@named
-def equal(x1: _Operand, x2: _Operand, /) -> Tensor:
-    """Whether elements are equal, a bool for each pair.
-
-    >>> import pydevtensor.array_api as xp
-    >>> xp.equal(xp.asarray([1, 2]), 2)
-    tensor([False,  True])
-    """
-    return compared(torch.eq, torch.eq, x1, x2)
-
-
-@named
-def floor_divide(x1: _Operand, x2: _Operand, /) -> Tensor:
-    """The quotients, rounded down.
-
-    >>> import pydevtensor.array_api as xp
-    >>> xp.floor_divide(xp.asarray([7, -7]), 2)
-    tensor([ 3, -4])
-    """
-    return torch.floor_divide(*promoted(x1, x2))
-
-
-@named
-def greater(x1: _Operand, x2: _Operand, /) -> Tensor:
-    """Whether x1 is greater, element by element.
-
-    >>> import pydevtensor.array_api as xp
-    >>> xp.greater(xp.asarray([1, 2]), 1)
-    tensor([False,  True])
-    """
-    return compared(torch.gt, torch.lt, x1, x2)
-
-
-@named
-def greater_equal(x1: _Operand, x2: _Operand, /) -> Tensor:
-    """Whether x1 is greater or equal, element by element.
-
-    >>> import pydevtensor.array_api as xp
-    >>> xp.greater_equal(xp.asarray([0, 1]), 1)
-    tensor([False,  True])
-    """
-    return compared(torch.ge, torch.le, x1, x2)
-
-
-@named
-def hypot(x1: _Operand, x2: _Operand, /) -> Tensor:
-    """The root of the sum of squares.
-
-    >>> import pydevtensor.array_api as xp
-    >>> xp.hypot(xp.asarray([3.0, 5.0]), xp.asarray([4.0, 12.0]))
-    tensor([ 5., 13.])
-    """
-    return torch.hypot(*tensors(x1, x2))
-
-
-@named
-def less(x1: _Operand, x2: _Operand, /) -> Tensor:
-    """Whether x1 is less, element by element.
-
-    >>> import pydevtensor.array_api as xp
-    >>> xp.less(xp.asarray([1, 2]), 2)
-    tensor([ True, False])
-    """
-    return compared(torch.lt, torch.gt, x1, x2)
-
-
-@named
-def less_equal(x1: _Operand, x2: _Operand, /) -> Tensor:
-    """Whether x1 is less or equal, element by element.
-
-    >>> import pydevtensor.array_api as xp
-    >>> xp.less_equal(xp.asarray([2, 3]), 2)
-    tensor([ True, False])
-    """
-    return compared(torch.le, torch.ge, x1, x2)
-
-
-@named
-def logaddexp(x1: _Operand, x2: _Operand, /) -> Tensor:
-    """The logarithm of the sum of the exponentials.
-
-    >>> import pydevtensor.array_api as xp
-    >>> xp.logaddexp(xp.asarray([0.0]), 0.0)
-    tensor([0.6931])
-    """
-    return torch.logaddexp(*tensors(x1, x2))
-
-
-@named
-def logical_and(x1: _Operand, x2: _Operand, /) -> Tensor:
-    """Whether both elements are true.
-
-    >>> import pydevtensor.array_api as xp
-    >>> xp.logical_and(xp.asarray([True, False]), True)
-    tensor([ True, False])
-    """
-    return torch.logical_and(*tensors(x1, x2))
-
-
-@named
-def logical_or(x1: _Operand, x2: _Operand, /) -> Tensor:
-    """Whether either element is true.
-
-    >>> import pydevtensor.array_api as xp
-    >>> xp.logical_or(xp.asarray([True, False]), False)
-    tensor([ True, False])
-    """
-    return torch.logical_or(*tensors(x1, x2))
-
-
-@named
-def logical_xor(x1: _Operand, x2: _Operand, /) -> Tensor:
-    """Whether one of the elements is true.
-
-    >>> import pydevtensor.array_api as xp
-    >>> xp.logical_xor(xp.asarray([True, False]), True)
-    tensor([False,  True])
-    """
-    return torch.logical_xor(*tensors(x1, x2))
-
-
-@named
-def maximum(x1: _Operand, x2: _Operand, /) -> Tensor:
-    """The greater of two elements; NaN where one is.
-
-    >>> import pydevtensor.array_api as xp
-    >>> xp.maximum(xp.asarray([1, 3]), 2)
-    tensor([2, 3])
-    """
-    return torch.maximum(*tensors(x1, x2))
-
-
-@named
-def minimum(x1: _Operand, x2: _Operand, /) -> Tensor:
-    """The smaller of two elements; NaN where one is.
-
-    >>> import pydevtensor.array_api as xp
-    >>> xp.minimum(xp.asarray([1, 3]), 2)
-    tensor([1, 2])
-    """
-    return torch.minimum(*tensors(x1, x2))
-
-
-@named
-def multiply(x1: _Operand, x2: _Operand, /) -> Tensor:
-    """The products of elements.
-
-    >>> import pydevtensor.array_api as xp
-    >>> xp.multiply(xp.asarray([1, 2]), 3)
-    tensor([3, 6])
-    """
-    return torch.mul(*promoted(x1, x2))
-
-
-@named
-def nextafter(x1: _Operand, x2: _Operand, /) -> Tensor:
-    """The next number after x1 in the direction of x2.
-
-    >>> import pydevtensor.array_api as xp
-    >>> xp.nextafter(xp.asarray([0.0]), 1.0) > 0
-    tensor([True])
-    """
-    return torch.nextafter(*tensors(x1, x2))
-
-
-@named
-def not_equal(x1: _Operand, x2: _Operand, /) -> Tensor:
-    """Whether elements differ, a bool for each pair.
-
-    >>> import pydevtensor.array_api as xp
-    >>> xp.not_equal(xp.asarray([1, 2]), 2)
-    tensor([ True, False])
-    """
-    return compared(torch.ne, torch.ne, x1, x2)
-
-
-@named
-def pow(x1: _Operand, x2: _Operand, /) -> Tensor:
-    """x1 to the power of x2.
-
-    >>> import pydevtensor.array_api as xp
-    >>> xp.pow(xp.asarray([2, 3]), 2)
-    tensor([4, 9])
-    """
-    return torch.pow(*promoted(x1, x2))
-
-
-@named
-def remainder(x1: _Operand, x2: _Operand, /) -> Tensor:
-    """The remainder of a division, with the sign of x2.
-
-    >>> import pydevtensor.array_api as xp
-    >>> xp.remainder(xp.asarray([7, -7]), 3)
-    tensor([1, 2])
-    """
-    return torch.remainder(*promoted(x1, x2))
-
-
-@named
-def subtract(x1: _Operand, x2: _Operand, /) -> Tensor:
-    """The differences of elements.
-
-    >>> import pydevtensor.array_api as xp
-    >>> xp.subtract(xp.asarray([1, 2]), 3)
-    tensor([-2, -1])
-    """
-    return torch.sub(*promoted(x1, x2))
-
-
-@named
 def clip(
     x: Tensor, /, min: _Operand | None = None, max: _Operand | None = None
 ) -> Tensor:

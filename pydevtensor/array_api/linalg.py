@@ -10,7 +10,6 @@ from typing import Any
 import pydevtensor as torch
 from pydevtensor import Tensor
 from pydevtensor import linalg as _library
-from pydevtensor._functions.checks import named
 from pydevtensor._names import publish as _publish
 from pydevtensor.array_api._operands import alike, spread
 from pydevtensor.array_api.products import (
@@ -33,7 +32,6 @@ outer, pinv, qr = torch.outer, _library.pinv, _library.qr
 slogdet, svd, svdvals = _library.slogdet, _library.svd, _library.svdvals
 
 
-@named
 def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """The vector products of the vectors of 3 elements along a dimension.
 
@@ -49,7 +47,6 @@ def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     return _library.cross(*same, dim=axis)
 
 
-@named
 def matrix_norm(
     x: Tensor, /, *, keepdims: bool = False, ord: float | str | None = "fro"
 ) -> Tensor:
@@ -63,7 +60,6 @@ def matrix_norm(
     return _library.matrix_norm(x, order, (-2, -1), keepdims)
 
 
-@named
 def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
     """The solution of x1 @ y == x2, where x2 is a vector only if it has one dimension.
 
@@ -79,7 +75,6 @@ def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
     return _library.solve(x1, x2)
 
 
-@named
 def trace(x: Tensor, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
     """The sums along a diagonal of the matrices in the last two dimensions.
 
@@ -90,7 +85,6 @@ def trace(x: Tensor, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
     return _library.diagonal(x, offset=offset).sum(-1, dtype=dtype)
 
 
-@named
 def vector_norm(
     x: Tensor,
     /,
@@ -109,4 +103,4 @@ def vector_norm(
     return _library.vector_norm(x, ord, axis, keepdims)
 
 
-_publish(__name__)
+_publish(__name__, errors=True)

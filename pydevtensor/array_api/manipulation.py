@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import pydevtensor as torch
 from pydevtensor import Tensor
-from pydevtensor._functions.checks import named
 from pydevtensor.array_api.dtypes import result_type
 
 __all__ = ["broadcast_to", "concat", "expand_dims", "flip", "permute_dims", "repeat"]
@@ -22,7 +21,6 @@ def _of_one_type(arrays: Sequence[Tensor]) -> list[Tensor]:
     return [x.to(common) for x in arrays]
 
 
-@named
 def broadcast_to(x: Tensor, /, shape: tuple[int, ...]) -> Tensor:
     """A view of x with a shape to which it broadcasts; ValueError for another shape.
 
@@ -40,7 +38,6 @@ def broadcast_to(x: Tensor, /, shape: tuple[int, ...]) -> Tensor:
     return x.expand(shape)
 
 
-@named
 def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
     """Arrays one after the other along a dimension; with axis=None flattened before.
 
@@ -54,7 +51,6 @@ def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
     return torch.cat(parts, axis)
 
 
-@named
 def expand_dims(x: Tensor, /, axis: _Axes) -> Tensor:
     """x with new dimensions of size 1 at the places of the result that axis names.
 
@@ -78,7 +74,6 @@ def expand_dims(x: Tensor, /, axis: _Axes) -> Tensor:
     return x
 
 
-@named
 def flip(x: Tensor, /, *, axis: _Axes | None = None) -> Tensor:
     """The elements in reverse order along dimensions, or along all.
 
@@ -91,7 +86,6 @@ def flip(x: Tensor, /, *, axis: _Axes | None = None) -> Tensor:
     return torch.flip(x, axis if isinstance(axis, tuple) else (axis,))
 
 
-@named
 def permute_dims(x: Tensor, /, axes: tuple[int, ...]) -> Tensor:
     """A view with the dimensions in another order.
 
@@ -102,7 +96,6 @@ def permute_dims(x: Tensor, /, axes: tuple[int, ...]) -> Tensor:
     return torch.permute(x, axes)
 
 
-@named
 def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:
     """Each element, or each slice along a dimension, as many times as repeats says.
 
@@ -115,7 +108,6 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
     return torch.repeat_interleave(x, repeats, axis)
 
 
-@named
 def reshape(
     x: Tensor, /, shape: tuple[int, ...], *, copy: bool | None = None
 ) -> Tensor:
@@ -137,7 +129,6 @@ def reshape(
     return (x.clone() if copy else x).reshape(shape)
 
 
-@named
 def roll(x: Tensor, /, shift: _Axes, *, axis: _Axes | None = None) -> Tensor:
     """The elements moved by shift along dimensions, from the end round to the start.
 
@@ -158,7 +149,6 @@ def roll(x: Tensor, /, shift: _Axes, *, axis: _Axes | None = None) -> Tensor:
     return torch.roll(x, shifts, axes)
 
 
-@named
 def squeeze(x: Tensor, /, axis: _Axes) -> Tensor:
     """A view without the dimensions that axis names; ValueError where one is not of size 1.
 
@@ -175,7 +165,6 @@ def squeeze(x: Tensor, /, axis: _Axes) -> Tensor:
     return torch.squeeze(x, axis)
 
 
-@named
 def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
     """Arrays of one shape side by side, along a new dimension.
 
@@ -187,7 +176,6 @@ def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
     return torch.stack(_of_one_type(arrays), axis)
 
 
-@named
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices along a dimension, as views.
 

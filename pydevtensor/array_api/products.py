@@ -6,13 +6,11 @@ from collections.abc import Sequence
 
 import pydevtensor as torch
 from pydevtensor import Tensor
-from pydevtensor._functions.checks import named
 from pydevtensor.array_api._operands import alike, promoted
 
 __all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]
 
 
-@named
 def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
     """The matrix product, of the operands' common type.
 
@@ -33,7 +31,6 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
     return x.mT
 
 
-@named
 def tensordot(
     x1: Tensor,
     x2: Tensor,
@@ -63,7 +60,6 @@ def tensordot(
     return torch.tensordot(*alike(x1, x2), which)
 
 
-@named
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """The products of the vectors along a dimension, of the operands' common type.
 

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import pydevtensor as torch
 from pydevtensor import Tensor
-from pydevtensor._functions.checks import named
 from pydevtensor.array_api._operands import dimension, promoted, tensors
 
 __all__ = ["argmax", "argmin", "argsort", "count_nonzero", "isin", "nonzero"]
@@ -37,7 +36,6 @@ class UniqueInverse(NamedTuple):
     inverse_indices: Tensor
 
 
-@named
 def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """Where the first greatest element is, of all or along a dimension.
 
@@ -48,7 +46,6 @@ def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> 
     return torch.argmax(x, axis, keepdims)
 
 
-@named
 def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """Where the first least element is, of all or along a dimension.
 
@@ -59,7 +56,6 @@ def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> 
     return torch.argmin(x, axis, keepdims)
 
 
-@named
 def argsort(
     x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True
 ) -> Tensor:
@@ -72,7 +68,6 @@ def argsort(
     return torch.argsort(x, axis, descending, stable)
 
 
-@named
 def count_nonzero(
     x: Tensor, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
 ) -> Tensor:
@@ -87,7 +82,6 @@ def count_nonzero(
     return torch.sum(x != 0, axis, keepdims)
 
 
-@named
 def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
     """Whether each element of x1 is among x2's; with invert whether it is not.
 
@@ -98,7 +92,6 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
     return torch.isin(*promoted(x1, x2), invert=invert)
 
 
-@named
 def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
     """Where the elements that are not 0 are: indices for each dimension.
 
@@ -113,7 +106,6 @@ def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
     return tuple(torch.nonzero(x, as_tuple=True))
 
 
-@named
 def searchsorted(
     x1: Tensor, x2: Any, /, *, side: str = "left", sorter: Tensor | None = None
 ) -> Tensor:
@@ -131,7 +123,6 @@ def searchsorted(
     return torch.searchsorted(*promoted(x1, x2), side=side, sorter=sorter)
 
 
-@named
 def sort(
     x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True
 ) -> Tensor:
@@ -144,7 +135,6 @@ def sort(
     return torch.sort(x, axis, descending, stable=stable)[0]
 
 
-@named
 def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
     """The slices at indices along a dimension, which a vector needs not name.
 
@@ -162,7 +152,6 @@ def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
     return x[(*before, _places(indices))]
 
 
-@named
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
     """The elements that indices name along a dimension, for each place in the others.
 
@@ -179,7 +168,6 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
     return torch.take_along_dim(x, places, axis)
 
 
-@named
 def unique_all(x: Tensor, /) -> UniqueAll:
     """The distinct elements, sorted, with three more arrays.
 
@@ -199,7 +187,6 @@ def unique_all(x: Tensor, /) -> UniqueAll:
     return UniqueAll(values, first, inverse, counts)
 
 
-@named
 def unique_counts(x: Tensor, /) -> UniqueCounts:
     """The distinct elements, sorted, and how often each occurs.
 
@@ -212,7 +199,6 @@ def unique_counts(x: Tensor, /) -> UniqueCounts:
     return UniqueCounts(*torch.unique(x, return_counts=True))
 
 
-@named
 def unique_inverse(x: Tensor, /) -> UniqueInverse:
     """The distinct elements, sorted, and which of them each element is.
 
@@ -225,7 +211,6 @@ def unique_inverse(x: Tensor, /) -> UniqueInverse:
     return UniqueInverse(*torch.unique(x, return_inverse=True))
 
 
-@named
 def unique_values(x: Tensor, /) -> Tensor:
     """The distinct elements, sorted. Every NaN is distinct. Synchronizes with a GPU.
 
@@ -236,7 +221,6 @@ def unique_values(x: Tensor, /) -> Tensor:
     return torch.unique(x)
 
 
-@named
 def where(condition: Tensor, x1: Any, x2: Any, /) -> Tensor:
     """Elements of x1 where condition is true, and of x2 elsewhere.
 

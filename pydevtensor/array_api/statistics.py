@@ -11,7 +11,6 @@ from typing import Any
 
 import pydevtensor as torch
 from pydevtensor import Tensor
-from pydevtensor._functions.checks import named
 from pydevtensor.array_api._operands import dimension, spread
 
 __all__ = ["all", "any", "cumulative_prod", "cumulative_sum", "diff", "max", "mean"]
@@ -20,7 +19,6 @@ __all__ += ["min", "prod", "std", "sum", "var"]
 _Axes = int | tuple[int, ...]
 
 
-@named
 def all(x: Tensor, /, *, axis: _Axes | None = None, keepdims: bool = False) -> Tensor:
     """Whether all elements are not 0, of the array or along dimensions.
 
@@ -31,7 +29,6 @@ def all(x: Tensor, /, *, axis: _Axes | None = None, keepdims: bool = False) -> T
     return torch.all(*spread(x.to(torch.bool), axis, keepdims))
 
 
-@named
 def any(x: Tensor, /, *, axis: _Axes | None = None, keepdims: bool = False) -> Tensor:
     """Whether any element is not 0, of the array or along dimensions.
 
@@ -42,7 +39,6 @@ def any(x: Tensor, /, *, axis: _Axes | None = None, keepdims: bool = False) -> T
     return torch.any(*spread(x.to(torch.bool), axis, keepdims))
 
 
-@named
 def cumulative_prod(
     x: Tensor,
     /,
@@ -62,7 +58,6 @@ def cumulative_prod(
     return _running(torch.cumprod, 1, x, axis, dtype, include_initial)
 
 
-@named
 def cumulative_sum(
     x: Tensor,
     /,
@@ -102,7 +97,6 @@ def _running(
     return torch.cat([found.new_full(shape, initial), found], axis)
 
 
-@named
 def diff(
     x: Tensor,
     /,
@@ -123,7 +117,6 @@ def diff(
     return torch.diff(x, n, axis, prepend, append)
 
 
-@named
 def max(x: Tensor, /, *, axis: _Axes | None = None, keepdims: bool = False) -> Tensor:
     """The greatest element, of all or along dimensions; NaN where there is one.
 
@@ -135,7 +128,6 @@ def max(x: Tensor, /, *, axis: _Axes | None = None, keepdims: bool = False) -> T
     return torch.amax(x, () if axis is None else axis, keepdims)
 
 
-@named
 def mean(x: Tensor, /, *, axis: _Axes | None = None, keepdims: bool = False) -> Tensor:
     """The mean of floats, of all or along dimensions.
 
@@ -146,7 +138,6 @@ def mean(x: Tensor, /, *, axis: _Axes | None = None, keepdims: bool = False) -> 
     return torch.mean(*spread(x, axis, keepdims))
 
 
-@named
 def min(x: Tensor, /, *, axis: _Axes | None = None, keepdims: bool = False) -> Tensor:
     """The least element, of all or along dimensions; NaN where there is one.
 
@@ -158,7 +149,6 @@ def min(x: Tensor, /, *, axis: _Axes | None = None, keepdims: bool = False) -> T
     return torch.amin(x, () if axis is None else axis, keepdims)
 
 
-@named
 def prod(
     x: Tensor,
     /,
@@ -187,7 +177,6 @@ def prod(
     return x
 
 
-@named
 def std(
     x: Tensor,
     /,
@@ -206,7 +195,6 @@ def std(
     return torch.std(x, axis, correction=correction, keepdim=keepdims)
 
 
-@named
 def sum(
     x: Tensor,
     /,
@@ -224,7 +212,6 @@ def sum(
     return torch.sum(*spread(x, axis, keepdims), dtype=dtype)
 
 
-@named
 def var(
     x: Tensor,
     /,
