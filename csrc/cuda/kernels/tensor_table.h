@@ -1,14 +1,16 @@
 /* Kernels that work on many tensors at once: a table in the parameters says of each what
  * its blocks have to know, so that no launch waits for a table to be copied. Parameters
- * have 4 KB, and 32 KB since CUDA 12.1; more tensors take several launches. */
+ * have 4 KB, and 32 KB where the driver is of CUDA 12.1 or later; more tensors take several
+ * launches. */
 #ifndef DT_CUDA_KERNELS_TENSOR_TABLE_H
 #define DT_CUDA_KERNELS_TENSOR_TABLE_H
 
 #include "cuda/kernels/layout.h"
 
-/* They leave room for the other parameters. */
+/* They leave room for the other parameters. Builds of CUDA 12 run on older drivers, which
+ * refuse all kernels of a file if one of them takes more than 4 KB. */
 #define SMALL_TABLE 3200
-#if CUDART_VERSION >= 12010
+#if CUDART_VERSION >= 13000
 #define LARGE_TABLE 31800
 #else
 #define LARGE_TABLE SMALL_TABLE
