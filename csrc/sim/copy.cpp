@@ -85,6 +85,10 @@ static cudaError_t copy(void *to, bool to_device, int to_owner, const void *from
         return cudaErrorInvalidResourceHandle;
     if (cudaError_t error = check_capture(*stream))
         return error;
+    if ((!to_device && !is_pinned(to, bytes)) ||
+        (!from_device && !is_pinned(from, bytes)))
+        if (cudaError_t error = refuse_while_capturing()) /* CUDA stages it and waits */
+            return error;
     count_copy(stream->device, to, from, bytes);
     if (cudaError_t error = failure("copy", cudaErrorUnknown))
         return error;

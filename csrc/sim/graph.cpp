@@ -93,7 +93,7 @@ cudaError_t refuse_library()
 cudaError_t refuse_of_stream(const Stream &stream)
 {
     return stream.capture ? lose(*stream.capture, cudaErrorStreamCaptureUnsupported)
-                          : cudaSuccess;
+                          : refuse_while_capturing();
 }
 
 cudaError_t refuse_of_device(int device)
@@ -103,7 +103,7 @@ cudaError_t refuse_of_device(int device)
         for (const Stream *stream : each->streams)
             if (stream->device == device)
                 error = lose(*each, cudaErrorStreamCaptureUnsupported);
-    return error;
+    return error ? error : refuse_while_capturing();
 }
 
 cudaError_t refuse_of_moment(const Moment *moment)

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <vector>
 #include "base/sanitizer.h"
 #include "clock.h"
@@ -107,12 +108,13 @@ struct Device {
         nullptr; /* the program's view of its memory; kernels see it at seen_from */
     int file = -1;
     size_t used = 0;
-    std::map<char *, Segment> segments; /* by base */
-    std::map<char *, BlockRef> taken;   /* live blocks in carved segments */
-    std::map<char *, BlockRef> past;    /* released blocks, until the memory is
+    std::map<char *, Segment> segments;      /* by base */
+    std::map<char *, BlockRef> taken;        /* live blocks in carved segments */
+    std::map<char *, BlockRef> past;         /* released blocks, until the memory is
                                            reused */
-    std::vector<BlockRef> captured;     /* blocks that replays use again */
-    std::unique_ptr<Stream> own_stream; /* the default stream */
+    std::vector<BlockRef> captured;          /* blocks that replays use again */
+    std::unordered_set<const void *> loaded; /* kernels */
+    std::unique_ptr<Stream> own_stream;      /* the default stream */
     bool reaches[DT_MAX_SIMULATED] = {};
     bool context = false;            /* it was made current */
     cudaError_t fault = cudaSuccess; /* reported by the next synchronization */
@@ -304,6 +306,7 @@ cudaError_t capture_wait(Stream &stream, const MomentRef &moment);
 cudaError_t refuse_while_capturing();
 /* The start of a library, which synchronizes in every mode of the calling thread. */
 cudaError_t refuse_library();
+/* The same for waits and queries, also of what does not capture. */
 cudaError_t refuse_of_stream(const Stream &stream);
 cudaError_t refuse_of_device(int device);
 cudaError_t refuse_of_moment(const Moment *moment);

@@ -18,6 +18,18 @@ static cudaError_t check_extents(const Launch &launch)
     return cudaSuccess;
 }
 
+/* Loads the kernel at its first launch, as CUDA may do, which allocates. */
+static cudaError_t load(Device &device, const Body &body)
+{
+    cudaError_t error = cudaSuccess;
+    if (device.loaded.count(body.code()))
+        return error;
+    error = refuse_while_capturing();
+    if (!error)
+        device.loaded.insert(body.code());
+    return error;
+}
+
 /* A slot is a pointer of some type: copy its bytes. */
 static void reach_arguments(Work &work, int device, const std::vector<Slot> &slots)
 {
@@ -42,6 +54,9 @@ cudaError_t submit(const Launch &launch, std::unique_ptr<Body> body,
     if (error)
         return answer(error);
     error = check_extents(launch);
+    if (error)
+        return answer(error);
+    error = load(device_at(stream->device), *body);
     if (error)
         return answer(error);
     device_at(stream->device).counted.launches++;

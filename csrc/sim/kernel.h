@@ -40,6 +40,7 @@ struct Body {
     /* With barriers, runs the thread threadIdx. Without, runs all threads of block
      * blockIdx in turn. */
     virtual void run() = 0;
+    virtual const void *code() const = 0; /* differs from other kernels' */
 };
 
 /* A pointer inside of a body. */
@@ -165,6 +166,7 @@ struct KernelBody final : Body {
             });
         }
     }
+    const void *code() const override { return (const void *)kernel; }
 };
 
 template <bool Barriers, class... P, class... A>

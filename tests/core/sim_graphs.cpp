@@ -171,39 +171,95 @@ static void joins()
     GOOD(cudaFree(x));
 }
 
-static void *allocate(void *out)
+/* What may allocate or wait, whose capture it may not be. */
+typedef cudaError_t Call();
+
+static cudaError_t allocate()
 {
     void *memory = nullptr;
-    *(cudaError_t *)out = cudaMalloc(&memory, 8);
-    cudaFree(memory);
-    return nullptr;
+    cudaError_t error = cudaMalloc(&memory, 8);
+    return error ? error : cudaFree(memory);
 }
-static cudaError_t allocate_elsewhere()
+static cudaError_t allocate_pinned()
 {
-    pthread_t thread;
-    cudaError_t error = cudaSuccess;
-    pthread_create(&thread, nullptr, allocate, &error);
-    pthread_join(thread, nullptr);
+    void *memory = nullptr;
+    cudaError_t error = cudaHostAlloc(&memory, 8, 0);
+    return error ? error : cudaFreeHost(memory);
+}
+static cudaError_t wait_for_an_event()
+{
+    static cudaEvent_t event;
+    if (!event)
+        event = mark();
+    GOOD(cudaEventRecord(event, nullptr));
+    return cudaEventSynchronize(event);
+}
+static cudaError_t wait_for_a_stream()
+{
+    return cudaStreamSynchronize(nullptr);
+}
+static cudaError_t copy_pageable()
+{
+    static int *x = on_device<int>(1);
+    static int value;
+    return cudaMemcpyAsync(x, &value, 4, cudaMemcpyHostToDevice, nullptr);
+}
+template <int N>
+__global__ void cold(int *x)
+{
+    *x = N;
+}
+/* A kernel at its first launch. */
+static cudaError_t load_a_kernel()
+{
+    static int *x = on_device<int>(1);
+    static void (*const kernels[])(int *) = {cold<0>, cold<1>, cold<2>, cold<3>};
+    static int next;
+    cudaError_t error = LAUNCH(kernels[next], 1, 1, 0, nullptr, x);
+    next += !error;
     return error;
 }
 
-/* What allocates is refused by the mode of the capture, and by that of the thread. */
-static void modes()
+struct Elsewhere {
+    Call *call;
+    cudaError_t error;
+};
+static cudaError_t call_elsewhere(Call *call)
 {
+    pthread_t thread;
+    Elsewhere it = {call, cudaSuccess};
+    auto run = [](void *given) -> void * {
+        Elsewhere *own = (Elsewhere *)given;
+        own->error = own->call();
+        return nullptr;
+    };
+    pthread_create(&thread, nullptr, run, &it);
+    pthread_join(thread, nullptr);
+    return it.error;
+}
+
+/* The mode of a capture and that of a thread say who refuses which call. */
+static void modes(Call *call)
+{
+    const cudaError_t refused = cudaErrorStreamCaptureUnsupported;
+    const cudaStreamCaptureMode global = cudaStreamCaptureModeGlobal,
+                                local = cudaStreamCaptureModeThreadLocal;
     cudaStream_t s = make();
-    void *memory;
-    GOOD(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal));
-    GOOD(allocate_elsewhere());
+    GOOD(cudaStreamBeginCapture(s, local));
+    GOOD(call_elsewhere(call));
     GOOD(end_status(s));
-    GOOD(cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
+    GOOD(cudaStreamBeginCapture(s, local));
+    EQUAL((int)call(), (int)refused);
+    EQUAL((int)end_status(s), (int)cudaErrorStreamCaptureInvalidated);
+    GOOD(cudaStreamBeginCapture(s, global));
     cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
     GOOD(cudaThreadExchangeStreamCaptureMode(&mode));
-    EQUAL((int)mode, (int)cudaStreamCaptureModeGlobal);
-    GOOD(cudaMalloc(&memory, 8));
+    EQUAL((int)mode, (int)global);
+    GOOD(call());
     GOOD(cudaThreadExchangeStreamCaptureMode(&mode));
-    EQUAL((int)allocate_elsewhere(), (int)cudaErrorStreamCaptureUnsupported);
+    EQUAL((int)call_elsewhere(call), (int)refused);
     EQUAL((int)end_status(s), (int)cudaErrorStreamCaptureInvalidated);
-    GOOD(cudaFree(memory));
+    GOOD(cudaStreamDestroy(s));
 }
 
 /* A replay that uses memory that was freed since is a fault. */
@@ -224,13 +280,27 @@ static void freed()
     cudaGetLastError();
 }
 
+/* Loads the kernels. */
+static void warm_up()
+{
+    int *x = on_device<int>(1);
+    GOOD(LAUNCH(set, 1, 1, 0, nullptr, x, 1));
+    GOOD(LAUNCH(bump, 1, 1, 0, nullptr, x));
+    GOOD(LAUNCH(add, 1, 1, 0, nullptr, x, x));
+    GOOD(cudaDeviceSynchronize());
+    GOOD(cudaFree(x));
+}
+
 int main()
 {
+    warm_up();
     for (const char *name : {"eager", "lazy", "random:3"})
         replays(name);
     refusals();
     joins();
-    modes();
+    for (Call *call : {allocate, allocate_pinned, wait_for_an_event, wait_for_a_stream,
+                       copy_pageable, load_a_kernel})
+        modes(call);
     freed();
     return finish();
 }

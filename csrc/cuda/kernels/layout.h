@@ -3,7 +3,7 @@
 #ifndef DT_CUDA_KERNELS_LAYOUT_H
 #define DT_CUDA_KERNELS_LAYOUT_H
 
-#include "cuda/runtime/backend.h"
+#include "cuda/runtime/graph.h"
 #include "cuda/runtime/launch.h"
 #include "device/plan.h"
 
@@ -173,15 +173,18 @@ Layout<N> layout_of(const dt_plan *plan)
 
 /* Queues a kernel on a stream: at least `threads` threads in blocks of BLOCK, or that
  * many blocks of threads that share memory, shuffle or wait for each other. Gives 0, or
- * -1 after dt_fail. */
+ * -1 after dt_fail. CUDA loads a kernel at its first launch, which may allocate. */
 #define START(doing, stream, kernel, threads, ...)                                     \
     START_BLOCKS(doing, stream, kernel, ((threads) + BLOCK - 1) / BLOCK, ##__VA_ARGS__)
 #define START_BLOCKS(doing, stream, kernel, blocks, ...)                               \
-    start_result(doing, LAUNCH(kernel, blocks, BLOCK, 0,                               \
-                               (cudaStream_t)(stream).handle, ##__VA_ARGS__))
+    start_result(doing,                                                                \
+                 (Relaxed(), LAUNCH(kernel, blocks, BLOCK, 0,                          \
+                                    (cudaStream_t)(stream).handle, ##__VA_ARGS__)))
 #define START_BARRIERS(doing, stream, kernel, blocks, ...)                             \
-    start_result(doing, LAUNCH_BARRIERS(kernel, blocks, BLOCK, 0,                      \
-                                        (cudaStream_t)(stream).handle, ##__VA_ARGS__))
+    start_result(                                                                      \
+        doing,                                                                         \
+        (Relaxed(), LAUNCH_BARRIERS(kernel, blocks, BLOCK, 0,                          \
+                                    (cudaStream_t)(stream).handle, ##__VA_ARGS__)))
 static inline int start_result(const char *doing, cudaError_t error)
 {
     return error == cudaSuccess ? 0 : cuda_fail(error, doing);

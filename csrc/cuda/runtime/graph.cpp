@@ -123,6 +123,18 @@ bool graphs_under_way(void)
     return __atomic_load_n(&under_way, __ATOMIC_ACQUIRE) != 0;
 }
 
+Relaxed::Relaxed() : changed(graphs_under_way())
+{
+    if (changed)
+        cuda_succeeds(cudaThreadExchangeStreamCaptureMode(&mode));
+}
+
+Relaxed::~Relaxed()
+{
+    if (changed)
+        cuda_succeeds(cudaThreadExchangeStreamCaptureMode(&mode));
+}
+
 int graph_holds(dt_stream stream, bool *out)
 {
     *out = graphs_under_way() && is_capturing(stream);

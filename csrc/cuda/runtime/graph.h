@@ -28,20 +28,15 @@ int graph_draw(dt_stream stream, dt_generator *generator, uint64_t counters,
  * graph; else *out is NULL. */
 int graph_stage(dt_stream stream, const void *source, size_t bytes, void **out);
 
-/* While one lives, this thread may do what CUDA refuses while a graph is captured:
- * allocate memory. */
+/* While one lives, this thread may do what CUDA refuses while a graph is captured, for
+ * its work that no graph takes: allocate memory, load kernels, wait. */
 class Relaxed {
   public:
-    Relaxed() : changed(graphs_under_way()) { swap(); }
-    ~Relaxed() { swap(); }
+    Relaxed();
+    ~Relaxed();
     Relaxed(const Relaxed &) = delete;
 
   private:
-    void swap()
-    {
-        if (changed)
-            cuda_succeeds(cudaThreadExchangeStreamCaptureMode(&mode));
-    }
     bool changed;
     cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
 };

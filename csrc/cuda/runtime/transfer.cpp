@@ -35,6 +35,7 @@ int upload_slot(Ring *ring, cudaStream_t stream, void *target, const void *sourc
                 size_t bytes)
 {
     SIM_OWN_WAIT;
+    Relaxed mode;
     unsigned slot = ring->next % ring->slots;
     if (!ring->memory)
         CUDA_TRY("allocating pinned memory",
@@ -115,6 +116,7 @@ int dt_cuda_copy_to_host(dt_stream stream, void *target, const void *source,
 {
     cudaStream_t handle = (cudaStream_t)stream.handle;
     void *staged = nullptr;
+    Relaxed mode;
     /* Without pinned memory, CUDA stages the copy itself. */
     if (bytes <= SMALL_SLOT && dt_cuda_pinned_allocate(stream.device, bytes, &staged))
         dt_error_clear();
