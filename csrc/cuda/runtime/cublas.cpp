@@ -8,9 +8,8 @@
 #include <algorithm>
 
 dt_library cublas_library = {
-    "cuBLAS", "matrix products",      "libcublas", DT_CUDA_MAJOR,
-    "cublas", DT_CUBLAS_ALLOC_FAILED, 0,           false,
-    ""};
+    "cuBLAS", "matrix products",      "libcublas", DT_CUDA_MAJOR, "cublas",
+    "",       DT_CUBLAS_ALLOC_FAILED, 0,           false,         ""};
 
 #ifdef DT_SIMULATED
 

@@ -8,6 +8,8 @@ dt_library cusolver_library = {"cuSOLVER",
                                "libcusolver",
                                DT_CUDA_MAJOR - 1,
                                "cusolver",
+                               "nvjitlink/libnvJitLink cublas/libcublasLt "
+                               "cublas/libcublas cusparse/libcusparse",
                                DT_CUSOLVER_ALLOC_FAILED,
                                0,
                                false,

@@ -23,6 +23,22 @@ static void *try_open(dt_library *library, const char *path, int flags)
     return handle;
 }
 
+/* NVIDIA's packages for CUDA 12 have a folder each, and a library finds those that it
+ * needs in the others' only if they are loaded before. */
+static void load_siblings(const dt_library *library, const char *folder, size_t length)
+{
+    for (const char *at = library->siblings; *at;) {
+        char path[1024];
+        int package = (int)strcspn(at, "/"), whole = (int)strcspn(at, " ");
+        int written =
+            snprintf(path, sizeof path, "%.*s/nvidia/%.*s/lib%.*s.so.%d", (int)length,
+                     folder, package, at, whole - package, at + package, DT_CUDA_MAJOR);
+        if (written < (int)sizeof path)
+            dlopen(path, RTLD_NOW | RTLD_LOCAL); /* it stays */
+        at += whole + (at[whole] == ' ');
+    }
+}
+
 static void *try_folder(dt_library *library, const char *folder, size_t length,
                         const char *under, const char *name)
 {
@@ -45,8 +61,10 @@ static void *find(dt_library *library)
     for (const char *at = search; !handle && at && *at;) {
         size_t length = strcspn(at, ":");
         handle = try_folder(library, at, length, shared, name);
-        if (!handle)
+        if (!handle) {
+            load_siblings(library, at, length);
             handle = try_folder(library, at, length, own, name);
+        }
         at += length + (at[length] == ':');
     }
     const char *conda = getenv("CONDA_PREFIX");

@@ -13,7 +13,10 @@ typedef struct dt_library {
     const char *purpose; /* what needs it */
     const char *stem;    /* "libcublas": its file is libcublas.so.NUMBER */
     int number;
-    const char *package;   /* "cublas": NVIDIA's Python package nvidia-cublas has it */
+    const char *package; /* "cublas": NVIDIA's Python package nvidia-cublas has it */
+    const char
+        *siblings; /* "nvjitlink/libnvJitLink ...": packages and libraries that it
+                              needs, in the order in which they need each other */
     int allocation_failed; /* the status for want of memory */
     int version;           /* 0 before the first use */
     bool loaded;
