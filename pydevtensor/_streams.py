@@ -171,7 +171,7 @@ class Event:
     """A mark in a stream, to wait for, query, or measure time with.
 
     enable_timing  elapsed_time() can measure from and to it
-    blocking       has no effect
+    blocking       synchronize() leaves the core to other threads; else it polls
     interprocess   NotImplementedError for True
     external       NotImplementedError for True
 
@@ -180,7 +180,7 @@ class Event:
     >>> event.synchronize()
     """
 
-    __slots__ = ("_handle", "_index", "_owner", "_timing")
+    __slots__ = ("_blocking", "_handle", "_index", "_owner", "_timing")
     __reduce__ = _refuse
 
     def __init__(
@@ -200,7 +200,7 @@ class Event:
                 "Event(): an event in a graph orders the graph's own work alone; leave "
                 "external out"
             )
-        self._timing = bool(enable_timing)
+        self._timing, self._blocking = bool(enable_timing), bool(blocking)
         # Made by the first record, on its stream's device.
         self._index, self._handle, self._owner = -1, 0, None
 
@@ -226,7 +226,9 @@ class Event:
         stream = given("record", stream)
         if not self._handle:
             self._index = stream._index
-            self._handle, self._owner = _C._event_new(self._index, self._timing)
+            self._handle, self._owner = _C._event_new(
+                self._index, self._timing, self._blocking
+            )
         elif self._index != stream._index:
             raise RuntimeError(
                 f"record(): the event belongs to {self.device} and the stream is on "

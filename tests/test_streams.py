@@ -235,6 +235,17 @@ def test_who_records_uses_is_checked():
         torch.cuda.simulate(1, record_stream="no")
 
 
+@pytest.mark.parametrize("blocking", [False, True])
+def test_waiting_for_a_blocking_event_leaves_the_core(blocking, gpu):
+    event = torch.cuda.Event(blocking=blocking)
+    event.record(torch.cuda.Stream(gpu))
+    if not torch.cuda.is_simulated():
+        return event.synchronize()
+    before = torch.cuda.sim_counters(gpu)["blocking_waits"]
+    event.synchronize()
+    assert torch.cuda.sim_counters(gpu)["blocking_waits"] - before == blocking
+
+
 @pytest.mark.parametrize("attempt", [copy.copy, copy.deepcopy, pickle.dumps])
 @pytest.mark.parametrize("made", ["Stream", "Event"])
 def test_streams_and_events_are_not_copied(two_gpus, attempt, made):

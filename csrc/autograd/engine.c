@@ -299,7 +299,7 @@ static int switch_stream(dt_device device, void *stream, void **previous)
         return 0;
     const dt_backend *backend = dt_backend_of(device);
     void *event = NULL;
-    if (dt_device_is_cpu(device) || backend->event_new(device.index, false, &event))
+    if (dt_device_is_cpu(device) || backend->event_new(device.index, 0, &event))
         return dt_device_is_cpu(device) ? 0 : -1;
     int status = backend->event_record(event, dt_stream_current(device));
     if (!status)

@@ -103,6 +103,10 @@ typedef struct dt_memory_block {
 } dt_memory_block;
 typedef void (*dt_block_visitor)(void *context, const dt_memory_block *block);
 
+/* How an event is made: its time can be asked for; who waits for it leaves the core to
+ * other threads. */
+enum { DT_EVENT_TIMED = 1, DT_EVENT_BLOCKING = 2 };
+
 typedef struct dt_backend {
     int version;      /* DT_BACKEND_VERSION */
     const char *name; /* "cpu" or "cuda" */
@@ -125,7 +129,7 @@ typedef struct dt_backend {
     void (*stream_free)(int device, void *stream); /* queued work still runs */
     int (*stream_query)(dt_stream stream);         /* 1: all done, 0: not yet */
     int (*stream_synchronize)(dt_stream stream);   /* synchronizes */
-    int (*event_new)(int device, bool timing, void **out_event);
+    int (*event_new)(int device, unsigned flags, void **out_event); /* DT_EVENT_... */
     void (*event_free)(void *event);
     int (*event_record)(void *event, dt_stream stream);
     int (*event_query)(void *event);       /* 1: reached or never recorded */

@@ -45,7 +45,7 @@ int64_t dt_recorder_now(void)
 static void *new_event(const dt_backend *gpu, dt_stream stream)
 {
     void *event = NULL;
-    if (gpu->event_new(stream.device, true, &event) ||
+    if (gpu->event_new(stream.device, DT_EVENT_TIMED, &event) ||
         gpu->event_record(event, stream)) {
         if (event)
             gpu->event_free(event);

@@ -262,17 +262,20 @@ static void free_event(PyObject *owner)
     dt_backends[DT_CUDA]->event_free(PyCapsule_GetPointer(owner, NULL));
 }
 
-/* _event_new(device, timing): the handle of an event, and what keeps it alive. */
+/* _event_new(device, timing, blocking): the handle of an event, and what keeps it
+ * alive. */
 static PyObject *event_new(PyObject *Py_UNUSED(self), PyObject *args)
 {
     PyObject *value;
-    int timing;
+    int timing, blocking;
     dt_device device;
     void *event;
-    if (!PyArg_ParseTuple(args, "Op:Event", &value, &timing) ||
+    if (!PyArg_ParseTuple(args, "Opp:Event", &value, &timing, &blocking) ||
         take_gpu("Event", value, &device) < 0)
         return NULL;
-    if (dt_backend_of(device)->event_new(device.index, timing, &event) < 0)
+    const unsigned flags =
+        (timing ? DT_EVENT_TIMED : 0) | (blocking ? DT_EVENT_BLOCKING : 0);
+    if (dt_backend_of(device)->event_new(device.index, flags, &event) < 0)
         return dt_raise();
     PyObject *owner = PyCapsule_New(event, NULL, free_event);
     if (!owner)

@@ -103,6 +103,7 @@ typedef struct CUuuid_st {
 #define cudaHostAllocMapped    0x02
 #define cudaStreamNonBlocking  0x01
 #define cudaEventDefault       0x00
+#define cudaEventBlockingSync  0x01
 #define cudaEventDisableTiming 0x02
 
 enum cudaStreamCaptureMode : int {

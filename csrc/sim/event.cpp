@@ -5,7 +5,7 @@ namespace sim {
 
 struct Event {
     int device = 0;
-    bool timing = true;
+    bool timing = true, blocking = false;
     MomentRef moment; /* the last recording; NULL before the first */
 };
 
@@ -47,13 +47,14 @@ using namespace sim;
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags)
 {
     SIM_ENTER();
-    if (!out || flags & ~cudaEventDisableTiming)
+    if (!out || flags & ~(cudaEventDisableTiming | cudaEventBlockingSync))
         return answer(cudaErrorInvalidValue);
     if (cudaError_t error = failure("event", cudaErrorMemoryAllocation))
         return answer(error);
     Event *event = new Event;
     event->device = thread().device;
     event->timing = !(flags & cudaEventDisableTiming);
+    event->blocking = flags & cudaEventBlockingSync;
     *out = (cudaEvent_t)event;
     state().events[*out] = event;
     return cudaSuccess;
@@ -138,6 +139,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle)
         return answer(error);
     uint64_t before = state().violations;
     device_at(event->device).counted.waits++;
+    device_at(event->device).counted.blocking_waits += event->blocking;
     if (!event->moment)
         return cudaSuccess;
     MomentRef moment = event->moment;

@@ -85,7 +85,8 @@ const char *dt_sim_complaint(void);
     COUNTER(bytes_between_devices)                                                     \
     COUNTER(memsets)                                                                   \
     COUNTER(host_functions)                                                            \
-    COUNTER(waits) /* of the host, for a stream, event or device */                    \
+    COUNTER(waits)          /* of the host, for a stream, event or device */           \
+    COUNTER(blocking_waits) /* of them, those that leave the core to other threads */  \
     COUNTER(mallocs)                                                                   \
     COUNTER(frees)                                                                     \
     COUNTER(host_mallocs)                                                              \

@@ -55,13 +55,15 @@ int dt_cuda_stream_synchronize(dt_stream stream)
     return report_take(stream.device);
 }
 
-int dt_cuda_event_new(int device, bool timing, void **out_event)
+int dt_cuda_event_new(int device, unsigned flags, void **out_event)
 {
+    const bool timing = flags & DT_EVENT_TIMED;
     if (device_use(device))
         return -1;
     Event *event = new Event{nullptr, device, timing, false};
     cudaError_t error = cudaEventCreateWithFlags(
-        &event->handle, timing ? cudaEventDefault : cudaEventDisableTiming);
+        &event->handle, (timing ? cudaEventDefault : cudaEventDisableTiming) |
+                            (flags & DT_EVENT_BLOCKING ? cudaEventBlockingSync : 0));
     if (error != cudaSuccess) {
         delete event;
         return cuda_fail(error, "creating an event");
