@@ -1,7 +1,9 @@
 """Which Pythons `make wheels` builds for, and what it says of a failure."""
 
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -104,3 +106,26 @@ def test_nothing_is_required():
     from importlib.metadata import requires
 
     assert [r for r in requires("pydevtensor") or () if "extra ==" not in r] == []
+
+
+def test_a_release_is_built_with_a_pinned_nvcc():
+    """Without one the wheels would have no CUDA backend, and nobody would say so."""
+    text = (TOOLS.parents[1] / "pyproject.toml").read_text()
+    build = tomllib.loads(text)["tool"]["cibuildwheel"]
+    packages = re.findall(r"(nvidia-[a-z-]+)(\S*)", " ".join(build["before-all"]))
+    assert "nvidia-cuda-nvcc" in dict(packages)
+    assert all(re.fullmatch(r"==13\.0\.\d+", pin) for _, pin in packages), packages
+    assert build["environment"]["PYDEVTENSOR_CUDA"] == "1"
+    assert build["environment"]["CUDA_HOME"] in " ".join(build["before-all"])
+
+
+def test_the_test_of_a_wheel_asks_for_the_cuda_backend(tmp_path):
+    code = "import sys, wheel_test; wheel_test.check_cuda(sys.argv[1])"
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(TOOLS)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1 and "the wheel has no _cuda.so" in done.stderr

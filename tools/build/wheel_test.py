@@ -1,11 +1,14 @@
 """What a wheel has to do in an environment without NumPy and without a BLAS.
 
-python -I tools/build/wheel_test.py: status 0, or an exception.
+python -I tools/build/wheel_test.py: status 0, or an exception. With PYDEVTENSOR_CUDA=1,
+as the build that makes the wheel, the wheel needs the CUDA backend.
 """
 
+import ctypes
 import importlib.util
 import io
 import os
+from pathlib import Path
 
 os.environ["PYDEVTENSOR_SIM_GPUS"] = "2"
 
@@ -39,8 +42,17 @@ def train(device):
     return losses[0], losses[-1]
 
 
+def check_cuda(folder):
+    """The backend for real GPUs is there and can be loaded, which takes no driver."""
+    path = Path(folder, "_cuda.so")
+    assert path.exists(), "PYDEVTENSOR_CUDA=1, and the wheel has no _cuda.so"
+    assert ctypes.CDLL(str(path)).dt_backend_open
+
+
 def main():
     assert importlib.util.find_spec("numpy") is None, "NumPy is installed"
+    if os.environ.get("PYDEVTENSOR_CUDA") == "1":
+        check_cuda(Path(torch.__file__).parent)
     assert torch.cuda.device_count() == 2
     for device in ("cpu", "cuda:0", "cuda:1"):
         first, last = train(device)
