@@ -327,6 +327,31 @@ def test_scaler_on_two_gpus(two_gpus):
     assert [p.tolist() for p in ps] == [[0, 0], [0, 0]] and scaler.get_scale() == 4
 
 
+def test_a_scaler_launches_little_and_waits_once(gpu):
+    if not torch.cuda.is_simulated():
+        pytest.skip("counts what simulated GPUs do")
+    ps = [torch.ones(4, device=gpu, requires_grad=True) for _ in range(200)]
+    optimizer = torch.optim.SGD(ps, 0.5)
+    scaler = torch.amp.GradScaler(init_scale=4.0)
+    launches = lambda: torch.cuda.sim_counters(gpu)["launches"]
+    for last in (1.0, float("inf")):
+        scaler.scale(torch.ones((), device=gpu))
+        for p in ps:
+            p.grad = torch.full_like(p, 2.0)
+        ps[-1].grad[2] = last
+        before = launches()
+        with torch.cuda.transfers() as seen:
+            scaler.unscale_(optimizer)
+        assert launches() - before <= 3 and seen.waits == 0
+        with torch.cuda.transfers() as seen:
+            scaler.step(optimizer)
+            scaler.update()
+        assert seen.waits == 1
+        assert ps[0].grad.tolist() == [0.5] * 4
+        assert ps[0].tolist() == [0.75] * 4  # the second step was left out
+    assert scaler.get_scale() == 2.0
+
+
 def test_old_names(gpu):
     x = torch.ones(2, 2, device=gpu)
     with torch.cuda.amp.autocast(dtype=torch.bfloat16):

@@ -63,7 +63,9 @@ def update(rule, parameters, gradients, states, steps, numbers, scale=None, kept
 
 def reference(rule, p, g, states, n, step):
     """One update of NumPy arrays by a rule; gives the parameter and the states."""
-    if rule in ("scale", "clamp", "lerp"):
+    if rule in ("scale", "unscale", "clamp", "lerp"):
+        if rule == "unscale":
+            return g, states
         if rule == "lerp":
             return p + n["weight"] * (g - p), states
         if rule == "scale":
@@ -170,6 +172,7 @@ NUMBERS = {
     "grow": 1.4,
     "most": 2.6,
     "weight": 0.3,
+    "no_number": 0.0,
 }
 # How a tensor of each kind is made from a row-major one with the same values.
 LAYOUTS = {
@@ -251,6 +254,52 @@ def test_scale_multiplies_the_gradients(device):
     p = torch.ones(3, device=device, dtype=torch.float64)
     update("sgd", [p], [g], [], (), [1.0, 0.0, 1.0], torch.tensor([2.0]))
     assert p.tolist() == [-2.0, 7.0, -8.0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_unscale_finds_what_is_not_finite(dtype, device):
+    kind = getattr(torch, dtype)
+    factor = torch.tensor(0.25, device=device)
+    for shape in ((1,), (33,), (4099,), (70, 65)):
+        for value in (0.0, float("inf"), float("-inf"), float("nan")):
+            for at in (0, -1):
+                tensors = [torch.ones(5, device=device, dtype=kind), None]
+                tensors[1] = torch.full(shape, 3.0, device=device, dtype=kind).t()
+                tensors[1][(at,) * len(shape)] = value
+                found = torch.zeros(1, device=device)
+                torch._C._update(
+                    "unscale", tensors * 2, (), (0.0,), factor, found=found
+                )
+                assert found.tolist() == [float(value != 0)], (shape, value, at)
+                assert tensors[0].tolist() == [0.25] * 5
+                assert (tensors[1] == 0.75).sum().item() == tensors[1].numel() - 1
+    large = torch.tensor([3e38], device=device)  # finite before, infinite after
+    torch._C._update(
+        "unscale", [large] * 2, (), (0.0,), factor * 40, found=found.zero_()
+    )
+    assert found.item() == 0 and large.item() == float("inf")
+
+
+def test_flags_that_unscale_cannot_write(device):
+    g = [torch.ones(3, device=device)] * 2
+    for found in (torch.zeros(2), torch.zeros(1, dtype=torch.int64)):
+        with pytest.raises(RuntimeError, match="tensor of one float32"):
+            torch._C._update("unscale", g, (), (0.0,), found=found.to(device))
+    assert g[0].tolist() == [1, 1, 1]
+
+
+def test_centered_rmsprop_of_equal_gradients(device):
+    """Rounding makes the difference of the mean square and the squared mean negative,
+    whose root would be NaN for good."""
+    p = torch.ones(5, device=device).requires_grad_()
+    optimizer = optim.RMSprop([p], lr=1e-3, alpha=0.9, centered=True)
+    negative = 0
+    for _ in range(400):
+        p.grad = torch.full_like(p, 3.3)
+        optimizer.step()
+        state = optimizer.state[p]
+        negative += (state["square_avg"] < state["grad_avg"] ** 2).any().item()
+    assert negative and p.isfinite().all()
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.2, 0.7, 1.0])

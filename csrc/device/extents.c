@@ -154,6 +154,7 @@ static void visit_optim(const dt_optim_call *c, const listing *to)
         dense(to, entry->own_there, DT_OPTIM_OWN, sizeof(double), READ);
     }
     dense(to, c->scale, 1, dt_dtype_size(c->dtype), READ);
+    dense(to, c->found, 1, sizeof *c->found, WRITE);
     dense(to, c->rate, 1, c->rate_is_wide ? sizeof(double) : sizeof(float), READ);
 }
 

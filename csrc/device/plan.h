@@ -283,6 +283,7 @@ typedef struct dt_optim_call {
     double numbers[DT_OPTIM_NUMBERS];
     const void *scale; /* grad_scale: one element on the device that multiplies
                           gradients; or NULL */
+    float *found;      /* on the device: becomes 1 where the rule says FOUND; or NULL */
     /* The rule's rate, lr, if it is on the device: one element, float64 or float32. Then
      * numbers and own are those of a rate of 1. NULL: numbers and own have the rate. */
     const void *rate;

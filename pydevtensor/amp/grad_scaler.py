@@ -13,6 +13,19 @@ __all__ = ["GradScaler"]
 _READY, _UNSCALED, _STEPPED = range(3)
 
 
+class _Found:
+    """Whether gradients were infinite or NaN: a flag on each device, read once."""
+
+    def __init__(self, flags: list[Any]) -> None:
+        self.flags = flags
+        self._answer: bool | None = None
+
+    def __bool__(self) -> bool:
+        if self._answer is None:
+            self._answer = any(bool(flag) for flag in self.flags)
+        return self._answer
+
+
 class GradScaler:
     """Scales losses, so that small gradients do not become 0 in float16.
 
@@ -62,7 +75,7 @@ class GradScaler:
         self._growth_tracker = 0
         self._scale: Any = None
         self._stages: dict[int, int] = {}
-        self._found: dict[int, list[Any]] = {}
+        self._found: dict[int, _Found] = {}
 
     @staticmethod
     def _need(right: bool, name: str, value: float, what: str) -> None:
@@ -114,8 +127,7 @@ class GradScaler:
                 "unscale_() or step() has been called for this optimizer since the "
                 "last update(); call it once in an iteration"
             )
-        factors: dict[Any, Any] = {}
-        found = []
+        gradients: dict[Any, list[Any]] = {}
         for group in optimizer.param_groups:
             for gradient in (p.grad for p in group["params"]):
                 if gradient is None:
@@ -125,12 +137,13 @@ class GradScaler:
                         "unscale_(): a gradient is of float16; keep the parameters in "
                         "float32, and let autocast compute in float16"
                     )
-                where = gradient.device
-                if where not in factors:
-                    factors[where] = self._scale_on(where).double().reciprocal().float()
-                found.append(~gradient.isfinite().all())
-                gradient.mul_(factors[where])
-        self._found[id(optimizer)] = found
+                gradients.setdefault(gradient.device, []).append(gradient)
+        found = []
+        for device, each in gradients.items():
+            found.append(_C.zeros((), device=device))
+            factor = self._scale_on(device).reciprocal()
+            _C._update("unscale", each * 2, (), (0.0,), factor, found=found[-1])
+        self._found[id(optimizer)] = _Found(found)
         self._stages[id(optimizer)] = _UNSCALED
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
@@ -149,23 +162,16 @@ class GradScaler:
         if stage == _READY:
             self.unscale_(optimizer)
         found = self._found[id(optimizer)]
-        if not found:
+        if not found.flags:
             raise AssertionError(
                 "step(): no parameter of the optimizer has a gradient; call "
                 "scale(loss).backward() first"
             )
         result = None
-        if not self._is_any(found):
+        if not found:
             result = optimizer.step(*args, **kwargs)
         self._stages[id(optimizer)] = _STEPPED
         return result
-
-    @staticmethod
-    def _is_any(found: list[Any]) -> bool:
-        """Whether one of the Tensors is true; waits for each device once."""
-        devices = dict.fromkeys(each.device for each in found)
-        flags = [_C.stack([f for f in found if f.device == d]).any() for d in devices]
-        return any(bool(flag) for flag in flags)
 
     @no_grad()
     def update(self, new_scale: float | Any | None = None) -> None:
@@ -180,13 +186,12 @@ class GradScaler:
             given = _C.as_tensor(new_scale, dtype=_C.float32)
             self._scale = given.detach().clone().reshape(()).to(self._scale.device)
         else:
-            found = [flag for flags in self._found.values() for flag in flags]
-            if not found:
+            if not any(each.flags for each in self._found.values()):
                 raise AssertionError(
                     "update(): no gradients were unscaled since the last update(); "
                     "call step(optimizer) first"
                 )
-            if self._is_any(found):
+            if any(self._found.values()):
                 self._scale = self._scale * self._backoff_factor
                 self._growth_tracker = 0
             else:

@@ -131,10 +131,11 @@ typedef struct dt_random_kernels {
 } dt_random_kernels;
 
 /* n elements of one tensor by a row of ops/optim.def: the parameter, the gradient, the
- * states. scale: an element by which gradients are taken, or NULL. */
+ * states. scale: an element by which gradients are taken, or NULL. found: the
+ * call's flag, or NULL. */
 typedef void dt_optim_kernel(int64_t n, void *parameter, const void *gradient,
                              void *const *states, const double *numbers,
-                             const double *own, const void *scale);
+                             const double *own, const void *scale, float *found);
 
 typedef struct dt_optim_kernels {
     dt_optim_kernel *const *float32, *const *float64; /* [op] */

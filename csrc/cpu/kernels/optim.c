@@ -33,7 +33,7 @@ static void run(void *context, int64_t begin, int64_t end)
             states[k] = e->states[k] ? (char *)e->states[k] + skip : NULL;
         w->kernel(to - from, (char *)e->parameter + skip,
                   (const char *)e->gradient + skip, states, call->numbers, e->own,
-                  call->scale);
+                  call->scale, call->found);
         begin += to - from;
     }
 }

@@ -14,7 +14,7 @@ namespace {
 template <class Rule, typename T>
 void update(int64_t elements, void *parameter, const void *gradient,
             void *const *states, const double *numbers, const double *own,
-            const void *scale)
+            const void *scale, float *found)
 {
     T n[DT_OPTIM_NUMBERS], o[DT_OPTIM_OWN];
     T *const p = (T *)parameter;
@@ -26,6 +26,7 @@ void update(int64_t elements, void *parameter, const void *gradient,
         n[k] = (T)numbers[k];
     for (int k = 0; k < DT_OPTIM_OWN; k++)
         o[k] = (T)own[k];
+    int any = 0;
     DT_VECTOR_LOOP
     for (int64_t i = 0; i < elements; i++) {
         T s[DT_OPTIM_STATES], value = p[i];
@@ -35,7 +36,7 @@ void update(int64_t elements, void *parameter, const void *gradient,
             s[1] = s1[i];
         if (Rule::nstates > 2)
             s[2] = s2[i];
-        Rule::run(value, g[i] * factor, s, n, o);
+        Rule::run(value, g[i] * factor, s, n, o, any);
         p[i] = value;
         if (Rule::nstates > 0)
             s0[i] = s[0];
@@ -44,6 +45,9 @@ void update(int64_t elements, void *parameter, const void *gradient,
         if (Rule::nstates > 2)
             s2[i] = s[2];
     }
+    const float one = 1;
+    if (any && found) /* other threads may write it too */
+        __atomic_store(found, &one, __ATOMIC_RELAXED);
 }
 
 template <typename T>

@@ -49,7 +49,7 @@ POINTERS_OF(Rate, f(s.there);)
 template <typename T, int N>
 static __device__ __forceinline__ void apply_rule(dt_optim_op op,
                                                   Vector<T, N> (&e)[OPERANDS], T factor,
-                                                  const T *n, const T *o)
+                                                  const T *n, const T *o, int &found)
 {
     switch (op) {
 #define OPTIM(name, ...)                                                               \
@@ -60,8 +60,8 @@ static __device__ __forceinline__ void apply_rule(dt_optim_op op,
             UNROLL                                                                     \
             for (int k = 0; k < DT_OPTIM_STATES; k++)                                  \
                 s[k] = e[STATES + k].v[j];                                             \
-            rule_##name<T>::run(e[PARAMETER].v[j], e[GRADIENT].v[j] * factor, s, n,    \
-                                o);                                                    \
+            rule_##name<T>::run(e[PARAMETER].v[j], e[GRADIENT].v[j] * factor, s, n, o, \
+                                found);                                                \
             UNROLL                                                                     \
             for (int k = 0; k < DT_OPTIM_STATES; k++)                                  \
                 e[STATES + k].v[j] = s[k];                                             \
@@ -77,7 +77,7 @@ static __device__ __forceinline__ void apply_rule(dt_optim_op op,
 template <typename T, class Table>
 __global__ void update_kernel(GRID_CONSTANT(Table) table, dt_optim_op op, int operands,
                               Half half, GRID_CONSTANT(Numbers<T>) numbers,
-                              const T *scale, GRID_CONSTANT(Rate) rate)
+                              const T *scale, float *flag, GRID_CONSTANT(Rate) rate)
 {
     constexpr int N = vector_size<T>;
     const OptimTensor &row = row_of_block(table);
@@ -105,6 +105,7 @@ __global__ void update_kernel(GRID_CONSTANT(Table) table, dt_optim_op op, int op
                                       : n[k];
     }
     T factor = scale ? *scale : (T)1;
+    int found = 0; /* in elements that are there, and copies of such */
     ROLLED
     for (int64_t i = begin + threadIdx.x * N; i < end; i += BLOCK * N) {
         StoredPack<T, N> asked[OPERANDS] = {};
@@ -130,7 +131,7 @@ __global__ void update_kernel(GRID_CONSTANT(Table) table, dt_optim_op op, int op
         UNROLL
         for (int k = 0; k < OPERANDS; k++)
             e[k] = asked[k].elements(half);
-        apply_rule(op, e, factor, n, own);
+        apply_rule(op, e, factor, n, own, found);
         if (whole) {
             UNROLL
             for (int k = 0; k < OPERANDS; k++)
@@ -146,6 +147,8 @@ __global__ void update_kernel(GRID_CONSTANT(Table) table, dt_optim_op op, int op
             }
         }
     }
+    if (found && flag)
+        *flag = 1;
 }
 
 template <typename T, class Table>
@@ -163,6 +166,7 @@ int start(dt_stream stream, const dt_optim_call *call, const Table &table,
     return START_BLOCKS("starting an update", stream, (update_kernel<T, Table>), blocks,
                         table, call->op, STATES + nstates[call->op],
                         half_of(call->stored), numbers, (const T *)call->scale,
+                        call->found,
                         Rate{call->rate, call->decay, call->rates, call->rate_at,
                              call->shrink_at, call->rate_is_wide});
 }

@@ -118,12 +118,13 @@ static int step(const char *function, dt_optim_update *u, const dt_tensor **item
     dt_held held;
     if (!is_long)
         return dt_optim_step(function, u);
-    if (dt_held_begin(&held, (size_t)count + 2) < 0)
+    if (dt_held_begin(&held, (size_t)count + 3) < 0)
         return -1;
     for (Py_ssize_t i = 0; i < count; i++)
         dt_held_add(&held, &items[i]);
     dt_held_add(&held, &u->scale);
     dt_held_add(&held, &u->rate);
+    dt_held_add(&held, &u->found);
     int status = dt_optim_step(function, u);
     dt_held_end(&held);
     return status;
@@ -181,12 +182,13 @@ static void drop(taken *t, dt_optim_update *u)
 
 DT_PUBLIC(update, "_update(rule: str, tensors: Tensors, steps: Any, numbers: Any, "
                   "scale: Tensor = None, kept: Any = None, captured: bool = False, "
-                  "own: Tensor = None, rate: Tensor = None)")
+                  "own: Tensor = None, rate: Tensor = None, found: Tensor = None)")
 {
     dt_optim_update u = {.tensors = v[1].tensors,
                          .scale = v[4].tensor,
                          .own = v[7].tensor,
-                         .rate = v[8].tensor};
+                         .rate = v[8].tensor,
+                         .found = v[9].tensor};
     taken t = {NULL, NULL, NULL, NULL};
     int64_t numel = 0;
     int status = -1;
@@ -264,8 +266,8 @@ static const dt_function rows[] = {
         "is changed. captured: a graph captures the step, which is not counted. own:\n"
         "the table that _update_own fills before each replay of it. rate: a Tensor on "
         "the\nparameters' GPU that is the number lr; the others are those of an lr of "
-        "1. Sees no history: "
-        "call it\nunder no_grad().",
+        "1. found: a float32 Tensor\nof one element, which becomes 1 where the rule "
+        "finds what it looks for. Sees no history: call it\nunder no_grad().",
         "", ""),
     DT_FUNCTION(
         update_own, "_update_own",

@@ -122,6 +122,33 @@ static int check_rate(const char *op_name, const dt_optim_update *u)
     return dt_storage_use(t->storage);
 }
 
+static int check_writable(const char *op_name, const char *name, const dt_tensor *t)
+{
+    if (t->storage->read_only)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: the %s's memory is read-only; use a clone() of it", op_name,
+                       name);
+    if (dt_tensor_overlaps_itself(t))
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: several elements of the %s share one place in memory; use "
+                       "a clone() of it",
+                       op_name, name);
+    return 0;
+}
+
+static int check_found(const char *op_name, const dt_optim_update *u)
+{
+    const dt_tensor *t = u->found;
+    if (t->numel != 1 || t->dtype != DT_FLOAT32)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: the flag is not a tensor of one float32; give one",
+                       op_name);
+    for (int64_t i = 0; i < u->count; i++)
+        if (dt_check_same_device(op_name, "parameter", u->tensors[i], "flag", t))
+            return -1;
+    return check_writable(op_name, "flag", t) || dt_storage_use(t->storage) ? -1 : 0;
+}
+
 /* Scales the numbers for a rate of 1 to the rate, by their names in ops/optim.def. */
 static void give_rate(dt_optim_call *call, const dt_optim_update *u)
 {
@@ -218,20 +245,6 @@ static int check_belongs(const char *op_name, const char *name, const dt_tensor 
                        "%s: the %s is of type %s; only floating types can be updated, "
                        "convert it first, for example with .float()",
                        op_name, name, dt_dtype_name((dt_dtype)t->dtype));
-    return 0;
-}
-
-static int check_writable(const char *op_name, const char *name, const dt_tensor *t)
-{
-    if (t->storage->read_only)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: the %s's memory is read-only; use a clone() of it", op_name,
-                       name);
-    if (dt_tensor_overlaps_itself(t))
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: several elements of the %s share one place in memory; use "
-                       "a clone() of it",
-                       op_name, name);
     return 0;
 }
 
@@ -368,6 +381,7 @@ static int run_group(const char *op_name, const dt_optim_update *u, int64_t firs
         call.scale = dt_tensor_data(&factor);
     }
     memcpy(call.numbers, u->numbers, sizeof call.numbers);
+    call.found = u->found ? dt_tensor_data(u->found) : NULL;
     if (u->rate)
         give_rate(&call, u);
     status = dt_backend_of(device)->optim_step(dt_stream_current(device), &call);
@@ -392,7 +406,8 @@ int dt_optim_step(const char *op_name, const dt_optim_update *u)
     for (int64_t i = 0; i < u->count; i++)
         if (check(op_name, u, i))
             return -1;
-    if ((u->own && check_own(op_name, u)) || (u->rate && check_rate(op_name, u)))
+    if ((u->own && check_own(op_name, u)) || (u->rate && check_rate(op_name, u)) ||
+        (u->found && check_found(op_name, u)))
         return -1;
     if (u->scale && u->scale->numel != 1)
         return dt_fail(DT_ERROR_RUNTIME,
@@ -410,6 +425,8 @@ int dt_optim_step(const char *op_name, const dt_optim_update *u)
     for (int k = 0; k < tensors_each(u) && !status; k++)
         for (int64_t i = 0; i < u->count && k != GRADIENT; i++)
             dt_tensor_written(tensor_of(u, k, i));
+    if (u->found && !status)
+        dt_tensor_written((dt_tensor *)u->found);
     if (entries != few)
         free(entries);
     return status;

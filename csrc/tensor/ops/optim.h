@@ -34,6 +34,9 @@ typedef struct dt_optim_update {
     double numbers[DT_OPTIM_NUMBERS];
     const dt_tensor
         *scale; /* one element, by which gradients are multiplied; or NULL */
+    /* One float32 on the parameters' device, which becomes 1 where the rule says FOUND;
+     * or NULL. */
+    const dt_tensor *found;
     /* One element on the parameters' GPU, which is the number lr; then numbers are
      * those of an lr of 1. NULL: they are what counts. */
     const dt_tensor *rate;
