@@ -47,7 +47,7 @@ class Layers:
             yield from self.family(self.classes[base])
 
     def keyword(self, node: ast.ClassDef, name: str) -> ast.expr | None:
-        """What a class, or the base of its family, gives for a keyword."""
+        """The value that a class, or the base of its family, gives for a keyword."""
         keywords = (k for each in self.family(node) for k in each.keywords)
         return next((k.value for k in keywords if k.arg == name), None)
 
@@ -132,7 +132,7 @@ def members(node: ast.ClassDef) -> Iterator[str]:
 
 
 def by_hand(node: ast.ClassDef) -> Iterator[str]:
-    """What a class defines by hand, and the attributes that its methods set."""
+    """The members that a class defines by hand, and the attributes they set."""
     for statement in node.body:
         if isinstance(statement, ast.AnnAssign):
             target, kind = statement.target, statement.annotation

@@ -38,7 +38,7 @@ def lp_pool1d(
 ) -> Tensor:
     """The p-th root of the sum of x^p over each window of (..., length).
 
-    norm_type    p, the degree of the norm; inf: the largest |x|, -inf: the least; not 0
+    norm_type    p; inf: the largest |x|, -inf: the least; ZeroDivisionError for 0
     kernel_size  size of the window, a number or one for each dimension
     stride       step of the window (kernel_size)
     ceil_mode    let a last window reach over the end
@@ -59,7 +59,7 @@ def lp_pool2d(
 ) -> Tensor:
     """The p-th root of the sum of x^p over each window of (..., height, width).
 
-    norm_type    p, the degree of the norm; inf: the largest |x|, -inf: the least; not 0
+    norm_type    p; inf: the largest |x|, -inf: the least; ZeroDivisionError for 0
     kernel_size  size of the window, a number or one for each dimension
     stride       step of the window (kernel_size)
     ceil_mode    let a last window reach over the end
@@ -80,7 +80,7 @@ def lp_pool3d(
 ) -> Tensor:
     """The p-th root of the sum of x^p over each window of (..., depth, height, width).
 
-    norm_type    p, the degree of the norm; inf: the largest |x|, -inf: the least; not 0
+    norm_type    p; inf: the largest |x|, -inf: the least; ZeroDivisionError for 0
     kernel_size  size of the window, a number or one for each dimension
     stride       step of the window (kernel_size)
     ceil_mode    let a last window reach over the end
