@@ -145,11 +145,13 @@ def _entry(line: str, between: str) -> tuple[tuple[str, ...], str] | None:
     return None
 
 
-def read_doc(doc: str) -> tuple[list[str], Entries, str]:
+def read_doc(
+    doc: str, names: Iterable[str] | None = None
+) -> tuple[list[str], Entries, str]:
     """The paragraphs of a docstring, what it says of parameters, and the examples.
 
     Parameters stand in a table, two spaces after the names, or in paragraphs of their
-    own, such as `dim: the dimension.`
+    own, such as `dim: the dimension.` Where names are given, only of these.
     """
     at = doc.find(">>> ")
     prose, examples = (doc, "") if at < 0 else (doc[:at], doc[at:])
@@ -164,7 +166,9 @@ def read_doc(doc: str) -> tuple[list[str], Entries, str]:
                     found[last] = entry[1]
                 else:
                     found[last] += " " + line.strip()
-        elif entry := _entry(" ".join(map(str.strip, lines)), ": "):
+            continue
+        entry = _entry(" ".join(map(str.strip, lines)), ": ")
+        if entry and (names is None or entry[0][0] in names):
             found[entry[0]] = entry[1].removesuffix(".")
         else:
             paragraphs.append(block)
@@ -191,8 +195,8 @@ def compose(
 ) -> str:
     """A docstring that says of each name what the first entries that have it say.
 
-    Names that an entry has together stay together; names that no entry has are left
-    out.
+    Names that an entry has together stay together, names that no entry has are left
+    out, and other names of the first entries come last.
     """
     said: Entries = {}
     done: set[str] = set()
@@ -202,5 +206,6 @@ def compose(
             if key and name not in done:
                 said[key] = each[key]
                 done.update(key)
+    said |= {key: text for key, text in entries[0].items() if not done & {*key}}
     blocks = [*paragraphs, *([table(said)] if said else []), examples]
     return "\n\n".join(filter(None, blocks)) + "\n"

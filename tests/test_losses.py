@@ -3,6 +3,7 @@
 tests/golden/losses.json has PyTorch's numbers.
 """
 
+import inspect
 import itertools
 
 import numpy as np
@@ -142,3 +143,36 @@ def test_weighted_mean_of_many_rows(count, device):
     exact = -(weight[late] * values[rows[count // 2 :], late]).sum()
     assert abs(found - exact / weight[late].sum()) < 1e-12
     assert F.cross_entropy(x, torch.full_like(t, -100)).isnan()
+
+
+OLD_NAMES = [
+    name for name in dir(F) if "size_average" in (getattr(F, name).__doc__ or "")
+]
+
+
+@pytest.mark.parametrize("name", OLD_NAMES)
+def test_size_average_and_reduce_choose_the_reduction(name):
+    parameters = inspect.signature(getattr(F, name)).parameters
+    defaults = {k: p.default for k, p in parameters.items() if p.default != p.empty}
+    given = [torch.tensor([[0.5, 0.25], [0.5, 0.75]])] * (
+        len(parameters) - len(defaults)
+    )
+    if name in ("cross_entropy", "nll_loss", "multi_margin_loss"):
+        given[1] = torch.tensor([1, 0])
+    elif name == "multilabel_margin_loss":
+        given[1] = torch.tensor([[0, -1], [1, 0]])
+    elif name == "cosine_embedding_loss":
+        given[2] = torch.ones(2)
+    for average, reduce in itertools.product((None, False, True), repeat=2):
+        wanted = "sum" if average is False else "mean"
+        wanted = "none" if reduce is False else wanted
+        wanted = getattr(F, name)(*given, reduction=wanted)
+        old = {"size_average": average, "reduce": reduce}
+        assert torch.equal(getattr(F, name)(*given, **old), wanted)
+        assert torch.equal(getattr(F, name)(*given, *(defaults | old).values()), wanted)
+    each = getattr(F, name)(*given, reduction="none")
+    assert torch.equal(getattr(F, name)(*given, reduce=False, reduction="sum"), each)
+
+
+def test_old_names_are_those_of_many_losses():
+    assert len(OLD_NAMES) == 17

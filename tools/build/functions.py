@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import stub_types as known
+import texts
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "pydevtensor"
@@ -81,10 +82,10 @@ class Function:
 
     def row(self) -> str:
         where = (self.function, self.method, self.in_place)
-        texts = self.name, self.namespace, self.module, self.signature
+        said = self.name, self.namespace, self.module, self.signature
         columns = [
             self.full.replace(".", "_"),
-            *map(literal, texts),
+            *map(literal, said),
             *(str(int(flag)) for flag in where),
             literal(self.doc),
         ]
@@ -154,6 +155,28 @@ def parameters(node: ast.FunctionDef, out: str, factory: bool) -> str:
     )
 
 
+LOSS: dict[tuple[str, ...], str] = {
+    ("size_average", "reduce"): "deprecated; use reduction",
+    ("reduction",): "'mean', 'sum', or 'none' for one loss each",
+}
+
+
+def add_old_names(given: ast.arguments, before: str) -> None:
+    """Add size_average before a parameter, and reduce before reduction."""
+    for name, follower in (("size_average", before), ("reduce", "reduction")):
+        at = [each.arg for each in given.args].index(follower)
+        required = len(given.args) - len(given.defaults)
+        kind = ast.parse("Truth | None", mode="eval").body
+        given.args.insert(at, ast.arg(name, kind))
+        given.defaults.insert(at - required, ast.Constant(None))
+
+
+def described_loss(doc: str, names: list[str]) -> str:
+    """The docstring of a loss, with what all of them say of reductions."""
+    paragraphs, said, examples = texts.read_doc(doc, names)
+    return texts.compose(paragraphs, names, [said, LOSS], examples).rstrip()
+
+
 def in_place_doc(name: str, doc: str) -> str:
     """The docstring of x_(), with the example of x() made to work in place."""
     *before, last = doctest.DocTestParser().get_examples(doc)
@@ -184,13 +207,16 @@ def read_function(
     options = {k.arg: ast.literal_eval(k.value) for k in call.keywords}
     if "like" in options:
         node.args = parameters_of(options["like"], tree)
+    doc = ast.get_docstring(node)
+    assert doc, f"{node.name}: write a docstring"
+    if call.func.id == "loss_function":
+        add_old_names(node.args, options.get("around", "reduction"))
+        doc = described_loss(doc, [each.arg for each in node.args.args])
     results = ""
     if "results" in options:
         results = f" -> ({', '.join(options['results'])})"
     out = f"out: {'Any' if results else 'Tensor'} = None" if options.get("out") else ""
     factory = options.get("factory", False)
-    doc = ast.get_docstring(node)
-    assert doc, f"{node.name}: write a docstring"
     doc = described(doc, factory)
     every = [*node.args.args, *node.args.kwonlyargs]
     every += [node.args.vararg] if node.args.vararg else []
@@ -206,7 +232,7 @@ def read_function(
         namespace=namespace,
         module=module,
         signature=f"{node.name}({parameters(node, out, factory)}){results}",
-        function=call.func.id == "function",
+        function=call.func.id in ("function", "loss_function"),
         method=call.func.id == "method" or options.get("method", False),
         in_place=False,
         doc=doc,
@@ -259,8 +285,10 @@ def is_plain(node: ast.FunctionDef) -> bool:
 
 
 def names_public(call: ast.Call) -> bool:
-    """Whether a decorator is one of pydevtensor/_functions/__init__.py."""
-    return isinstance(call.func, ast.Name) and call.func.id in ("function", "method")
+    """Whether a decorator is one of pydevtensor/_functions/__init__.py, or that of
+    losses in pydevtensor/nn/_functional/_reduction.py."""
+    names = ("function", "method", "loss_function")
+    return isinstance(call.func, ast.Name) and call.func.id in names
 
 
 def modules() -> dict[str, str]:

@@ -114,7 +114,8 @@ class Layers:
                     every = [*method.args.args, *method.args.kwonlyargs]
                     names = [argument.arg for argument in every]
         function = self.values[self.function(node)]
-        paragraphs, said, examples = texts.read_doc(ast.get_docstring(node) or "")
+        own = ast.get_docstring(node) or ""
+        paragraphs, said, examples = texts.read_doc(own, names)
         others = texts.read_doc(function.__doc__ or "")[1]
         return texts.compose(paragraphs, names, [said, others], examples)
 

@@ -143,7 +143,8 @@ def _forward(owner: type[FunctionLayer], line: int) -> Any:
     body = f"return F.{name}({text.call()})"
     made = _run(owner, line, f"{text.forward()} {body}", {"F": home})
     inputs = [p.name for p in text.inputs]
-    entries = _signatures.read_doc(owner._function.__doc__ or "")[1]
+    said = _signatures.read_doc(owner._function.__doc__ or "")[1]
+    entries = {key: text for key, text in said.items() if {*key} & {*inputs}}
     first = f"{name}({', '.join(inputs)}) of nn.functional, with the layer's options."
     made.__doc__ = _signatures.compose([first], inputs, [entries], "")
     return made
@@ -154,7 +155,8 @@ def _doc(owner: type[FunctionLayer], own: str | None) -> str:
 
     from pydevtensor import _signatures
 
-    paragraphs, said, examples = _signatures.read_doc(inspect.cleandoc(own or ""))
-    others = _signatures.read_doc(owner._function.__doc__ or "")[1]
     names = [*inspect.signature(owner.__init__).parameters][1:]
+    own = inspect.cleandoc(own or "")
+    paragraphs, said, examples = _signatures.read_doc(own, names)
+    others = _signatures.read_doc(owner._function.__doc__ or "")[1]
     return _signatures.compose(paragraphs, names, [said, others], examples)
