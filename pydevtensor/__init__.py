@@ -162,7 +162,9 @@ def try_gpu(i: "int" = 0) -> _C.device:
     >>> torch.try_gpu(1000)
     device(type='cpu')
     """
-    return _C.device("cuda", i) if 0 <= i < _C._cuda_count() else _C.device("cpu")
+    return (
+        _C.device("cuda", i) if 0 <= i < _C._device_count("cuda") else _C.device("cpu")
+    )
 
 
 def try_all_gpus() -> "list[_C.device]":
@@ -171,7 +173,7 @@ def try_all_gpus() -> "list[_C.device]":
     >>> torch.try_all_gpus()[0].type in ('cuda', 'cpu')
     True
     """
-    gpus = [_C.device("cuda", i) for i in _builtins.range(_C._cuda_count())]
+    gpus = [_C.device("cuda", i) for i in _builtins.range(_C._device_count("cuda"))]
     return gpus or [_C.device("cpu")]
 
 

@@ -29,7 +29,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     """
     global _asked, _warn_only
     _asked, _warn_only = bool(mode), bool(warn_only)
-    if _asked and _C._cuda_count():
+    if _asked and _C._device_count("cuda"):
         warnings.warn(
             "on GPUs sums by index (index_add, scatter_add, gradients of indexing) add "
             "floats in an order that varies, and so does their rounding; compute "

@@ -87,7 +87,7 @@ def estimates(report: dict[str, Any]) -> list[Estimate]:
 
 def _write(path: str) -> None:
     report: dict[str, Any] = {}
-    if _C._cuda_loaded():
+    if _C._device_loaded("cuda"):
         for i in range(cuda.device_count()):
             cuda.synchronize(i)
         report = json.loads(_C._sim_control("clock") or "{}")

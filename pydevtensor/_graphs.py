@@ -16,7 +16,7 @@ def current() -> CUDAGraph | None:
     """The graph that takes the work of the current device's current stream."""
     if not captured:
         return None
-    index = _C._cuda_index(None)
+    index = _C._device_index(None)
     if not _C._graph_capturing(index):
         return None
     return next((graph for graph in captured if graph._index == index), None)

@@ -35,7 +35,7 @@ class Stream:
     __reduce__ = _refuse
 
     def __init__(self, device: Any = None, priority: int = 0) -> None:
-        index = _C._cuda_index(device, "Stream")
+        index = _C._device_index(device, "Stream")
         self._set(index, _C._stream_new(index, priority), -1 if priority < 0 else 0)
 
     def _set(self, index: int, handle: int, priority: int = 0) -> Self:
@@ -111,9 +111,9 @@ class Stream:
 
     def __enter__(self) -> Self:
         """Make the stream and its device current."""
-        before = _C._cuda_index(None), _C._stream_current(self._index)
+        before = _C._device_index(None), _C._stream_current(self._index)
         _C._stream_set(self._index, self._handle)
-        _C._cuda_set_device(self._index)
+        _C._device_set(self._index)
         self._before.append(before)
         return self
 
@@ -125,7 +125,7 @@ class Stream:
             )
         device, handle = self._before.pop()
         _C._stream_set(self._index, handle)
-        _C._cuda_set_device(device)
+        _C._device_set(device)
         return False
 
     def __eq__(self, other: object) -> bool:
@@ -164,7 +164,7 @@ class ExternalStream(Stream):
                 f"ExternalStream(): stream_ptr is {stream_ptr}; a handle is not "
                 "negative"
             )
-        self._set(_C._cuda_index(device, "ExternalStream"), stream_ptr)
+        self._set(_C._device_index(device, "ExternalStream"), stream_ptr)
 
 
 class Event:
@@ -288,7 +288,7 @@ class Event:
             raise RuntimeError(
                 "elapsed_time(): the events are on two devices; record both on one"
             )
-        return _C._event_elapsed(self._handle, end._handle)
+        return _C._event_elapsed(self._index, self._handle, end._handle)
 
     def __repr__(self) -> str:
         state = f"{self._handle:#x}" if self._handle else "uninitialized"
@@ -313,7 +313,7 @@ def existing(index: int, handle: int) -> Stream:
 
 def current(function: str, device: Any = None) -> Stream:
     """The device's current stream; function is for messages."""
-    index = _C._cuda_index(device, function)
+    index = _C._device_index(device, function)
     return existing(index, _C._stream_current(index))
 
 

@@ -65,7 +65,7 @@ def default_generators(devices: Any = None) -> list[Any]:
     True
     """
     if devices is None:
-        devices = range(_C._cuda_count() if _C._cuda_loaded() else 0)
+        devices = range(_C._device_count("cuda") if _C._device_loaded("cuda") else 0)
     gpus = [_C._default_generator(_C.device("cuda", i)) for i in devices]
     return [default_generator, *gpus]
 

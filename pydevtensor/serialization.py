@@ -347,7 +347,7 @@ class _Loader:
                 f"load(): {device} holds no data; give map_location='cpu'"
             )
         if device.type == "cuda":
-            count = _C._cuda_count()
+            count = _C._device_count("cuda")
             if (device.index or 0) >= count:
                 raise RuntimeError(
                     f"load(): its tensors belong on {device}, and there are {count} "

@@ -275,7 +275,7 @@ def test_disabled_with_a_warning(monkeypatch):
         mode = torch.autocast("cpu", torch.float64)
     with mode:
         assert not torch.is_autocast_enabled("cpu")
-    monkeypatch.setattr(torch._C, "_cuda_count", lambda: 0)
+    monkeypatch.setattr(torch._C, "_device_count", lambda name: 0)
     with pytest.warns(UserWarning, match="no GPU"), torch.autocast("cuda"):
         assert not torch.is_autocast_enabled()
     assert not torch.amp.GradScaler().is_enabled()

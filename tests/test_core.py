@@ -2,6 +2,7 @@
 
     tests/core/NAME_test.c    linked with every floor below the binding, and with
                               NAME_reference.cpp, where there is one
+    tests/core/null_NAME      linked with null_backend.c too, a third type of devices
     tests/core/sim_NAME.cpp   linked with the simulated CUDA runtime
     tests/core/cuda_NAME.cpp  linked with the CUDA backend on the simulated runtime
 
@@ -26,7 +27,8 @@ import objects  # noqa: E402
 import products  # noqa: E402
 
 PROGRAMS = products.sources(
-    "tests/core/*_test.c", "tests/core/sim_*.cpp", "tests/core/cuda_*.cpp"
+    *("tests/core/*_test.c", "tests/core/null_*.cpp"),
+    *("tests/core/sim_*.cpp", "tests/core/cuda_*.cpp"),
 )
 ASAN = (
     "detect_leaks=1:detect_stack_use_after_return=0:allocator_may_return_null=1:"
@@ -39,7 +41,12 @@ def test_programs_are_found():
 
 
 # Of every row, type and layout, which tests in Python also go through.
-LONG = ("cpu_elementwise_test", "cpu_reduce_test", "cuda_backend_test")
+LONG = (
+    "cpu_elementwise_test",
+    "cpu_reduce_test",
+    "cuda_backend_test",
+    "null_backend_test",
+)
 
 
 def program_of(source):

@@ -6,7 +6,10 @@
 #include "autograd/recorded.h"
 
 _Thread_local dt_autocast_state dt_autocast = {
-    .of = {[DT_CPU] = {false, DT_BFLOAT16}, [DT_CUDA] = {false, DT_FLOAT16}},
+    .of = {[DT_CPU] = {false, DT_BFLOAT16},
+           {false, DT_FLOAT16},
+           {false, DT_FLOAT16},
+           {false, DT_FLOAT16}},
     .cache = true,
 };
 
@@ -14,7 +17,9 @@ void dt_autocast_set(int device_type, bool enabled, dt_dtype dtype)
 {
     dt_autocast.of[device_type].enabled = enabled;
     dt_autocast.of[device_type].dtype = dtype;
-    dt_autocast.on = dt_autocast.of[DT_CPU].enabled || dt_autocast.of[DT_CUDA].enabled;
+    dt_autocast.on = false;
+    for (int type = 0; type < DT_MAX_DEVICE_TYPES; type++)
+        dt_autocast.on |= dt_autocast.of[type].enabled;
 }
 
 /* Whether autocast converts the tensor: it leaves float64 alone. */
@@ -35,7 +40,7 @@ static int cast(dt_tensor *made, const dt_tensor *t, dt_dtype dtype)
  * -1. */
 static int type_of(unsigned flags, int device_type)
 {
-    bool gpu = device_type == DT_CUDA;
+    bool gpu = device_type != DT_CPU;
     if (flags & (DT_CASTS_LOWER | (gpu ? DT_CASTS_LOWER_ON_GPU : 0)))
         return (int)dt_autocast.of[device_type].dtype;
     unsigned here = gpu ? DT_CASTS_FLOAT_ON_GPU : DT_CASTS_FLOAT_ON_CPU;
@@ -85,7 +90,7 @@ typedef struct survey {
 static bool find_device(const dt_tensor *t, void *data)
 {
     survey *s = data;
-    if (dt_tensor_device(t).type != DT_CPU)
+    if (!dt_device_is_cpu(dt_tensor_device(t)))
         s->device_type = (int)dt_tensor_device(t).type;
     return true;
 }
@@ -105,7 +110,7 @@ static bool find_types(const dt_tensor *t, void *data)
 static int target_of(const dt_call *c, const dt_op_info *info, const survey *s)
 {
     unsigned flags = c->op->flags;
-    bool gpu = s->device_type == DT_CUDA;
+    bool gpu = s->device_type != DT_CPU;
     int type = type_of(flags, s->device_type);
     if (type == DT_FLOAT32) {
         /* An argument dtype says more. */
@@ -189,7 +194,7 @@ int dt_autocast_dispatch(dt_call *c, const dt_op_info *info)
     dt_dtype given = first ? (dt_dtype)first->dtype : DT_FLOAT32;
     bool narrows = c->op->flags & DT_CASTS_MIXED && dtype == DT_FLOAT32 &&
                    given != DT_FLOAT32 &&
-                   !(c->op->flags & DT_CASTS_FLOAT_ON_GPU && s.device_type == DT_CUDA);
+                   !(c->op->flags & DT_CASTS_FLOAT_ON_GPU && s.device_type != DT_CPU);
     dt_value args[DT_MAX_PARAMETERS];
     for (int i = 0; i < info->schema.count; i++)
         args[i] = c->args[i];

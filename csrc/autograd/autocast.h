@@ -11,8 +11,8 @@ typedef struct dt_autocast_state {
     struct {
         bool enabled;
         dt_dtype dtype; /* the lower one */
-    } of[2];            /* by dt_device_type */
-    bool cache;         /* what is asked for; no cast is kept */
+    } of[DT_MAX_DEVICE_TYPES];
+    bool cache; /* what is asked for; no cast is kept */
 } dt_autocast_state;
 extern _Thread_local dt_autocast_state dt_autocast;
 

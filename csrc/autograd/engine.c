@@ -299,8 +299,8 @@ static int switch_stream(dt_device device, void *stream, void **previous)
         return 0;
     const dt_backend *backend = dt_backend_of(device);
     void *event = NULL;
-    if (dt_device_is_cpu(device) || backend->event_new(device.index, 0, &event))
-        return dt_device_is_cpu(device) ? 0 : -1;
+    if (backend->event_new(device.index, 0, &event))
+        return -1;
     int status = backend->event_record(event, dt_stream_current(device));
     if (!status)
         status = dt_stream_set_current(device, stream);
@@ -354,7 +354,7 @@ static int run_task(pass *p, task *t)
         given[i] = t->gradients[i].storage ? &t->gradients[i] : NULL;
     for (int i = 0; i < node->nedges; i++)
         into[i] = NULL;
-    if (!dt_device_is_cpu(device)) {
+    if (dt_device_has_streams(device)) {
         if (switch_stream(device, node->stream, &stream) < 0)
             goto done;
         switched = stream != node->stream;

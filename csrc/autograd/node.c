@@ -56,7 +56,7 @@ dt_node *dt_node_new(const dt_node_type *type, const char *name, int nedges, int
     node->inside = 0;
     node->hooks = NULL;
     node->place = dt_anomaly.on ? dt_anomaly.place() : NULL;
-    node->line = dt_observers_of_places ? dt_activity_place() : -1;
+    node->line = dt_observers_of_lines ? dt_activity_line() : -1;
     node->pending = NULL;
     memset(node->edges, 0, (size_t)nedges * sizeof(dt_edge));
     for (int i = 0; i < nsaved; i++) {

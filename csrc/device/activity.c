@@ -2,7 +2,7 @@
 
 #include "device/works.h"
 
-int dt_observers, dt_observers_of_places;
+int dt_observers, dt_observers_of_lines;
 _Thread_local int dt_activity_node = DT_NO_NODE;
 
 static struct {
@@ -10,25 +10,25 @@ static struct {
     int of_kernels; /* how many observe kernels */
 } registered;
 
-static int (*place_now)(void);
-static char *(*place_name)(int place, char text[DT_PLACE_TEXT]);
+static int (*line_now)(void);
+static char *(*line_text)(int line, char text[DT_LINE_TEXT]);
 
-void dt_activity_place_set(int (*place)(void),
-                           char *(*name)(int place, char text[DT_PLACE_TEXT]))
+void dt_activity_lines_set(int (*line)(void),
+                           char *(*name)(int line, char text[DT_LINE_TEXT]))
 {
-    place_now = place;
-    place_name = name;
+    line_now = line;
+    line_text = name;
 }
 
-int dt_activity_place(void)
+int dt_activity_line(void)
 {
-    return place_now ? place_now() : -1;
+    return line_now ? line_now() : -1;
 }
 
-char *dt_activity_place_name(int place, char text[DT_PLACE_TEXT])
+char *dt_activity_line_text(int line, char text[DT_LINE_TEXT])
 {
     *text = 0;
-    return place_name && place >= 0 ? place_name(place, text) : text;
+    return line_text && line >= 0 ? line_text(line, text) : text;
 }
 
 /* --- notifying the observers --- */
@@ -84,7 +84,7 @@ void dt_observer_add(const dt_observer *observer)
     int slot = slot_of(NULL); /* opening a backend may have added an observer */
     __atomic_store_n(&registered.observers[slot], observer, __ATOMIC_RELEASE);
     __atomic_add_fetch(&dt_observers, 1, __ATOMIC_RELAXED);
-    dt_observers_of_places += observer->places;
+    dt_observers_of_lines += observer->lines;
 }
 
 void dt_observer_remove(const dt_observer *observer)
@@ -94,7 +94,7 @@ void dt_observer_remove(const dt_observer *observer)
         return;
     __atomic_store_n(&registered.observers[slot], NULL, __ATOMIC_RELEASE);
     __atomic_sub_fetch(&dt_observers, 1, __ATOMIC_RELAXED);
-    dt_observers_of_places -= observer->places;
+    dt_observers_of_lines -= observer->lines;
     if (observer->kernels && !--registered.of_kernels)
         dt_works_restore();
 }

@@ -47,7 +47,7 @@ typedef struct dt_activity {
  * Neither needs the GIL, and either may have it. */
 typedef struct dt_observer {
     bool kernels; /* of kernels, allocations and frees too */
-    bool places;  /* the nodes of a graph keep the line that made them */
+    bool lines;   /* the nodes of a graph keep the line that made them */
     int (*begin)(const dt_activity *activity, void **mark);
     void (*end)(const dt_activity *activity, void *mark, int status); /* may be NULL */
 } dt_observer;
@@ -58,7 +58,7 @@ void dt_observer_add(const dt_observer *observer);
 void dt_observer_remove(const dt_observer *observer);
 
 /* Whether an observer wants to know lines of nodes. */
-extern int dt_observers_of_places;
+extern int dt_observers_of_lines;
 
 /* The node that this thread's backward pass runs: the line that made it, or -1. */
 enum { DT_NO_NODE = -2 };
@@ -97,12 +97,12 @@ static inline int dt_activity_end(const dt_observed *observed,
 
 /* A number for the line of the program that runs on this thread, which the binding
  * turns into file, line and function; -1: unknown. Takes the GIL. */
-int dt_activity_place(void);
+int dt_activity_line(void);
 /* "train.py:31" of such a number; "" where it is unknown. Takes the GIL. */
-enum { DT_PLACE_TEXT = 256 };
-char *dt_activity_place_name(int place, char text[DT_PLACE_TEXT]);
-void dt_activity_place_set(int (*place)(void),
-                           char *(*name)(int place, char text[DT_PLACE_TEXT]));
+enum { DT_LINE_TEXT = 256 };
+char *dt_activity_line_text(int line, char text[DT_LINE_TEXT]);
+void dt_activity_lines_set(int (*line)(void),
+                           char *(*name)(int line, char text[DT_LINE_TEXT]));
 
 /* The backend itself, whose calls nobody observes. */
 const dt_backend *dt_backend_unobserved(dt_device_type type);

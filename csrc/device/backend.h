@@ -109,7 +109,7 @@ enum { DT_EVENT_TIMED = 1, DT_EVENT_BLOCKING = 2 };
 
 typedef struct dt_backend {
     int version;      /* DT_BACKEND_VERSION */
-    const char *name; /* "cpu" or "cuda" */
+    const char *name; /* of the type of devices */
 
     /* --- devices --- */
     /* Number of usable devices, maybe 0. Never fails, creates no context. */
@@ -124,7 +124,7 @@ typedef struct dt_backend {
     /* Synchronizes with all work of the device. */
     int (*device_synchronize)(int device);
 
-    /* --- streams and events (NULL for the CPU) --- */
+    /* --- streams and events (NULL where there are no streams) --- */
     int (*stream_new)(int device, int priority, void **out_stream);
     void (*stream_free)(int device, void *stream); /* queued work still runs */
     int (*stream_query)(dt_stream stream);         /* 1: all done, 0: not yet */
@@ -147,19 +147,19 @@ typedef struct dt_backend {
     void (*release)(int device, void *data, size_t bytes);
     /* Records a use of a block, also of pinned memory, on a stream other than its own:
      * its memory is not reused before the work is done that is queued on that stream
-     * when it is released. NULL for the CPU. */
+     * when it is released. NULL where there are no streams. */
     int (*record_use)(dt_stream stream, void *data);
     int (*memory_info)(int device, size_t *out_free, size_t *out_total);
     void (*memory_stats)(int device, dt_memory_stats *out);
-    /* Calls visit for each block of the cache, segment by segment. NULL for the CPU. */
+    /* Calls visit for each block of the cache, segment by segment. NULL: it has none. */
     void (*memory_blocks)(int device, dt_block_visitor visit, void *context);
     void (*reset_peaks)(int device);
     /* The fraction of the device's memory that this process may allocate, from 0 to 1.
-     * A negative one changes nothing. Returns the old fraction. NULL for the CPU. */
+     * A negative one changes nothing. Returns the old fraction. NULL: there is no bound. */
     double (*memory_fraction)(int device, double fraction);
     int (*empty_cache)(int device);
 
-    /* --- copies of bytes (NULL for the CPU) --- */
+    /* --- copies of bytes (NULL where the device's memory is the host's) --- */
     /* Host to device. The source may be changed or freed on return. Synchronizes only
      * if the source is pinned, or too large to be staged whole. */
     int (*copy_to_device)(dt_stream stream, void *target, const void *source,
@@ -172,7 +172,7 @@ typedef struct dt_backend {
     int (*copy_peer)(dt_stream target_stream, void *target, dt_stream source_stream,
                      const void *source, size_t bytes);
 
-    /* --- page-locked (pinned) host memory (NULL for the CPU) --- */
+    /* --- page-locked (pinned) host memory (NULL where there are no streams) --- */
     /* Allocates at least `bytes` (1 or more) of pinned memory, aligned to 64 bytes
      * or better, through the driver of `device`; all devices can use it. Fails with
      * DT_ERROR_CPU_TENSOR_MEMORY or DT_ERROR_DEVICE_MEMORY. */
@@ -191,7 +191,7 @@ typedef struct dt_backend {
      * their calls. */
     bool halves;
 
-    /* --- graphs (NULL for the CPU) --- */
+    /* --- graphs (NULL where there are no streams) --- */
     /* From now on the stream's work is captured, not run, and so is that of streams
      * that wait for it. mode: cudaStreamCaptureMode. pool: the number of the pool that
      * the memory comes from. generators: those that may be drawn from; they have to
@@ -278,7 +278,7 @@ typedef struct dt_host {
     int (*cpu_gemm)(dt_stream stream, const dt_gemm *gemm);
     /* The CPU's LAPACK, for simulated cuSOLVER. */
     int (*cpu_lapack)(dt_stream stream, const struct dt_lapack_call *call);
-    int (*place)(void); /* dt_activity_place */
+    int (*line)(void); /* dt_activity_line */
     void (*extents)(int work, const char *name, const void *call,
                     void (*visit)(void *context, const struct dt_extent *extent),
                     void *context);          /* dt_extents */

@@ -9,34 +9,34 @@
 
 int dt_graphs_capturing;
 
-/* By device: the graph that is being captured. Other threads read it. */
-static dt_graph *captures[DT_MAX_DEVICES];
+/* By dt_device_slot: the graph that is being captured. Other threads read it. */
+static dt_graph *captures[DT_DEVICE_SLOTS];
 
 static void set_capturing(dt_graph *graph, bool capturing)
 {
     graph->capturing = capturing;
     dt_lock(DT_LOCK_STREAMS);
-    captures[(int)graph->device.index] = capturing ? graph : NULL;
+    captures[dt_device_slot(graph->device)] = capturing ? graph : NULL;
     __atomic_add_fetch(&dt_graphs_capturing, capturing ? 1 : -1, __ATOMIC_RELEASE);
     dt_unlock(DT_LOCK_STREAMS);
 }
 
-/* A copy of the device's graph: false if there is none. */
-static bool capture_of(int device, dt_graph *out)
+/* A copy of the graph of a device, by its slot: false if there is none. */
+static bool capture_of(int slot, dt_graph *out)
 {
     dt_lock(DT_LOCK_STREAMS);
-    bool found = captures[device] != NULL;
+    bool found = captures[slot] != NULL;
     if (found)
-        *out = *captures[device];
+        *out = *captures[slot];
     dt_unlock(DT_LOCK_STREAMS);
     return found;
 }
 
-static void lose(int device, const char *why)
+static void lose(int slot, const char *why)
 {
     dt_lock(DT_LOCK_STREAMS);
-    if (captures[device])
-        snprintf(captures[device]->why, DT_GRAPH_WHY, "%s", why);
+    if (captures[slot])
+        snprintf(captures[slot]->why, DT_GRAPH_WHY, "%s", why);
     dt_unlock(DT_LOCK_STREAMS);
 }
 
@@ -57,16 +57,16 @@ static bool forbids(const dt_graph *graph, dt_device device, const dt_stream *st
 
 int dt_graph_refuse(const char *what, dt_device device, const dt_stream *stream)
 {
-    char place[DT_PLACE_TEXT], name[DT_DEVICE_TEXT];
-    if (dt_device_is_cpu(device))
+    char line[DT_LINE_TEXT], name[DT_DEVICE_TEXT];
+    if (!dt_device_has_streams(device))
         return 0;
-    for (int i = 0; i < DT_MAX_DEVICES; i++) {
+    for (int i = 0; i < DT_DEVICE_SLOTS; i++) {
         dt_graph graph;
         if (!capture_of(i, &graph) || !forbids(&graph, device, stream))
             continue;
-        dt_activity_place_name(dt_activity_place(), place);
-        snprintf(graph.why, sizeof graph.why, "%s%s%s", what, *place ? " at " : "",
-                 place);
+        dt_activity_line_text(dt_activity_line(), line);
+        snprintf(graph.why, sizeof graph.why, "%s%s%s", what, *line ? " at " : "",
+                 line);
         lose(i, graph.why);
         return dt_fail(DT_ERROR_ACCELERATOR,
                        "%s cannot be captured in a CUDA graph of %s: captured work has "
@@ -80,6 +80,7 @@ int dt_graph_refuse(const char *what, dt_device device, const dt_stream *stream)
 bool dt_graph_is_capturing(dt_device device)
 {
     return __atomic_load_n(&dt_graphs_capturing, __ATOMIC_RELAXED) &&
+           dt_device_has_streams(device) &&
            takes(dt_backend_of(device), dt_stream_current(device));
 }
 

@@ -12,7 +12,7 @@ static struct {
     bool on;
 } history;
 
-static _Thread_local int last_place = -1;
+static _Thread_local int last_line = -1;
 
 static int64_t now(void)
 {
@@ -24,8 +24,8 @@ static int64_t now(void)
 static int begin(const dt_activity *activity, void **mark)
 {
     (void)mark;
-    if (activity->kind == DT_ACTIVITY_ALLOCATE && activity->device.type == DT_CUDA)
-        last_place = dt_activity_place();
+    if (activity->kind == DT_ACTIVITY_ALLOCATE && !dt_device_is_host(activity->device))
+        last_line = dt_activity_line();
     return 0;
 }
 
@@ -33,14 +33,14 @@ static void end(const dt_activity *activity, void *mark, int status)
 {
     const bool freed = activity->kind == DT_ACTIVITY_FREE;
     (void)mark;
-    if (status || activity->device.type != DT_CUDA ||
+    if (status || dt_device_is_host(activity->device) ||
         (!freed && activity->kind != DT_ACTIVITY_ALLOCATE))
         return;
     const dt_memory_event event = {now(),
                                    activity->data,
                                    activity->stream,
                                    activity->bytes,
-                                   freed ? -1 : last_place,
+                                   freed ? -1 : last_line,
                                    activity->device,
                                    freed};
     dt_lock(DT_LOCK_MEMORY_HISTORY);
@@ -87,9 +87,9 @@ bool dt_memory_history_running(void)
     return history.on;
 }
 
-int dt_memory_history_place(void)
+int dt_memory_history_line(void)
 {
-    return history.on ? last_place : -1;
+    return history.on ? last_line : -1;
 }
 
 void dt_memory_history_read(void (*visit)(void *context, const dt_memory_event *event),

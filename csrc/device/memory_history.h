@@ -9,7 +9,7 @@ typedef struct dt_memory_event {
     int64_t time; /* microseconds since 1970 */
     void *data, *stream;
     int64_t bytes;
-    int place;
+    int line;
     dt_device device;
     bool freed;
 } dt_memory_event;
@@ -25,6 +25,6 @@ void dt_memory_history_read(void (*visit)(void *context, const dt_memory_event *
                             void *context);
 
 /* The line of this thread's last allocation; -1 if nobody wants to know. */
-int dt_memory_history_place(void);
+int dt_memory_history_line(void);
 
 #endif

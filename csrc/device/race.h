@@ -18,7 +18,7 @@ typedef struct dt_race_access {
     bool host;    /* the host's own access */
     int device;   /* of the stream */
     void *stream; /* its handle; NULL: the default stream */
-    int place;    /* in the program, as a number of the binding; -1: unknown */
+    int line;     /* in the program, as a number of the binding; -1: unknown */
 } dt_race_access;
 
 /* Two accesses to the same bytes, at least one of them a write, that nothing orders. */

@@ -14,27 +14,39 @@
 static struct {
     dt_record *records;
     int64_t capacity, taken; /* taken also counts the dropped */
-    bool on, device_times, places, shapes;
+    bool on, device_times, lines, shapes;
     int open; /* calls between begin and end, which may write their record */
-    /* An event of each GPU that was used, and the time of its recording. */
-    void *base[DT_MAX_DEVICES];
-    int64_t base_time[DT_MAX_DEVICES];
+    /* An event of each device that was used, and the time of its recording. */
+    struct {
+        void *event;
+        int64_t time;
+        dt_device device;
+    } bases[DT_DEVICE_SLOTS];
 } recorder;
 
 static _Thread_local int thread_id;
 
-/* The clock of a simulated card, if GPUs have one. */
+/* The backend whose devices have a clock of their own, as simulated cards have, or NULL. */
 static const dt_backend *clocked(void)
 {
-    const dt_backend *gpu = dt_backend_unobserved(DT_CUDA);
-    return gpu && gpu->clock ? gpu : NULL;
+    for (int type = 0; type < DT_MAX_DEVICE_TYPES; type++) {
+        const dt_backend *backend = dt_backend_unobserved((dt_device_type)type);
+        if (backend && backend->clock)
+            return backend;
+    }
+    return NULL;
+}
+
+static const dt_backend *backend_of(dt_device device)
+{
+    return dt_backend_unobserved((dt_device_type)device.type);
 }
 
 int64_t dt_recorder_now(void)
 {
-    const dt_backend *gpu = clocked();
-    if (gpu)
-        return gpu->clock();
+    const dt_backend *clock = clocked();
+    if (clock)
+        return clock->clock();
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
@@ -42,13 +54,14 @@ int64_t dt_recorder_now(void)
 
 /* --- records --- */
 
-static void *new_event(const dt_backend *gpu, dt_stream stream)
+static void *new_event(dt_device device, void *stream)
 {
+    const dt_backend *backend = backend_of(device);
     void *event = NULL;
-    if (gpu->event_new(stream.device, DT_EVENT_TIMED, &event) ||
-        gpu->event_record(event, stream)) {
+    if (backend->event_new(device.index, DT_EVENT_TIMED, &event) ||
+        backend->event_record(event, (dt_stream){device.index, stream})) {
         if (event)
-            gpu->event_free(event);
+            backend->event_free(event);
         dt_error_clear(); /* the program does not fail because of recording */
         return NULL;
     }
@@ -78,6 +91,13 @@ static char *shapes_of(const dt_activity *activity)
     return *text ? strdup(text) : NULL;
 }
 
+/* Whether it is recorded when the device begins and ends this. */
+static bool is_timed(const dt_activity *activity)
+{
+    return recorder.device_times && dt_device_has_streams(activity->device) &&
+           activity->kind < DT_ACTIVITY_WAIT;
+}
+
 static int begin(const dt_activity *activity, void **mark)
 {
     if (activity->kind == DT_ACTIVITY_HOST_USE)
@@ -94,7 +114,7 @@ static int begin(const dt_activity *activity, void **mark)
                      .bytes = activity->bytes,
                      .flops = activity->flops,
                      .stream = activity->stream,
-                     .place = -1,
+                     .line = -1,
                      .node = dt_activity_node,
                      .thread = thread_id,
                      .waits = activity->waits,
@@ -102,20 +122,18 @@ static int begin(const dt_activity *activity, void **mark)
                      .device = device};
     if (recorder.shapes)
         r->shapes = shapes_of(activity);
-    if (!recorder.places)
+    if (!recorder.lines)
         r->node = r->node == DT_NO_NODE ? DT_NO_NODE : -1;
     else if (activity->kind < DT_ACTIVITY_ALLOCATE)
-        r->place = dt_activity_place();
-    if (recorder.device_times && device.type == DT_CUDA &&
-        activity->kind < DT_ACTIVITY_WAIT && !clocked() &&
-        !dt_graph_is_capturing(device)) {
-        const dt_backend *gpu = dt_backend_unobserved(DT_CUDA);
-        dt_stream on = {device.index, activity->stream};
-        if (!recorder.base[(int)device.index]) {
-            recorder.base[(int)device.index] = new_event(gpu, on);
-            recorder.base_time[(int)device.index] = dt_recorder_now();
+        r->line = dt_activity_line();
+    if (is_timed(activity) && !clocked() && !dt_graph_is_capturing(device)) {
+        const int slot = dt_device_slot(device);
+        if (!recorder.bases[slot].event) {
+            recorder.bases[slot].event = new_event(device, activity->stream);
+            recorder.bases[slot].time = dt_recorder_now();
+            recorder.bases[slot].device = device;
         }
-        r->events[0] = new_event(gpu, on);
+        r->events[0] = new_event(device, activity->stream);
     }
     r->begin = dt_recorder_now();
     return 0;
@@ -128,23 +146,20 @@ static void end(const dt_activity *activity, void *mark, int status)
         return;
     if (!status) /* what failed or was forbidden is not an event */
         r->end = dt_recorder_now();
-    if (r->events[0]) {
-        dt_stream on = {activity->device.index, activity->stream};
-        r->events[1] = new_event(dt_backend_unobserved(DT_CUDA), on);
-    }
-    if (recorder.device_times && activity->device.type == DT_CUDA &&
-        activity->kind < DT_ACTIVITY_WAIT && clocked())
+    if (r->events[0])
+        r->events[1] = new_event(activity->device, activity->stream);
+    if (is_timed(activity) && clocked())
         clocked()->span(&r->device_begin, &r->device_end);
     __atomic_sub_fetch(&recorder.open, 1, __ATOMIC_RELEASE);
 }
 
 static const dt_observer observer = {.kernels = true, .begin = begin, .end = end};
-static const dt_observer observer_of_places = {
-    .kernels = true, .places = true, .begin = begin, .end = end};
+static const dt_observer observer_of_lines = {
+    .kernels = true, .lines = true, .begin = begin, .end = end};
 
 /* --- start and stop --- */
 
-int dt_recorder_start(int64_t capacity, bool device_times, bool places, bool shapes)
+int dt_recorder_start(int64_t capacity, bool device_times, bool lines, bool shapes)
 {
     if (recorder.on)
         return dt_fail(DT_ERROR_RUNTIME,
@@ -155,16 +170,16 @@ int dt_recorder_start(int64_t capacity, bool device_times, bool places, bool sha
         return dt_fail(DT_ERROR_HOST_MEMORY, "no memory for the events of a profile");
     recorder.capacity = capacity;
     recorder.device_times = device_times;
-    recorder.places = places;
+    recorder.lines = lines;
     recorder.shapes = shapes;
     recorder.on = true;
-    dt_observer_add(places ? &observer_of_places : &observer);
+    dt_observer_add(lines ? &observer_of_lines : &observer);
     return 0;
 }
 
 void dt_recorder_stop(void)
 {
-    dt_observer_remove(recorder.places ? &observer_of_places : &observer);
+    dt_observer_remove(recorder.lines ? &observer_of_lines : &observer);
     recorder.on = false;
 }
 
@@ -180,21 +195,25 @@ static int64_t recorded(void)
 
 int dt_recorder_resolve(void)
 {
-    const dt_backend *gpu = dt_backend_unobserved(DT_CUDA);
-    for (int device = 0; device < DT_MAX_DEVICES; device++)
-        if (recorder.base[device] && gpu->device_synchronize(device))
+    for (int slot = 0; slot < DT_DEVICE_SLOTS; slot++) {
+        const dt_device device = recorder.bases[slot].device;
+        if (recorder.bases[slot].event &&
+            backend_of(device)->device_synchronize(device.index))
             return -1;
+    }
     for (int64_t i = 0; i < recorded(); i++) {
         dt_record *r = &recorder.records[i];
         float from, to;
-        int device = (int)r->device.index;
         if (!r->events[0] || !r->events[1] || r->device_end)
             continue;
-        if (gpu->event_elapsed(recorder.base[device], r->events[0], &from) ||
-            gpu->event_elapsed(recorder.base[device], r->events[1], &to))
+        const int slot = dt_device_slot(r->device);
+        const dt_backend *backend = backend_of(r->device);
+        void *base = recorder.bases[slot].event;
+        if (backend->event_elapsed(base, r->events[0], &from) ||
+            backend->event_elapsed(base, r->events[1], &to))
             return -1;
-        r->device_begin = recorder.base_time[device] + (int64_t)((double)from * 1e6);
-        r->device_end = recorder.base_time[device] + (int64_t)((double)to * 1e6);
+        r->device_begin = recorder.bases[slot].time + (int64_t)((double)from * 1e6);
+        r->device_end = recorder.bases[slot].time + (int64_t)((double)to * 1e6);
     }
     return 0;
 }
@@ -208,17 +227,18 @@ const dt_record *dt_recorder_read(int64_t *count, int64_t *dropped)
 
 void dt_recorder_clear(void)
 {
-    const dt_backend *gpu = dt_backend_unobserved(DT_CUDA);
-    for (int64_t i = 0; i < recorded(); i++)
-        free(recorder.records[i].shapes);
-    for (int64_t i = 0; i < recorded(); i++)
+    for (int64_t i = 0; i < recorded(); i++) {
+        const dt_record *r = &recorder.records[i];
+        free(r->shapes);
         for (int k = 0; k < 2; k++)
-            if (recorder.records[i].events[k])
-                gpu->event_free(recorder.records[i].events[k]);
-    for (int device = 0; device < DT_MAX_DEVICES; device++) {
-        if (recorder.base[device])
-            gpu->event_free(recorder.base[device]);
-        recorder.base[device] = NULL;
+            if (r->events[k])
+                backend_of(r->device)->event_free(r->events[k]);
+    }
+    for (int slot = 0; slot < DT_DEVICE_SLOTS; slot++) {
+        if (recorder.bases[slot].event)
+            backend_of(recorder.bases[slot].device)
+                ->event_free(recorder.bases[slot].event);
+        recorder.bases[slot].event = NULL;
     }
     /* A long call of another thread may outlive the profile: its record stays. */
     if (!__atomic_load_n(&recorder.open, __ATOMIC_ACQUIRE))

@@ -14,7 +14,7 @@ typedef struct dt_record {
     void *events[2]; /* around the work of a GPU; NULL: none */
     /* The work on a GPU, in the same clock; 0 until dt_recorder_resolve. */
     int64_t device_begin, device_end;
-    int place;  /* dt_activity_place */
+    int line;   /* dt_activity_line */
     int node;   /* dt_activity_node */
     int thread; /* gettid() */
     bool waits; /* the host waits for the device */
@@ -23,10 +23,10 @@ typedef struct dt_record {
 } dt_record;
 
 /* Records up to `capacity` events, and counts those beyond. device_times: also when the
- * work of GPUs begins and ends, by events. places: also the line of the program. -1
+ * work of GPUs begins and ends, by events. lines: also the line of the program. -1
  * after dt_fail; DT_ERROR_RUNTIME if it records already. Call with the GIL, as all of
  * these. */
-int dt_recorder_start(int64_t capacity, bool device_times, bool places, bool shapes);
+int dt_recorder_start(int64_t capacity, bool device_times, bool lines, bool shapes);
 void dt_recorder_stop(void);
 bool dt_recorder_running(void);
 

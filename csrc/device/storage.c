@@ -10,9 +10,10 @@
 #include "device/stream.h"
 
 static dt_free_list freed;
-static int64_t alive[DT_NDEVICE_TYPES][DT_MAX_DEVICES];
+static int64_t alive[DT_DEVICE_SLOTS];
 
-static dt_storage *gpu_storages[DT_MAX_DEVICES]; /* the first of each */
+/* The first of each device whose memory is not the host's. */
+static dt_storage *listed[DT_DEVICE_SLOTS];
 
 /* An out-of-memory error lists this many storages, with shapes of this many
  * dimensions. */
@@ -21,9 +22,9 @@ static dt_storage *gpu_storages[DT_MAX_DEVICES]; /* the first of each */
 
 static void link_up(dt_storage *storage)
 {
-    dt_storage **first = &gpu_storages[(int)storage->device.index];
+    dt_storage **first = &listed[dt_device_slot(storage->device)];
     storage->asked.ndim = DT_ASKED_NOTHING;
-    storage->place = -1;
+    storage->line = -1;
     int lock = dt_lock_if_concurrent(DT_LOCK_STORAGES);
     storage->previous = NULL;
     storage->next = *first;
@@ -39,7 +40,7 @@ static void unlink_from(dt_storage *storage)
     if (storage->previous)
         storage->previous->next = storage->next;
     else
-        gpu_storages[(int)storage->device.index] = storage->next;
+        listed[dt_device_slot(storage->device)] = storage->next;
     if (storage->next)
         storage->next->previous = storage->previous;
     dt_unlock(lock);
@@ -47,13 +48,12 @@ static void unlink_from(dt_storage *storage)
 
 static void count(dt_device device, int64_t change)
 {
-    (void)DT_COUNT_ADD(&alive[(int)device.type][(int)device.index], change);
+    (void)DT_COUNT_ADD(&alive[dt_device_slot(device)], change);
 }
 
 int64_t dt_storage_count(dt_device device)
 {
-    return __atomic_load_n(&alive[(int)device.type][(int)device.index],
-                           __ATOMIC_RELAXED);
+    return __atomic_load_n(&alive[dt_device_slot(device)], __ATOMIC_RELAXED);
 }
 
 /* --- out of memory --- */
@@ -78,7 +78,7 @@ typedef struct group {
 
 static bool is_alike(const dt_storage *a, const dt_storage *b)
 {
-    return a->bytes == b->bytes && a->place == b->place &&
+    return a->bytes == b->bytes && a->line == b->line &&
            a->asked.dtype == b->asked.dtype && a->asked.ndim == b->asked.ndim &&
            (a->asked.ndim == DT_ASKED_NOTHING ||
             !memcmp(a->asked.shape, b->asked.shape,
@@ -110,12 +110,12 @@ static void append_largest(dt_device device)
     int64_t live = 0;
     memset(largest, 0, sizeof largest);
     int lock = dt_lock_if_concurrent(DT_LOCK_STORAGES);
-    for (dt_storage *s = gpu_storages[(int)device.index]; s; s = s->next) {
+    for (dt_storage *s = listed[dt_device_slot(device)]; s; s = s->next) {
         live++;
         insert(largest, s);
     }
     dt_unlock(lock);
-    char text[DT_DEVICE_TEXT], shape[DT_SHAPE_TEXT], place[DT_PLACE_TEXT];
+    char text[DT_DEVICE_TEXT], shape[DT_SHAPE_TEXT], line[DT_LINE_TEXT];
     dt_fail_append(" %" PRId64 " tensor%s alive on %s", live,
                    live == 1 ? "'s memory is" : "s' memories are",
                    dt_device_text(device, text));
@@ -129,8 +129,8 @@ static void append_largest(dt_device device)
             dt_fail_append(
                 " (%s %s)", dt_dtype_name((dt_dtype)s->asked.dtype),
                 dt_shape_text(s->asked.ndim, s->asked.shape, shape, sizeof shape));
-        if (*dt_activity_place_name(s->place, place))
-            dt_fail_append(" of %s", place);
+        if (*dt_activity_line_text(s->line, line))
+            dt_fail_append(" of %s", line);
     }
     dt_fail_append(
         ". Free some (del x), use smaller batches, or move tensors to the CPU.");
@@ -142,16 +142,17 @@ static void append_largest(dt_device device)
                        "gives it more.");
 }
 
-void dt_storages_visit(int gpu, void (*visit)(void *context, const dt_storage *storage),
+void dt_storages_visit(dt_device device,
+                       void (*visit)(void *context, const dt_storage *storage),
                        void *context)
 {
     int64_t room = 0, count = 0;
     dt_storage *copies = NULL;
     int lock = dt_lock_if_concurrent(DT_LOCK_STORAGES);
-    for (dt_storage *s = gpu_storages[gpu]; s; s = s->next)
+    for (dt_storage *s = listed[dt_device_slot(device)]; s; s = s->next)
         room++;
     copies = calloc((size_t)room + 1, sizeof *copies);
-    for (dt_storage *s = gpu_storages[gpu]; s && copies; s = s->next)
+    for (dt_storage *s = listed[dt_device_slot(device)]; s && copies; s = s->next)
         copies[count++] = *s;
     dt_unlock(lock);
     for (int64_t i = 0; i < count; i++) /* it may allocate and free */
@@ -182,7 +183,7 @@ static dt_storage *start(dt_device device, size_t bytes)
     storage->read_only = false;
     storage->pinned = false;
     storage->stream = NULL;
-    if (!dt_device_is_cpu(device))
+    if (!dt_device_is_host(device))
         link_up(storage);
     count(device, 1);
     return storage;
@@ -191,7 +192,7 @@ static dt_storage *start(dt_device device, size_t bytes)
 /* Ends a storage whose memory is released. */
 static void end(dt_storage *storage)
 {
-    if (!dt_device_is_cpu(storage->device))
+    if (!dt_device_is_host(storage->device))
         unlink_from(storage);
     count(storage->device, -1);
     dt_struct_free(&freed, storage);
@@ -202,7 +203,7 @@ dt_storage *dt_storage_new(dt_device device, size_t bytes)
     dt_storage *storage = start(device, bytes);
     if (!storage)
         return NULL;
-    if (dt_device_is_cpu(device) && bytes <= DT_INLINE_BYTES) {
+    if (dt_device_is_host(device) && bytes <= DT_INLINE_BYTES) {
         storage->data = storage->inline_data;
     } else if (bytes) {
         dt_stream stream = dt_stream_current(device);
@@ -213,7 +214,7 @@ dt_storage *dt_storage_new(dt_device device, size_t bytes)
                 append_largest(device);
             return NULL;
         }
-        storage->place = dt_memory_history_place();
+        storage->line = dt_memory_history_line();
     }
     return storage;
 }
@@ -235,12 +236,12 @@ dt_storage *dt_storage_new_borrowed(dt_device device, void *data, size_t bytes,
 
 static void release_pinned(void *data)
 {
-    dt_backends[DT_CUDA]->pinned_release(data);
+    dt_backends[DT_ACCELERATOR]->pinned_release(data);
 }
 
 dt_storage *dt_storage_new_pinned(int device, size_t bytes)
 {
-    const dt_backend *backend = dt_backend_get(DT_CUDA);
+    const dt_backend *backend = dt_backend_get(DT_ACCELERATOR);
     void *data = NULL;
     if (!backend || backend->pinned_allocate(device, bytes ? bytes : 1, &data))
         return NULL;
@@ -275,7 +276,7 @@ void dt_storage_release(dt_storage *storage)
 int dt_storage_use(dt_storage *storage)
 {
     /* External memory does not come from the allocator. */
-    if (dt_device_is_cpu(storage->device) || !storage->data || storage->borrowed)
+    if (!dt_device_has_streams(storage->device) || !storage->data || storage->borrowed)
         return 0;
     dt_stream stream = dt_stream_current(storage->device);
     if (stream.handle == storage->stream)

@@ -15,22 +15,23 @@ typedef struct dt_storage {
     void *data; /* NULL when bytes is 0 */
     size_t bytes;
     int references;
-    unsigned version; /* incremented by every in-place write (used by autograd) */
+    unsigned version; /* incremented by every in-line write (used by autograd) */
     dt_device device;
     bool borrowed; /* external memory, returned through release */
     bool read_only;
     bool pinned;  /* page-locked: copies to and from GPUs are asynchronous */
-    int place;    /* of a GPU's: device/memory_history.h */
+    int line;     /* of a GPU's: device/memory_history.h */
     void *stream; /* handle of the stream that it was allocated on */
     /* Borrowed memory only: called when the last reference is dropped. */
     void (*release)(void *owner);
     void *owner;
-    /* The storages of a GPU are linked, so that an error can list the largest. */
+    /* Storages that are not in the host's memory are linked by device, so that an error
+     * can list the largest. */
     struct dt_storage *previous, *next;
     union {
         _Alignas(16) unsigned char inline_data[DT_INLINE_BYTES];
-        /* GPU only: the tensor that the memory was allocated for, for messages; ndim is
-         * DT_ASKED_NOTHING where that is unknown. */
+        /* Not in the host's memory: the tensor that it was allocated for, for messages;
+         * ndim is DT_ASKED_NOTHING where that is unknown. */
         struct {
             unsigned char dtype, ndim;
             int64_t shape[DT_INLINE_BYTES / 8 - 1];
@@ -50,13 +51,13 @@ dt_storage *dt_storage_new_borrowed(dt_device device, void *data, size_t bytes,
                                     bool read_only, void (*release)(void *owner),
                                     void *owner);
 
-/* Allocates page-locked CPU memory through the driver of GPU number `device`,
+/* Allocates page-locked CPU memory through the driver of the accelerator number `device`,
  * contents undefined; bytes may be 0. The caller owns one reference. NULL after
  * dt_fail. */
 dt_storage *dt_storage_new_pinned(int device, size_t bytes);
 
-/* Records which tensor a GPU storage was allocated for, for error messages. Ignored
- * if the tensor has too many dimensions. */
+/* Records which tensor a storage was allocated for, for error messages. Not for memory of
+ * the host. Ignored if the tensor has too many dimensions. */
 void dt_storage_asked_for(dt_storage *storage, dt_dtype dtype, int ndim,
                           const int64_t *shape);
 
@@ -76,8 +77,10 @@ int dt_storage_use(dt_storage *storage);
 /* The same of pinned memory, on a GPU's current stream. */
 int dt_storage_use_pinned(dt_storage *storage, dt_device gpu);
 
-/* Calls visit with a copy of each live storage of a GPU. */
-void dt_storages_visit(int gpu, void (*visit)(void *context, const dt_storage *storage),
+/* Calls visit with a copy of each live storage of a device whose memory is not the
+ * host's. */
+void dt_storages_visit(dt_device device,
+                       void (*visit)(void *context, const dt_storage *storage),
                        void *context);
 
 /* Number of live storages on the device, for leak checks. */

@@ -1,6 +1,6 @@
 #include "device/transfer.h"
 
-#include <string.h>
+#include <stdlib.h>
 
 #include "base/gil.h"
 #include "device/activity.h"
@@ -62,9 +62,9 @@ static int begin(dt_observed *observed, const dt_activity *activity)
 static int copy(dt_device target_device, void *target, dt_device source_device,
                 const void *source, size_t bytes, dt_stream to, dt_stream from)
 {
-    if (dt_device_is_cpu(target_device))
+    if (dt_device_is_host(target_device))
         return dt_backend_of(source_device)->copy_to_host(from, target, source, bytes);
-    if (dt_device_is_cpu(source_device))
+    if (dt_device_is_host(source_device))
         return dt_backend_of(target_device)->copy_to_device(to, target, source, bytes);
     return dt_backend_of(target_device)->copy_peer(to, target, from, source, bytes);
 }
@@ -73,9 +73,9 @@ static int copy(dt_device target_device, void *target, dt_device source_device,
 static int check_capture(dt_device target, dt_device source, dt_stream to,
                          dt_stream from)
 {
-    if (dt_device_is_cpu(target))
+    if (dt_device_is_host(target))
         return dt_graph_check("a copy to the host", source, &from);
-    if (dt_device_is_cpu(source))
+    if (dt_device_is_host(source))
         return dt_graph_check("a copy from memory of the host that is not pinned",
                               target, &to);
     if (dt_graph_is_capturing(source) || dt_graph_is_capturing(target))
@@ -83,20 +83,44 @@ static int check_capture(dt_device target, dt_device source, dt_stream to,
     return 0;
 }
 
+/* Between devices of two types, whose backends do not know each other. */
+static int transfer_through_host(dt_device target_device, void *target,
+                                 dt_device source_device, const void *source,
+                                 size_t bytes, const struct dt_tensor *tensor)
+{
+    const dt_device host = dt_device_make(DT_CPU, 0);
+    void *between = malloc(bytes);
+    if (!between)
+        return dt_fail(
+            DT_ERROR_CPU_TENSOR_MEMORY,
+            "no memory for a copy of %zu bytes between devices of two types; "
+            "free some tensors first",
+            bytes);
+    int status = dt_transfer(host, between, source_device, source, bytes, tensor);
+    if (!status)
+        status = dt_transfer(target_device, target, host, between, bytes, tensor);
+    free(between);
+    return status;
+}
+
 int dt_transfer(dt_device target_device, void *target, dt_device source_device,
                 const void *source, size_t bytes, const struct dt_tensor *tensor)
 {
+    if (target_device.type != source_device.type && !dt_device_is_host(target_device) &&
+        !dt_device_is_host(source_device))
+        return transfer_through_host(target_device, target, source_device, source,
+                                     bytes, tensor);
     dt_stream to = dt_stream_current(target_device),
               from = dt_stream_current(source_device);
     dt_activity activity;
     dt_observed observed;
     if (check_capture(target_device, source_device, to, from))
         return -1;
-    if (dt_device_is_cpu(target_device)) {
+    if (dt_device_is_host(target_device)) {
         activity =
             a_copy(DT_ACTIVITY_DEVICE_TO_HOST, source_device, from, tensor, bytes);
-        activity.waits = true;
-    } else if (dt_device_is_cpu(source_device)) {
+        activity.waits = dt_device_has_streams(source_device);
+    } else if (dt_device_is_host(source_device)) {
         activity = a_copy(DT_ACTIVITY_HOST_TO_DEVICE, target_device, to, tensor, bytes);
     } else {
         activity =
@@ -113,7 +137,7 @@ int dt_transfer(dt_device target_device, void *target, dt_device source_device,
 int dt_transfer_pinned(dt_device target_device, void *target, dt_device source_device,
                        const void *source, size_t bytes, const struct dt_tensor *tensor)
 {
-    bool to_host = dt_device_is_cpu(target_device);
+    bool to_host = dt_device_is_host(target_device);
     dt_device gpu = to_host ? source_device : target_device;
     dt_stream stream = dt_stream_current(gpu);
     dt_activity activity =
@@ -144,7 +168,7 @@ int dt_stream_synchronize(dt_device device, dt_stream stream)
 {
     dt_activity activity;
     dt_observed observed;
-    if (dt_device_is_cpu(device))
+    if (!dt_device_has_streams(device))
         return 0;
     if (dt_graph_check("a wait for a stream", device, &stream) ||
         begin_wait(&observed, &activity, "stream synchronize", false, device,
@@ -159,7 +183,7 @@ int dt_device_synchronize(dt_device device)
 {
     dt_activity activity;
     dt_observed observed;
-    if (dt_device_is_cpu(device))
+    if (!dt_device_has_streams(device))
         return 0;
     if (dt_graph_check("a wait for the device", device, NULL) ||
         begin_wait(&observed, &activity, "device synchronize", true, device, NULL))

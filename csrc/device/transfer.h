@@ -34,8 +34,8 @@ int dt_transfer_pinned(dt_device target_device, void *target, dt_device source_d
                        const void *source, size_t bytes,
                        const struct dt_tensor *tensor);
 
-/* Block the host until the stream, the device or the event is done. No-ops on the
- * CPU. */
+/* Block the host until the stream, the device or the event is done. No-ops on devices
+ * without streams. */
 int dt_stream_synchronize(dt_device device, dt_stream stream);
 int dt_device_synchronize(dt_device device);
 int dt_event_synchronize(dt_device device, void *event);

@@ -12,8 +12,8 @@
 #include "device/rnn_ops.h"
 
 /* The real backends, which return to dt_backends when the last observer leaves. */
-static const dt_backend *real[DT_NDEVICE_TYPES];
-static dt_backend observing[DT_NDEVICE_TYPES];
+static const dt_backend *real[DT_MAX_DEVICE_TYPES];
+static dt_backend observing[DT_MAX_DEVICE_TYPES];
 
 /* --- names and costs for the rows of works.def --- */
 
@@ -195,7 +195,7 @@ static int64_t foreach_norm_bytes(const dt_foreach_norm_call *c)
     return sized(c->stored, last->first * (int64_t)DT_FOREACH_NORM_CHUNK + last->numel);
 }
 
-/* --- a function of each observed backend, since a stream does not say whose it is --- */
+/* --- functions of each observed backend, since a stream does not say whose it is --- */
 
 static dt_activity kernel(const char *name, dt_device device, void *stream,
                           dt_dtype dtype, int64_t bytes, double flops, const void *call,
@@ -214,90 +214,100 @@ static dt_activity kernel(const char *name, dt_device device, void *stream,
 
 #define OBSERVED(type, member, parameters, arguments, extents, name, dtype_of, bytes,  \
                  flops)                                                                \
-    static int type##_##member parameters                                              \
+    static int member##_##type parameters                                              \
     {                                                                                  \
         const dt_activity activity =                                                   \
-            kernel(name, dt_device_make(DT_##type, stream.device), stream.handle,      \
-                   dtype_of, bytes, flops, c, DT_WORK_##member);                       \
+            kernel(name, dt_device_make((dt_device_type)type, stream.device),          \
+                   stream.handle, dtype_of, bytes, flops, c, DT_WORK_##member);        \
         dt_observed observed;                                                          \
         if (dt_activity_begin(&observed, &activity))                                   \
             return -1;                                                                 \
-        return dt_activity_end(&observed, &activity,                                   \
-                               real[DT_##type]->member arguments);                     \
+        return dt_activity_end(&observed, &activity, real[type]->member arguments);    \
     }
 #define MEMORY(type)                                                                   \
-    static int type##_allocate(dt_stream stream, size_t bytes, void **out)             \
+    static int allocate_##type(dt_stream stream, size_t bytes, void **out)             \
     {                                                                                  \
-        dt_activity activity = {.kind = DT_ACTIVITY_ALLOCATE,                          \
-                                .name = "allocate",                                    \
-                                .device = dt_device_make(DT_##type, stream.device),    \
-                                .stream = stream.handle,                               \
-                                .bytes = (int64_t)bytes};                              \
-        dt_observed observed;                                                          \
-        if (dt_activity_begin(&observed, &activity))                                   \
-            return -1;                                                                 \
-        int status = real[DT_##type]->allocate(stream, bytes, out);                    \
-        activity.data = status ? NULL : *out;                                          \
-        return dt_activity_end(&observed, &activity, status);                          \
+        return allocate(dt_device_make((dt_device_type)type, stream.device), stream,   \
+                        bytes, out);                                                   \
     }                                                                                  \
-    static void type##_release(int device, void *data, size_t bytes)                   \
+    static void release_##type(int device, void *data, size_t bytes)                   \
     {                                                                                  \
-        const dt_activity activity = {.kind = DT_ACTIVITY_FREE,                        \
-                                      .name = "free",                                  \
-                                      .device = dt_device_make(DT_##type, device),     \
-                                      .bytes = (int64_t)bytes,                         \
-                                      .data = data};                                   \
-        dt_observed observed;                                                          \
-        (void)dt_activity_begin(&observed, &activity);                                 \
-        real[DT_##type]->release(device, data, bytes);                                 \
-        dt_activity_end(&observed, &activity, 0);                                      \
+        release(dt_device_make((dt_device_type)type, device), data, bytes);            \
     }
 
-#define WORK(...) OBSERVED(CPU, __VA_ARGS__)
-#define GPU_WORK(...)
-#include "device/works.def"
-MEMORY(CPU)
-
-#define WORK(...) OBSERVED(CUDA, __VA_ARGS__)
-#include "device/works.def"
-MEMORY(CUDA)
-
-static void observe_cpu(dt_backend *own)
+static int allocate(dt_device device, dt_stream stream, size_t bytes, void **out)
 {
-    own->allocate = CPU_allocate;
-    own->release = CPU_release;
-#define WORK(member, ...) own->member = CPU_##member;
-#define GPU_WORK(...)
-#include "device/works.def"
+    dt_activity activity = {.kind = DT_ACTIVITY_ALLOCATE,
+                            .name = "allocate",
+                            .device = device,
+                            .stream = stream.handle,
+                            .bytes = (int64_t)bytes};
+    dt_observed observed;
+    if (dt_activity_begin(&observed, &activity))
+        return -1;
+    int status = real[(int)device.type]->allocate(stream, bytes, out);
+    activity.data = status ? NULL : *out;
+    return dt_activity_end(&observed, &activity, status);
 }
 
-static void observe_cuda(dt_backend *own)
+static void release(dt_device device, void *data, size_t bytes)
 {
-    own->allocate = CUDA_allocate;
-    own->release = CUDA_release;
-#define WORK(member, ...) own->member = CUDA_##member;
+    const dt_activity activity = {.kind = DT_ACTIVITY_FREE,
+                                  .name = "free",
+                                  .device = device,
+                                  .bytes = (int64_t)bytes,
+                                  .data = data};
+    dt_observed observed;
+    (void)dt_activity_begin(&observed, &activity);
+    real[(int)device.type]->release(device.index, data, bytes);
+    dt_activity_end(&observed, &activity, 0);
+}
+
+/* One for each type of device, by number. */
+#define WORK(...)                                                                      \
+    OBSERVED(0, __VA_ARGS__)                                                           \
+    OBSERVED(1, __VA_ARGS__) OBSERVED(2, __VA_ARGS__) OBSERVED(3, __VA_ARGS__)
+#include "device/works.def"
+MEMORY(0)
+MEMORY(1)
+MEMORY(2)
+MEMORY(3)
+_Static_assert(DT_MAX_DEVICE_TYPES == 4, "add functions for the types that were added");
+#define OF_EACH_TYPE(member) {member##_0, member##_1, member##_2, member##_3}
+
+/* Makes a backend report its calls: of the functions that it has. */
+static void wrap(dt_backend *own, int type)
+{
+    int (*const allocates[])(dt_stream, size_t, void **) = OF_EACH_TYPE(allocate);
+    void (*const releases[])(int, void *, size_t) = OF_EACH_TYPE(release);
+    own->allocate = allocates[type];
+    own->release = releases[type];
+#define WORK(member, parameters, ...)                                                  \
+    if (own->member) {                                                                 \
+        static int(*const of_type[]) parameters = OF_EACH_TYPE(member);                \
+        own->member = of_type[type];                                                   \
+    }
 #include "device/works.def"
 }
 
 void dt_works_observe(void)
 {
-    static void (*const observe[])(dt_backend *) = {[DT_CPU] = observe_cpu,
-                                                    [DT_CUDA] = observe_cuda};
-    for (int type = 0; type < DT_NDEVICE_TYPES; type++) {
+    for (int type = 0; type < DT_MAX_DEVICE_TYPES && dt_device_rows[type]; type++) {
         dt_device_count((dt_device_type)type); /* opens a backend that is not yet */
         real[type] = dt_backends[type];
         if (!real[type])
             continue;
         observing[type] = *real[type];
-        observe[type](&observing[type]);
+        wrap(&observing[type], type);
         dt_backends[type] = &observing[type];
     }
 }
 
 void dt_works_restore(void)
 {
-    for (int type = 0; type < DT_NDEVICE_TYPES; type++)
-        dt_backends[type] = real[type];
+    for (int type = 0; type < DT_MAX_DEVICE_TYPES; type++)
+        if (real[type])
+            dt_backends[type] = real[type];
 }
 
 const dt_backend *dt_backend_unobserved(dt_device_type type)

@@ -7,6 +7,7 @@
 #include "autograd/engine.h"
 #include "autograd/recorded.h"
 #include "base/interrupt.h"
+#include "python/types/device.h"
 #include "python/types/dtype.h"
 #include "python/functions.h"
 #include "tensor/ops/ops.h"
@@ -286,7 +287,7 @@ static PyObject *anomaly_mode(PyObject *module, PyObject *args)
 
 /* --- autocast --- */
 
-/* Gets or sets the state for a device type, 'cpu' or 'cuda': (enabled, dtype). */
+/* Gets or sets the state for a type of devices, by name: (enabled, dtype). */
 static PyObject *autocast_state(PyObject *module, PyObject *args)
 {
     const char *name;
@@ -294,7 +295,9 @@ static PyObject *autocast_state(PyObject *module, PyObject *args)
     (void)module;
     if (!PyArg_ParseTuple(args, "s|OO:_autocast_state", &name, &enabled, &dtype))
         return NULL;
-    int type = strcmp(name, "cpu") ? DT_CUDA : DT_CPU;
+    dt_device_type type;
+    if (dt_device_type_from_python("autocast", name, &type) < 0)
+        return NULL;
     PyObject *state =
         Py_BuildValue("(NN)", PyBool_FromLong(dt_autocast.of[type].enabled),
                       dt_dtype_object_get(dt_autocast.of[type].dtype));

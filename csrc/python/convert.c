@@ -623,16 +623,16 @@ PyObject *dt_with_grad(const dt_args *args, int i, PyObject *made)
 PyObject *dt_pinned(const char *function, PyObject *tensor)
 {
     const dt_tensor *x = dt_tensor_of(tensor);
-    dt_device device = dt_device_make(DT_CUDA, 0);
+    dt_device device = dt_device_make(DT_ACCELERATOR, 0);
     /* On a GPU: refused below. */
-    if (dt_device_is_cpu(dt_tensor_device(x))) {
-        if (!dt_device_count(DT_CUDA))
+    if (dt_device_is_host(dt_tensor_device(x))) {
+        if (!dt_device_count(DT_ACCELERATOR))
             return PyErr_Format(
                 PyExc_RuntimeError,
                 "%s(): memory is pinned for a GPU's driver, and there is no "
                 "GPU; leave it out. %s",
-                function, dt_cuda_why());
-        if (dt_device_resolve(dt_device_make(DT_CUDA, -1), &device) < 0)
+                function, dt_device_why(DT_ACCELERATOR));
+        if (dt_device_resolve(dt_device_make(DT_ACCELERATOR, -1), &device) < 0)
             return NULL;
     }
     dt_tensor_object *out = dt_tensor_object_new();

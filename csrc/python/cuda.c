@@ -1,8 +1,11 @@
-/* The functions behind pydevtensor/cuda.py: devices, memory, streams, seeds and
- * counters. A device argument may be anything that names one, including None. */
+/* The functions behind pydevtensor.cuda: devices, memory, streams, seeds and counters. A
+ * device argument may be anything that names one of DT_ACCELERATOR, including None; a type
+ * of devices is given by its name. */
 #include <dlfcn.h>
 #include <string.h>
 
+#include "device/activity.h"
+#include "device/cuda_library.h"
 #include "device/graph.h"
 #include "device/storage.h"
 #include "device/stream.h"
@@ -28,51 +31,52 @@ static PyObject *none_or_raise(int status)
     Py_RETURN_NONE;
 }
 
-/* Converts None, an int, a string or a device to a GPU. -1 with an exception set. */
-static int take_gpu(const char *function, PyObject *value, dt_device *out)
-{
-    *out = dt_device_make(DT_CUDA, -1);
-    if (value != Py_None && dt_device_from_python(function, "device", value, out) < 0)
-        return -1;
-    if (out->type != DT_CUDA)
-        return DT_SET_ERROR(
-            PyExc_ValueError,
-            "%s(): %R is not a CUDA device; give 'cuda', 'cuda:0' or an index",
-            function, value);
-    return dt_device_resolve(*out, out);
-}
-
-/* Begins a function of a GPU; what follows is its body. `function` is for messages. */
+/* Begins a function of a device; what follows is its body. `function` is for messages. */
 #define OF_DEVICE(NAME, function)                                                      \
     static PyObject *NAME##_of(dt_device device);                                      \
     static PyObject *NAME(PyObject *self, PyObject *value)                             \
     {                                                                                  \
         dt_device device;                                                              \
         (void)self;                                                                    \
-        return take_gpu(function, value, &device) < 0 ? NULL : NAME##_of(device);      \
+        return dt_take_accelerator(function, value, &device) < 0 ? NULL                \
+                                                                 : NAME##_of(device);  \
     }                                                                                  \
     static PyObject *NAME##_of(dt_device device)
 
+/* Begins a function of a type of devices; what follows is its body. */
+#define OF_TYPE(NAME)                                                                  \
+    static PyObject *NAME##_of(dt_device_type type);                                   \
+    static PyObject *NAME(PyObject *self, PyObject *name)                              \
+    {                                                                                  \
+        dt_device_type type;                                                           \
+        const char *text = PyUnicode_AsUTF8(name);                                     \
+        (void)self;                                                                    \
+        if (!text || dt_device_type_from_python("device", text, &type) < 0)            \
+            return NULL;                                                               \
+        return NAME##_of(type);                                                        \
+    }                                                                                  \
+    static PyObject *NAME##_of(dt_device_type type)
+
 /* --- devices --- */
 
-static PyObject *cuda_count(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
+OF_TYPE(device_count)
 {
     int count;
-    DT_WAIT(count, dt_device_count(DT_CUDA));
+    DT_WAIT(count, dt_device_count(type));
     return PyLong_FromLong(count);
 }
 
-static PyObject *cuda_why(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
+OF_TYPE(device_why)
 {
     const char *why;
-    DT_WAIT(why, dt_cuda_why());
+    DT_WAIT(why, dt_device_why(type));
     return PyUnicode_DecodeUTF8(why, (Py_ssize_t)strlen(why), "replace");
 }
 
-static PyObject *cuda_loaded(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
+/* Whether devices of the type are in use: it loads nothing. */
+OF_TYPE(device_loaded)
 {
-    return PyBool_FromLong(dt_backends[DT_CUDA] &&
-                           dt_backends[DT_CUDA]->device_count() > 0);
+    return PyBool_FromLong(dt_backends[type] && dt_backends[type]->device_count() > 0);
 }
 
 /* _cuda_choose(simulated, where, count): where the count was given is for messages. */
@@ -82,28 +86,28 @@ static PyObject *cuda_choose(PyObject *Py_UNUSED(self), PyObject *args)
     const char *where, *count;
     if (!PyArg_ParseTuple(args, "pss:_cuda_choose", &simulated, &where, &count))
         return NULL;
-    return none_or_raise(dt_registry_choose(simulated, where, count));
+    return none_or_raise(dt_cuda_choose(simulated, where, count));
 }
 
-/* _cuda_index(device, function): function is for messages. */
-static PyObject *cuda_index(PyObject *Py_UNUSED(self), PyObject *args)
+/* _device_index(device, function): function is for messages. */
+static PyObject *device_index(PyObject *Py_UNUSED(self), PyObject *args)
 {
     PyObject *value;
     const char *function = "cuda";
     dt_device device;
-    if (!PyArg_ParseTuple(args, "O|s:_cuda_index", &value, &function) ||
-        take_gpu(function, value, &device) < 0)
+    if (!PyArg_ParseTuple(args, "O|s:_device_index", &value, &function) ||
+        dt_take_accelerator(function, value, &device) < 0)
         return NULL;
     return PyLong_FromLong(device.index);
 }
 
-OF_DEVICE(cuda_set_device, "set_device")
+OF_DEVICE(set_device, "set_device")
 {
     dt_python_set_current_device(device.index);
     Py_RETURN_NONE;
 }
 
-OF_DEVICE(cuda_properties, "get_device_properties")
+OF_DEVICE(properties, "get_device_properties")
 {
     dt_device_properties p;
     if (dt_backend_of(device)->device_properties(device.index, &p) < 0)
@@ -129,19 +133,19 @@ OF_DEVICE(cuda_properties, "get_device_properties")
     return NULL;
 }
 
-static PyObject *cuda_peer(PyObject *Py_UNUSED(self), PyObject *args)
+static PyObject *can_access_peer(PyObject *Py_UNUSED(self), PyObject *args)
 {
     PyObject *a, *b;
     dt_device device, peer;
     if (!PyArg_ParseTuple(args, "OO:can_device_access_peer", &a, &b) ||
-        take_gpu("can_device_access_peer", a, &device) < 0 ||
-        take_gpu("can_device_access_peer", b, &peer) < 0)
+        dt_take_accelerator("can_device_access_peer", a, &device) < 0 ||
+        dt_take_accelerator("can_device_access_peer", b, &peer) < 0)
         return NULL;
     return PyBool_FromLong(
         dt_backend_of(device)->can_access_peer(device.index, peer.index));
 }
 
-OF_DEVICE(cuda_synchronize, "synchronize")
+OF_DEVICE(synchronize, "synchronize")
 {
     int status;
     DT_WAIT(status, dt_device_synchronize(device));
@@ -155,19 +159,15 @@ static void visit_fact(void *context, const char *name, const char *value)
         put(dict, name, PyUnicode_DecodeFSDefault(value ? value : ""));
 }
 
-/* Facts about the CPU backend and, if loaded, the CUDA backend. */
-static PyObject *facts(PyObject *Py_UNUSED(self), PyObject *args)
+/* Facts about a type's backend, which it loads. */
+OF_TYPE(facts)
 {
-    const char *type;
-    if (!PyArg_ParseTuple(args, "s:facts", &type))
-        return NULL;
-    dt_device_type which = strcmp(type, "cuda") == 0 ? DT_CUDA : DT_CPU;
     PyObject *dict = PyDict_New();
     if (!dict)
         return NULL;
-    dt_device_count(which); /* loads the backend */
-    if (dt_backends[which])
-        dt_backends[which]->facts(visit_fact, dict);
+    dt_device_count(type);
+    if (dt_backends[type])
+        dt_backends[type]->facts(visit_fact, dict);
     if (PyErr_Occurred())
         Py_CLEAR(dict);
     return dict;
@@ -210,7 +210,7 @@ OF_DEVICE(reset_peaks, "reset_peak_memory_stats")
     Py_RETURN_NONE;
 }
 
-/* _cuda_memory_fraction(device, fraction): sets it unless it is below 0; returns what it
+/* _device_memory_fraction(device, fraction): sets it unless it is below 0; returns what it
  * was. */
 static PyObject *memory_fraction(PyObject *Py_UNUSED(self), PyObject *args)
 {
@@ -219,7 +219,7 @@ static PyObject *memory_fraction(PyObject *Py_UNUSED(self), PyObject *args)
     dt_device device;
     if (!PyArg_ParseTuple(args, "Od:set_per_process_memory_fraction", &value,
                           &fraction) ||
-        take_gpu("set_per_process_memory_fraction", value, &device) < 0)
+        dt_take_accelerator("set_per_process_memory_fraction", value, &device) < 0)
         return NULL;
     return PyFloat_FromDouble(
         dt_backend_of(device)->memory_fraction(device.index, fraction));
@@ -245,7 +245,7 @@ static PyObject *stream_new(PyObject *Py_UNUSED(self), PyObject *args)
     dt_device device;
     void *stream;
     if (!PyArg_ParseTuple(args, "Oi:Stream", &value, &priority) ||
-        take_gpu("Stream", value, &device) < 0)
+        dt_take_accelerator("Stream", value, &device) < 0)
         return NULL;
     DT_WAIT(status, dt_stream_acquire(device, priority, &stream));
     return status < 0 ? dt_raise() : PyLong_FromVoidPtr(stream);
@@ -256,10 +256,11 @@ OF_DEVICE(stream_current, "Stream")
     return PyLong_FromVoidPtr(dt_stream_current(device).handle);
 }
 
-/* Frees the event of a capsule that _event_new made. */
+/* Frees the event of a capsule that _event_new made, with its backend as the context. */
 static void free_event(PyObject *owner)
 {
-    dt_backends[DT_CUDA]->event_free(PyCapsule_GetPointer(owner, NULL));
+    const dt_backend *backend = PyCapsule_GetContext(owner);
+    backend->event_free(PyCapsule_GetPointer(owner, NULL));
 }
 
 /* _event_new(device, timing, blocking): the handle of an event, and what keeps it
@@ -271,7 +272,7 @@ static PyObject *event_new(PyObject *Py_UNUSED(self), PyObject *args)
     dt_device device;
     void *event;
     if (!PyArg_ParseTuple(args, "Opp:Event", &value, &timing, &blocking) ||
-        take_gpu("Event", value, &device) < 0)
+        dt_take_accelerator("Event", value, &device) < 0)
         return NULL;
     const unsigned flags =
         (timing ? DT_EVENT_TIMED : 0) | (blocking ? DT_EVENT_BLOCKING : 0);
@@ -280,19 +281,25 @@ static PyObject *event_new(PyObject *Py_UNUSED(self), PyObject *args)
     PyObject *owner = PyCapsule_New(event, NULL, free_event);
     if (!owner)
         dt_backend_of(device)->event_free(event);
+    else
+        PyCapsule_SetContext(
+            owner, (void *)dt_backend_unobserved((dt_device_type)device.type));
     return owner ? Py_BuildValue("NN", PyLong_FromVoidPtr(event), owner) : NULL;
 }
 
-/* _event_elapsed(start, end): milliseconds. */
+/* _event_elapsed(device, start, end): milliseconds. */
 static PyObject *event_elapsed(PyObject *Py_UNUSED(self), PyObject *args)
 {
+    PyObject *value;
+    dt_device device;
     Py_ssize_t start, end;
     float milliseconds = 0;
     int status;
-    if (!PyArg_ParseTuple(args, "nn:elapsed_time", &start, &end))
+    if (!PyArg_ParseTuple(args, "Onn:elapsed_time", &value, &start, &end) ||
+        dt_take_accelerator("elapsed_time", value, &device) < 0)
         return NULL;
-    DT_WAIT(status, dt_backends[DT_CUDA]->event_elapsed((void *)start, (void *)end,
-                                                        &milliseconds));
+    DT_WAIT(status, dt_backend_of(device)->event_elapsed((void *)start, (void *)end,
+                                                         &milliseconds));
     return status < 0 ? dt_raise() : PyFloat_FromDouble((double)milliseconds);
 }
 
@@ -303,7 +310,7 @@ static bool take_handles(PyObject *args, dt_device *device, dt_stream *stream,
     PyObject *value;
     Py_ssize_t handles[2] = {0, 0};
     if (!PyArg_ParseTuple(args, "O|nn:Stream", &value, &handles[0], &handles[1]) ||
-        take_gpu("Stream", value, device) < 0)
+        dt_take_accelerator("Stream", value, device) < 0)
         return false;
     *stream = (dt_stream){device->index, (void *)handles[0]};
     *event = (void *)handles[1];
@@ -367,15 +374,15 @@ static PyObject *convolution_tf32(PyObject *Py_UNUSED(self), PyObject *args)
 
 /* --- seeds --- */
 
-/* _cuda_seed(device, seed): an int, or None for a seed from the system; returns the
+/* _device_seed(device, seed): an int, or None for a seed from the system; returns the
  * seed. */
-static PyObject *cuda_seed(PyObject *Py_UNUSED(self), PyObject *args)
+static PyObject *seed_device(PyObject *Py_UNUSED(self), PyObject *args)
 {
     PyObject *value, *number;
     dt_device device;
     uint64_t seed;
     if (!PyArg_ParseTuple(args, "OO:seed", &value, &number) ||
-        take_gpu("manual_seed", value, &device) < 0 ||
+        dt_take_accelerator("manual_seed", value, &device) < 0 ||
         (number == Py_None ? dt_seed_draw(&seed)
                            : dt_seed_from_python("manual_seed", number, &seed)) < 0)
         return NULL;
@@ -383,7 +390,7 @@ static PyObject *cuda_seed(PyObject *Py_UNUSED(self), PyObject *args)
     return PyLong_FromUnsignedLongLong(seed);
 }
 
-OF_DEVICE(cuda_initial_seed, "initial_seed")
+OF_DEVICE(initial_seed, "initial_seed")
 {
     return PyLong_FromUnsignedLongLong(dt_default_generator(device)->seed);
 }
@@ -409,7 +416,7 @@ static PyObject *sim_control(PyObject *Py_UNUSED(self), PyObject *value)
     const char *command = PyUnicode_AsUTF8(value);
     if (!command)
         return NULL;
-    void *library = dt_registry_cuda_library();
+    void *library = dt_device_library(DT_CUDA);
     void *symbol = library ? dlsym(library, "dt_sim_control") : NULL;
     if (!symbol)
         return PyErr_Format(PyExc_RuntimeError,
@@ -485,20 +492,22 @@ static PyObject *sim_cards(PyObject *Py_UNUSED(self), PyObject *value)
 
 static PyMethodDef functions[] = {
     {"_convolution_tf32", convolution_tf32, METH_VARARGS, NULL},
-    {"_cuda_count", cuda_count, METH_NOARGS, NULL},
-    {"_cuda_why", cuda_why, METH_NOARGS, NULL},
-    {"_cuda_loaded", cuda_loaded, METH_NOARGS, NULL},
+    {"_device_count", device_count, METH_O, NULL},
+    {"_device_why", device_why, METH_O, NULL},
+    {"_device_loaded", device_loaded, METH_O, NULL},
+    {"_device_index", device_index, METH_VARARGS, NULL},
+    {"_device_set", set_device, METH_O, NULL},
+    {"_device_properties", properties, METH_O, NULL},
+    {"_device_peer", can_access_peer, METH_VARARGS, NULL},
+    {"_device_synchronize", synchronize, METH_O, NULL},
+    {"_device_memory_stats", memory_stats, METH_O, NULL},
+    {"_device_memory_info", memory_info, METH_O, NULL},
+    {"_device_reset_peaks", reset_peaks, METH_O, NULL},
+    {"_device_memory_fraction", memory_fraction, METH_VARARGS, NULL},
+    {"_device_empty_cache", empty_cache, METH_O, NULL},
+    {"_device_seed", seed_device, METH_VARARGS, NULL},
+    {"_device_initial_seed", initial_seed, METH_O, NULL},
     {"_cuda_choose", cuda_choose, METH_VARARGS, NULL},
-    {"_cuda_index", cuda_index, METH_VARARGS, NULL},
-    {"_cuda_set_device", cuda_set_device, METH_O, NULL},
-    {"_cuda_properties", cuda_properties, METH_O, NULL},
-    {"_cuda_peer", cuda_peer, METH_VARARGS, NULL},
-    {"_cuda_synchronize", cuda_synchronize, METH_O, NULL},
-    {"_cuda_memory_stats", memory_stats, METH_O, NULL},
-    {"_cuda_memory_info", memory_info, METH_O, NULL},
-    {"_cuda_reset_peaks", reset_peaks, METH_O, NULL},
-    {"_cuda_memory_fraction", memory_fraction, METH_VARARGS, NULL},
-    {"_cuda_empty_cache", empty_cache, METH_O, NULL},
     {"_stream_new", stream_new, METH_VARARGS, NULL},
     {"_stream_current", stream_current, METH_O, NULL},
     {"_stream_set", stream_set, METH_VARARGS, NULL},
@@ -511,9 +520,7 @@ static PyMethodDef functions[] = {
     {"_event_query", event_query, METH_VARARGS, NULL},
     {"_event_synchronize", event_synchronize, METH_VARARGS, NULL},
     {"_event_elapsed", event_elapsed, METH_VARARGS, NULL},
-    {"_cuda_seed", cuda_seed, METH_VARARGS, NULL},
-    {"_cuda_initial_seed", cuda_initial_seed, METH_O, NULL},
-    {"_facts", facts, METH_VARARGS, NULL},
+    {"_facts", facts, METH_O, NULL},
     {"_traffic", transfers, METH_NOARGS, NULL},
     {"_sim_control", sim_control, METH_O, NULL},
     {"_sim_cards", sim_cards, METH_O, NULL},

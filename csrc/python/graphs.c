@@ -55,16 +55,16 @@ static Py_ssize_t take_generators(PyObject *tuple, dt_device device,
  * stream. */
 static PyObject *graph_begin(PyObject *Py_UNUSED(self), PyObject *args)
 {
-    PyObject *capsule, *generators;
+    PyObject *capsule, *generators, *where;
     dt_generator **taken = NULL;
-    int index, mode, status = -1;
+    int mode, status = -1;
     long long pool;
-    if (!PyArg_ParseTuple(args, "OiiLO!:capture_begin", &capsule, &index, &mode, &pool,
+    if (!PyArg_ParseTuple(args, "OOiLO!:capture_begin", &capsule, &where, &mode, &pool,
                           &PyTuple_Type, &generators))
         return NULL;
     dt_graph *graph = PyCapsule_GetPointer(capsule, capsule_name);
     dt_device device;
-    if (!graph || dt_device_resolve(dt_device_make(DT_CUDA, index), &device) < 0)
+    if (!graph || dt_take_accelerator("capture_begin", where, &device) < 0)
         return NULL;
     Py_ssize_t count = take_generators(generators, device, &taken);
     if (count >= 0) {
@@ -130,13 +130,13 @@ static PyObject *graph_dump(PyObject *Py_UNUSED(self), PyObject *args)
     return dt_graph_dump(graph, path) ? dt_raise() : Py_NewRef(Py_None);
 }
 
-/* _graph_capturing(index): whether the device's current stream is captured. */
-static PyObject *graph_capturing(PyObject *Py_UNUSED(self), PyObject *index)
+/* _graph_capturing(device): whether the device's current stream is captured. */
+static PyObject *graph_capturing(PyObject *Py_UNUSED(self), PyObject *value)
 {
-    const int device = (int)PyLong_AsLong(index);
-    if (device == -1 && PyErr_Occurred())
+    dt_device device;
+    if (dt_take_accelerator("is_current_stream_capturing", value, &device) < 0)
         return NULL;
-    return PyBool_FromLong(dt_graph_is_capturing(dt_device_make(DT_CUDA, device)));
+    return PyBool_FromLong(dt_graph_is_capturing(device));
 }
 
 static PyMethodDef functions[] = {

@@ -25,11 +25,11 @@ enum { COPY_TEXT = 1024 };
 /* "the copy of a float32 tensor of shape [2, 3] from cuda:0 to the CPU (train.py:7)" */
 static void describe(const dt_activity *activity, char text[COPY_TEXT])
 {
-    char device[DT_DEVICE_TEXT], shape[DT_SHAPE_TEXT], place[DT_PLACE_TEXT], what[256];
+    char device[DT_DEVICE_TEXT], shape[DT_SHAPE_TEXT], line[DT_LINE_TEXT], what[256];
     const dt_tensor *t = activity->tensor;
     bool to_host = activity->kind == DT_ACTIVITY_DEVICE_TO_HOST;
     dt_device_text(activity->device, device);
-    dt_place_text(place);
+    dt_source_line_now(line);
     if (t)
         snprintf(what, sizeof what, "a %s tensor of shape %s",
                  dt_dtype_name((dt_dtype)t->dtype),
@@ -38,7 +38,7 @@ static void describe(const dt_activity *activity, char text[COPY_TEXT])
         snprintf(what, sizeof what, "%lld bytes", (long long)activity->bytes);
     snprintf(text, COPY_TEXT, "the copy of %s %s %s%s%s%s%s", what,
              to_host ? "from" : "to", device, to_host ? " to the CPU" : "",
-             *place ? " (" : "", place, *place ? ")" : "");
+             *line ? " (" : "", line, *line ? ")" : "");
 }
 
 static int check_wait(const dt_activity *activity)

@@ -4,6 +4,7 @@
 #include "device/storage.h"
 #include "python/errors.h"
 #include "python/source_lines.h"
+#include "python/types/device.h"
 
 /* Appends an item, which it owns, to the list behind context; NULL there: it failed. */
 static void append(void *context, PyObject *item)
@@ -24,14 +25,16 @@ static void append_block(void *context, const dt_memory_block *b)
                                   PyBool_FromLong(b->pending)));
 }
 
-/* _cuda_memory_blocks(index): (segment, address, stream, size, requested, taken,
+/* _device_memory_blocks(device): (segment, address, stream, size, requested, taken,
  * pending) of each block of the cache. */
-static PyObject *memory_blocks(PyObject *Py_UNUSED(self), PyObject *index)
+static PyObject *memory_blocks(PyObject *Py_UNUSED(self), PyObject *value)
 {
+    dt_device device;
+    if (dt_take_accelerator("memory_snapshot", value, &device) < 0)
+        return NULL;
     PyObject *list = PyList_New(0);
     if (list)
-        dt_backends[DT_CUDA]->memory_blocks((int)PyLong_AsLong(index), append_block,
-                                            &list);
+        dt_backend_of(device)->memory_blocks(device.index, append_block, &list);
     return list;
 }
 
@@ -41,25 +44,28 @@ static void append_storage(void *context, const dt_storage *s)
     const bool known = s->asked.ndim != DT_ASKED_NOTHING;
     append(context,
            Py_BuildValue(
-               "(Kniss)", ADDRESS(s->data), (Py_ssize_t)s->bytes, s->place,
+               "(Kniss)", ADDRESS(s->data), (Py_ssize_t)s->bytes, s->line,
                known ? dt_dtype_name((dt_dtype)s->asked.dtype) : "",
                known ? dt_shape_text(s->asked.ndim, s->asked.shape, shape, sizeof shape)
                      : ""));
 }
 
-/* _cuda_storages(index): (address, bytes, place, dtype, shape) of each live storage. */
-static PyObject *storages(PyObject *Py_UNUSED(self), PyObject *index)
+/* _device_storages(device): (address, bytes, line, dtype, shape) of each live storage. */
+static PyObject *storages(PyObject *Py_UNUSED(self), PyObject *value)
 {
+    dt_device device;
+    if (dt_take_accelerator("memory_snapshot", value, &device) < 0)
+        return NULL;
     PyObject *list = PyList_New(0);
     if (list)
-        dt_storages_visit((int)PyLong_AsLong(index), append_storage, &list);
+        dt_storages_visit(device, append_storage, &list);
     return list;
 }
 
 static void append_event(void *context, const dt_memory_event *e)
 {
     append(context, Py_BuildValue("(LKKLiiN)", (long long)e->time, ADDRESS(e->data),
-                                  ADDRESS(e->stream), (long long)e->bytes, e->place,
+                                  ADDRESS(e->stream), (long long)e->bytes, e->line,
                                   (int)e->device.index, PyBool_FromLong(e->freed)));
 }
 
@@ -77,7 +83,7 @@ static PyObject *memory_history(PyObject *Py_UNUSED(self), PyObject *value)
     Py_RETURN_NONE;
 }
 
-/* _memory_events(): (time, address, stream, bytes, place, device, freed) of what was
+/* _memory_events(): (time, address, stream, bytes, line, device, freed) of what was
  * kept; None if nothing is. */
 static PyObject *memory_events(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
@@ -90,8 +96,8 @@ static PyObject *memory_events(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(un
 }
 
 static PyMethodDef functions[] = {
-    {"_cuda_memory_blocks", memory_blocks, METH_O, NULL},
-    {"_cuda_storages", storages, METH_O, NULL},
+    {"_device_memory_blocks", memory_blocks, METH_O, NULL},
+    {"_device_storages", storages, METH_O, NULL},
     {"_memory_history", memory_history, METH_O, NULL},
     {"_memory_events", memory_events, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},

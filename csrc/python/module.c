@@ -96,7 +96,7 @@ static PyObject *find_libraries(PyObject *self, PyObject *args)
     if (dt_registry_start(dt_cpu_backend(), folder, packages) < 0)
         return dt_raise();
     dt_cpu_blas_set_search(packages);
-    dt_places_start(folder);
+    dt_source_lines_start(folder);
     Py_RETURN_NONE;
 }
 

@@ -48,7 +48,7 @@
     SETUP(generator_type)                                                              \
     SETUP(cuda)                                                                        \
     SETUP(graphs)                                                                      \
-    SETUP(places)                                                                      \
+    SETUP(source_lines)                                                                \
     SETUP(memory)                                                                      \
     SETUP(recorder)                                                                    \
     SETUP(guards)                                                                      \

@@ -29,26 +29,26 @@ static const char *verb(const dt_race_access *access)
 /* "\n  add writes them on s1, stream 0x55d0 of cuda:0, at train.py:12" */
 static void append_access(char *text, const dt_race_access *access, const char *stream)
 {
-    char place[DT_PLACE_TEXT], where[STREAM_TEXT];
+    char line[DT_LINE_TEXT], where[STREAM_TEXT];
     size_t used = strlen(text);
-    dt_place_name(access->place, place);
+    dt_source_line_text(access->line, line);
     if (access->host)
         snprintf(text + used, RACE_TEXT - used, "\n  the host %s them in %s%s%s",
-                 verb(access), access->name, *place ? ", at " : "", place);
+                 verb(access), access->name, *line ? ", at " : "", line);
     else
         snprintf(text + used, RACE_TEXT - used, "\n  %s %s them on %s, %s%s%s",
                  access->name, verb(access), stream, stream_text(access, where),
-                 *place ? ", at " : "", place);
+                 *line ? ", at " : "", line);
 }
 
 /* Between which lines something is missing: " between a.py:3 and a.py:5". */
 static void append_advice(char *text, const dt_race *race)
 {
-    char first[DT_PLACE_TEXT], second[DT_PLACE_TEXT];
+    char first[DT_LINE_TEXT], second[DT_LINE_TEXT];
     size_t used = strlen(text);
-    dt_place_name(race->first.place, first);
-    dt_place_name(race->second.place, second);
-    char between[2 * DT_PLACE_TEXT + 32];
+    dt_source_line_text(race->first.line, first);
+    dt_source_line_text(race->second.line, second);
+    char between[2 * DT_LINE_TEXT + 32];
     if (*first && *second)
         snprintf(between, sizeof between, "between %s and %s", first, second);
     else

@@ -4,17 +4,17 @@
 #include "python/errors.h"
 #include "python/source_lines.h"
 
-/* _recorder_start(capacity, device_times, places, shapes) */
+/* _recorder_start(capacity, device_times, lines, shapes) */
 static PyObject *start(PyObject *Py_UNUSED(self), PyObject *args)
 {
     Py_ssize_t capacity;
-    int device_times, places, shapes;
-    if (!PyArg_ParseTuple(args, "nppp", &capacity, &device_times, &places, &shapes))
+    int device_times, lines, shapes;
+    if (!PyArg_ParseTuple(args, "nppp", &capacity, &device_times, &lines, &shapes))
         return NULL;
     if (capacity < 1)
         return PyErr_Format(PyExc_ValueError, "give room for 1 event or more, not %zd",
                             capacity);
-    if (dt_recorder_start(capacity, device_times, places, shapes) < 0)
+    if (dt_recorder_start(capacity, device_times, lines, shapes) < 0)
         return dt_raise();
     Py_RETURN_NONE;
 }
@@ -32,11 +32,11 @@ static PyObject *tuple_of(const dt_record *r)
         "(issKLLLLLdiiNis)", (int)r->kind, r->name, dt_device_text(r->device, device),
         (unsigned long long)(uintptr_t)r->stream, (long long)r->begin,
         (long long)r->end, (long long)r->device_begin, (long long)r->device_end,
-        (long long)r->bytes, r->flops, r->place, r->thread, PyBool_FromLong(r->waits),
+        (long long)r->bytes, r->flops, r->line, r->thread, PyBool_FromLong(r->waits),
         r->node, r->shapes ? r->shapes : "");
 }
 
-/* _recorder_events(): the records as tuples, the places, and how many were dropped.
+/* _recorder_events(): the records as tuples, the lines, and how many were dropped.
  * Waits for GPUs, and lets the records go. */
 static PyObject *events(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
@@ -55,7 +55,7 @@ static PyObject *events(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
     }
     if (!list)
         return NULL;
-    DT_REF found = dt_places();
+    DT_REF found = dt_source_lines();
     dt_recorder_clear();
     return found ? Py_BuildValue("(OOL)", list, found, (long long)dropped) : NULL;
 }

@@ -3,30 +3,30 @@
 
 #include <string.h>
 
-/* By number, and the numbers by place. A place is never forgotten: there are as many as
- * lines that used the library while somebody asked. */
-static PyObject *places, *numbers;
+/* Source lines by number, and the numbers by line. None is forgotten: there are as many as
+ * used the library while somebody asked. */
+static PyObject *lines, *numbers;
 /* The path of the module of nn that runs, as "Net.layers.0"; NULL: nobody asked. */
 static _Thread_local PyObject *module_path;
 /* The folder of the library, with the '/' behind it: its frames are not the program's. */
 static char package[4096];
 
-/* The number of a frame's place; -1 without memory. */
+/* The number of a frame's line; -1 without memory. */
 static int number_of(PyCodeObject *code, int line)
 {
     DT_REF path = module_path ? Py_NewRef(module_path) : PyUnicode_New(0, 0);
-    DT_REF place =
+    DT_REF found =
         path ? Py_BuildValue("(OiOO)", code->co_filename, line, code->co_name, path)
              : NULL;
-    PyObject *known = place ? PyDict_GetItemWithError(numbers, place) : NULL;
+    PyObject *known = found ? PyDict_GetItemWithError(numbers, found) : NULL;
     if (known)
         return (int)PyLong_AsLong(known);
-    Py_ssize_t next = PyList_GET_SIZE(places);
+    Py_ssize_t next = PyList_GET_SIZE(lines);
     DT_REF number = PyLong_FromSsize_t(next);
-    if (!place || !number || PyList_Append(places, place) < 0)
+    if (!found || !number || PyList_Append(lines, found) < 0)
         return -1;
-    /* Without memory for it the place gets another number the next time. */
-    return PyDict_SetItem(numbers, place, number) < 0 ? -1 : (int)next;
+    /* Without memory for it the line gets another number the next time. */
+    return PyDict_SetItem(numbers, found, number) < 0 ? -1 : (int)next;
 }
 
 static bool is_own(PyCodeObject *code)
@@ -36,7 +36,7 @@ static bool is_own(PyCodeObject *code)
 }
 
 /* The innermost frame outside of the library. */
-static int find_place(void)
+static int find_line(void)
 {
     int number = -1;
     PyFrameObject *frame = (PyFrameObject *)Py_XNewRef(PyEval_GetFrame());
@@ -54,14 +54,14 @@ static int find_place(void)
     return number;
 }
 
-static int place(void)
+static int line_with_gil(void)
 {
     if (!PyGILState_GetThisThreadState())
         return -1;
     DT_WITH_GIL;
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
-    int number = find_place();
+    int number = find_line();
     PyErr_Restore(type, value, trace);
     return number;
 }
@@ -76,41 +76,41 @@ static PyObject *short_name(PyObject *file)
     return path ? PyUnicode_FromString(slash ? slash + 1 : path) : NULL;
 }
 
-char *dt_place_name(int number, char text[DT_PLACE_TEXT])
+char *dt_source_line_text(int number, char text[DT_LINE_TEXT])
 {
     *text = 0;
     if (number >= 0) {
-        PyObject *known = PyList_GET_ITEM(places, number);
+        PyObject *known = PyList_GET_ITEM(lines, number);
         DT_REF file = short_name(PyTuple_GET_ITEM(known, 0));
         const char *name = file ? PyUnicode_AsUTF8(file) : NULL;
-        snprintf(text, DT_PLACE_TEXT, "%s:%ld", name ? name : "?",
+        snprintf(text, DT_LINE_TEXT, "%s:%ld", name ? name : "?",
                  PyLong_AsLong(PyTuple_GET_ITEM(known, 1)));
     }
     PyErr_Clear();
     return text;
 }
 
-char *dt_place_text(char text[DT_PLACE_TEXT])
+char *dt_source_line_now(char text[DT_LINE_TEXT])
 {
-    return dt_place_name(find_place(), text);
+    return dt_source_line_text(find_line(), text);
 }
 
-static char *name_with_gil(int number, char text[DT_PLACE_TEXT])
+static char *text_with_gil(int number, char text[DT_LINE_TEXT])
 {
     *text = 0;
     if (!PyGILState_GetThisThreadState())
         return text;
     DT_WITH_GIL;
-    dt_place_name(number, text);
+    dt_source_line_text(number, text);
     return text;
 }
 
-PyObject *dt_places(void)
+PyObject *dt_source_lines(void)
 {
-    return PyList_GetSlice(places, 0, PyList_GET_SIZE(places));
+    return PyList_GetSlice(lines, 0, PyList_GET_SIZE(lines));
 }
 
-void dt_places_start(const char *folder)
+void dt_source_lines_start(const char *folder)
 {
     snprintf(package, sizeof package, "%s/", folder);
 }
@@ -128,7 +128,7 @@ static PyObject *place_module(PyObject *Py_UNUSED(self), PyObject *path)
 /* _places(): [(file, line, function, module), ...] by number. */
 static PyObject *list_places(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
-    return dt_places();
+    return dt_source_lines();
 }
 
 static PyMethodDef functions[] = {
@@ -137,10 +137,10 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-int dt_setup_places(PyObject *module)
+int dt_setup_source_lines(PyObject *module)
 {
-    places = PyList_New(0);
+    lines = PyList_New(0);
     numbers = PyDict_New();
-    dt_activity_place_set(place, name_with_gil);
-    return places && numbers ? PyModule_AddFunctions(module, functions) : -1;
+    dt_activity_lines_set(line_with_gil, text_with_gil);
+    return lines && numbers ? PyModule_AddFunctions(module, functions) : -1;
 }

@@ -6,15 +6,15 @@
 #include "python/module.h"
 
 /* folder: the library's, whose own lines do not count. */
-void dt_places_start(const char *folder);
+void dt_source_lines_start(const char *folder);
 
-/* [(file, line, function, module), ...]: the meaning of the numbers of dt_activity_place. A new
+/* [(file, line, function, module), ...]: the meaning of the numbers of dt_activity_line. A new
  * reference, or NULL with an exception set. */
-PyObject *dt_places(void);
+PyObject *dt_source_lines(void);
 
 /* "train.py:31" of the line that runs now, or "" where it is unknown. */
-char *dt_place_text(char text[DT_PLACE_TEXT]);
-/* The same of the place with a number. */
-char *dt_place_name(int number, char text[DT_PLACE_TEXT]);
+char *dt_source_line_now(char text[DT_LINE_TEXT]);
+/* The same of the line of a number. */
+char *dt_source_line_text(int number, char text[DT_LINE_TEXT]);
 
 #endif

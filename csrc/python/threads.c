@@ -80,7 +80,8 @@ static __attribute__((noinline)) int item_of_gpu(const char *function,
 
 int dt_python_item(const char *function, const dt_tensor *t, dt_scalar *out)
 {
-    int status = dt_device_is_cpu(dt_tensor_device(t)) ? dt_item(function, t, out)
-                                                       : item_of_gpu(function, t, out);
+    int status = !dt_device_has_streams(dt_tensor_device(t))
+                     ? dt_item(function, t, out)
+                     : item_of_gpu(function, t, out);
     return status < 0 ? dt_raise_status() : 0;
 }

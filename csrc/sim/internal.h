@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <vector>
 #include "base/sanitizer.h"
+#include "device/cuda_library.h"
 #include "clock.h"
 #include "cuda_runtime.h"
 #include "race.h"
@@ -81,7 +82,7 @@ struct Work {
     std::shared_ptr<Cost> shared; /* of captured work, whose operation settles it */
     /* In a replay: the operation that queued it while it was captured, and its line. */
     const char *operation = nullptr;
-    int place = -1;
+    int line = -1;
     bool replayed = false;
     bool check_canaries = false;
     MomentRef moment;                /* of kRecord and kWait */

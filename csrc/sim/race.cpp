@@ -323,7 +323,7 @@ void race_queued(Stream &stream, Work &work)
                                false,
                                stream.device,
                                own ? nullptr : (void *)&stream,
-                               work.replayed ? work.place : me.place};
+                               work.replayed ? work.line : me.line};
         access->touch = touch;
         access->stream = stream.number;
         access->time = time;
@@ -337,7 +337,7 @@ void race_captured(Work &work)
 {
     const Watched &me = watched();
     work.operation = me.name;
-    work.place = me.place;
+    work.line = me.line;
     work.replayed = true;
 }
 
@@ -472,9 +472,9 @@ int race_host(const char *name, const std::vector<dt_extent> &extents)
     }
     if (watched().found.empty())
         return 0;
-    const int place = core.place ? core.place() : -1;
+    const int line = core.line ? core.line() : -1;
     for (dt_race &race : watched().found)
-        race.second.place = place;
+        race.second.line = line;
     return race_answer(0);
 }
 
@@ -484,8 +484,8 @@ static bool is_new(const dt_race &race)
     Entry in(Entry::kNothing);
     return race.fatal || races()
                              .reported
-                             .insert({race.first.name, race.first.place,
-                                      race.second.name, race.second.place})
+                             .insert({race.first.name, race.first.line,
+                                      race.second.name, race.second.line})
                              .second;
 }
 
@@ -522,10 +522,10 @@ static int begin(const dt_activity *activity, void **)
     core.extents(activity->work, activity->name, activity->call, collect, &operands);
     if (!work)
         return race_host(activity->name, operands);
-    const int place = core.place();
+    const int line = core.line();
     Watched &me = watched();
     me.name = activity->name;
-    me.place = place;
+    me.line = line;
     me.operands.swap(operands);
     return 0;
 }
@@ -536,7 +536,7 @@ static void end(const dt_activity *activity, void *, int)
         return;
     Watched &me = watched();
     me.name = nullptr;
-    me.place = -1;
+    me.line = -1;
     me.operands.clear();
 }
 

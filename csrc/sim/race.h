@@ -69,7 +69,7 @@ using AccessRef = std::shared_ptr<const Access>;
 struct Watched {
     /* The operation that the library runs, and its operands. */
     const char *name = nullptr;
-    int place = -1;
+    int line = -1;
     std::vector<dt_extent> operands;
     std::vector<dt_race> found; /* that its call completed, not yet reported */
 };
@@ -84,7 +84,7 @@ struct Races {
         std::vector<AccessRef> accesses;
     };
     std::map<char *, Range> ranges;
-    /* Names and places of what was warned of. */
+    /* Names and lines of what was warned of. */
     std::set<std::tuple<std::string, int, std::string, int>> reported;
 };
 

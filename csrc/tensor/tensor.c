@@ -45,7 +45,7 @@ static int allocate(const char *op_name, dt_tensor *out, dt_device device)
     out->storage = dt_storage_new(device, (size_t)count * dt_dtype_size(dtype));
     if (!out->storage)
         return dt_fail_prefix("%s: ", op_name);
-    if (!dt_device_is_cpu(device))
+    if (!dt_device_is_host(device))
         dt_storage_asked_for(out->storage, dtype, out->ndim, out->shape);
     return 0;
 }

@@ -126,7 +126,7 @@ def _dlpack_device(function: str, device: Device) -> tuple[int, int]:
     """DLPack's device; virtual GPUs are named by their physical GPU."""
     if device.type == "cpu":
         return _CPU, 0
-    facts = _C._cuda_properties(device)
+    facts = _C._device_properties(device)
     if facts["simulated"]:
         raise BufferError(
             f"{function}: the Tensor is on {device}, a simulated GPU, whose memory no "
@@ -144,11 +144,11 @@ def _find_device(function: str, kind: int, number: int) -> Device:
             f"{function}: DLPack's device type {kind} is neither a CPU (1) nor a CUDA "
             "GPU (2); copy the data to the CPU first"
         )
-    count = _C._cuda_count()
+    count = _C._device_count("cuda")
     why = "the memory is on a GPU, and this program has none"
     for i in range(count):
-        gpu = (_C._cuda_index(None) + i) % count
-        facts = _C._cuda_properties(gpu)
+        gpu = (_C._device_index(None) + i) % count
+        facts = _C._device_properties(gpu)
         if facts["simulated"]:
             why = (
                 "this program's GPUs are simulated, and cannot access a real GPU's "
@@ -373,7 +373,7 @@ def cuda_array_interface(tensor: Tensor) -> dict[str, Any]:
             "__cuda_array_interface__: the Tensor is on the CPU; copy it to a GPU with "
             ".cuda()"
         )
-    if _C._cuda_properties(tensor.device)["simulated"]:
+    if _C._device_properties(tensor.device)["simulated"]:
         raise AttributeError(
             "__cuda_array_interface__: the Tensor is on a simulated GPU, whose memory "
             "CUDA cannot see; copy it with .cpu() and use NumPy's interface"

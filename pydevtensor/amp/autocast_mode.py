@@ -223,7 +223,7 @@ class autocast:
         self._cache_enabled = (
             is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
         )
-        if self._enabled and self.device == "cuda" and not _C._cuda_count():
+        if self._enabled and self.device == "cuda" and not _C._device_count("cuda"):
             self._disable("there is no GPU; torch.cuda.why_unavailable() says why")
         elif self._enabled and self.fast_dtype not in _LOWER:
             self._disable(

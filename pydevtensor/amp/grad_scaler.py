@@ -62,7 +62,7 @@ class GradScaler:
         enabled: bool = True,
     ) -> None:
         self._device = device
-        self._enabled = enabled and (device != "cuda" or _C._cuda_count() > 0)
+        self._enabled = enabled and (device != "cuda" or _C._device_count("cuda") > 0)
         if self._enabled:
             self._need(growth_factor > 1.0, "growth_factor", growth_factor, "above 1")
             self._need(

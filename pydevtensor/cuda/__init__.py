@@ -48,7 +48,7 @@ def device_count() -> int:
     >>> torch.cuda.device_count() > 0
     True
     """
-    return _C._cuda_count()
+    return _C._device_count("cuda")
 
 
 def is_available() -> bool:
@@ -57,7 +57,7 @@ def is_available() -> bool:
     >>> torch.cuda.is_available()
     True
     """
-    return _C._cuda_count() > 0
+    return _C._device_count("cuda") > 0
 
 
 def why_unavailable() -> str:
@@ -66,7 +66,7 @@ def why_unavailable() -> str:
     >>> torch.cuda.why_unavailable()
     ''
     """
-    return _C._cuda_why()
+    return _C._device_why("cuda")
 
 
 def is_initialized() -> bool:
@@ -76,7 +76,7 @@ def is_initialized() -> bool:
     >>> torch.cuda.is_initialized()
     True
     """
-    return _C._cuda_loaded()
+    return _C._device_loaded("cuda")
 
 
 def init() -> None:
@@ -84,7 +84,7 @@ def init() -> None:
 
     >>> torch.cuda.init()
     """
-    _C._cuda_index(None)
+    _C._device_index(None)
 
 
 def is_simulated(device: Any = None) -> bool:
@@ -95,7 +95,7 @@ def is_simulated(device: Any = None) -> bool:
     >>> torch.cuda.is_simulated()
     True
     """
-    return is_available() and _C._cuda_properties(device)["simulated"]
+    return is_available() and _C._device_properties(device)["simulated"]
 
 
 # --- the current device --------------------------------------------------------------
@@ -107,7 +107,7 @@ def current_device() -> int:
     >>> torch.cuda.current_device()
     0
     """
-    return _C._cuda_index(None)
+    return _C._device_index(None)
 
 
 def set_device(device: Any) -> None:
@@ -119,7 +119,7 @@ def set_device(device: Any) -> None:
     """
     if device == -1 and type(device) is int:
         return
-    _C._cuda_set_device(device)
+    _C._device_set(device)
 
 
 class device:
@@ -144,15 +144,15 @@ class device:
         if type(self.device) is int and self.device < 0:
             self._before.append(None)
         else:
-            before = _C._cuda_index(None)
-            _C._cuda_set_device(self.device)
+            before = _C._device_index(None)
+            _C._device_set(self.device)
             self._before.append(before)
         return self
 
     def __exit__(self, *error: object) -> Literal[False]:
         before = self._before.pop()
         if before is not None:
-            _C._cuda_set_device(before)
+            _C._device_set(before)
         return False
 
 
@@ -187,7 +187,7 @@ def get_device_properties(device: Any = None) -> _CudaDeviceProperties:
     >>> torch.cuda.get_device_properties(0).total_memory > 0
     True
     """
-    return _CudaDeviceProperties(**_C._cuda_properties(device))
+    return _CudaDeviceProperties(**_C._device_properties(device))
 
 
 def get_device_name(device: Any = None) -> str:
@@ -198,7 +198,7 @@ def get_device_name(device: Any = None) -> str:
     >>> isinstance(torch.cuda.get_device_name(0), str)
     True
     """
-    return _C._cuda_properties(device)["name"]
+    return _C._device_properties(device)["name"]
 
 
 def get_device_capability(device: Any = None) -> tuple[int, int]:
@@ -209,7 +209,7 @@ def get_device_capability(device: Any = None) -> tuple[int, int]:
     >>> torch.cuda.get_device_capability() >= (7, 5)
     True
     """
-    facts = _C._cuda_properties(device)
+    facts = _C._device_properties(device)
     return facts["major"], facts["minor"]
 
 
@@ -232,7 +232,7 @@ def can_device_access_peer(device: Any, peer_device: Any) -> bool:
     >>> torch.cuda.can_device_access_peer(0, 0)
     True
     """
-    return _C._cuda_peer(device, peer_device)
+    return _C._device_peer(device, peer_device)
 
 
 def synchronize(device: Any = None) -> None:
@@ -240,7 +240,7 @@ def synchronize(device: Any = None) -> None:
 
     >>> torch.cuda.synchronize()
     """
-    _C._cuda_synchronize(device)
+    _C._device_synchronize(device)
 
 
 # --- streams -------------------------------------------------------------------------
@@ -263,7 +263,7 @@ def default_stream(device: Any = None) -> Stream:
     >>> torch.cuda.default_stream() == torch.cuda.current_stream()
     True
     """
-    return _streams.existing(_C._cuda_index(device, "default_stream"), 0)
+    return _streams.existing(_C._device_index(device, "default_stream"), 0)
 
 
 def set_stream(stream: Stream | None) -> None:
@@ -275,7 +275,7 @@ def set_stream(stream: Stream | None) -> None:
         return
     stream = _streams.checked("set_stream", stream, Stream)
     _C._stream_set(stream.device, stream.cuda_stream)
-    _C._cuda_set_device(stream.device)
+    _C._device_set(stream.device)
 
 
 class StreamContext:

@@ -133,12 +133,12 @@ def graphed(
         _Captured(call, leaves, arguments, allow_unused)
         for call, (leaves, arguments) in zip(callables, samples, strict=True)
     ]
-    _C._cuda_synchronize(None)
-    with capture_stream(_C._cuda_index(None)):
+    _C._device_synchronize(None)
+    with capture_stream(_C._device_index(None)):
         for each in captured:
             for _ in range(warmups):
                 each.warm_up()
-    _C._cuda_synchronize(None)
+    _C._device_synchronize(None)
     for each in captured:
         each.capture_forward(pool)
     for each in reversed(captured):

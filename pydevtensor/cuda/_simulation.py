@@ -132,7 +132,7 @@ def sim_counters(device: Any = None) -> dict[str, int]:
     """
     from json import loads
 
-    index = -1 if device is None else _C._cuda_index(device)
+    index = -1 if device is None else _C._device_index(device)
     return loads(_C._sim_control(f"count {index}"))
 
 

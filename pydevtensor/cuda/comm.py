@@ -21,12 +21,12 @@ Tensor = _C.Tensor
 
 def _gpu(device: Any) -> _C.device:
     """A device given as a name, an index or None, which means the current GPU."""
-    return _C.device("cuda", _C._cuda_index(device))
+    return _C.device("cuda", _C._device_index(device))
 
 
 def _gpus(function: str, devices: Iterable[Any] | None) -> list[_C.device]:
     if devices is None:
-        devices = range(_C._cuda_count())
+        devices = range(_C._device_count("cuda"))
     found = [_gpu(each) for each in devices]
     if not found:
         raise RuntimeError(f"{function}(): devices is empty; give one GPU or more")

@@ -27,7 +27,7 @@ def is_current_stream_capturing() -> bool:
     >>> torch.cuda.is_current_stream_capturing()
     False
     """
-    return bool(_graphs.captured) and _C._graph_capturing(_C._cuda_index(None))
+    return bool(_graphs.captured) and _C._graph_capturing(_C._device_index(None))
 
 
 def graph_pool_handle() -> tuple[int, int]:
@@ -118,7 +118,7 @@ class CUDAGraph:
                 f"capture_begin(): capture_error_mode is {capture_error_mode!r}; give "
                 "'global', 'thread_local' or 'relaxed'"
             )
-        index, number = _C._cuda_index(None), _pool_number(pool)
+        index, number = _C._device_index(None), _pool_number(pool)
         mode, known = _MODES.index(capture_error_mode), tuple(self._generators)
         _C._graph_begin(self._graph, index, mode, number, known)
         self._index, self._pool = index, number
@@ -372,7 +372,7 @@ class graph:
         if not isinstance(cuda_graph, CUDAGraph):
             raise TypeError(f"graph(): {cuda_graph!r} is no CUDAGraph; give one")
         if stream is None:
-            stream = capture_stream(_C._cuda_index(None))
+            stream = capture_stream(_C._device_index(None))
         self.cuda_graph = cuda_graph
         self.capture_stream = _streams.checked("graph", stream, Stream)
         self.pool = pool
@@ -380,9 +380,9 @@ class graph:
 
     def __enter__(self) -> None:
         index = self.capture_stream.device.index
-        _C._cuda_synchronize(index)
+        _C._device_synchronize(index)
         gc.collect()
-        _C._cuda_empty_cache(index)
+        _C._device_empty_cache(index)
         self.capture_stream.__enter__()
         try:
             self.cuda_graph.capture_begin(self.pool, self.capture_error_mode)

@@ -34,7 +34,7 @@ def memory_stats(device: Any = None) -> dict[str, int]:
     >>> torch.cuda.memory_stats()['num_ooms'] >= 0
     True
     """
-    return _C._cuda_memory_stats(device) if is_available() else {}
+    return _C._device_memory_stats(device) if is_available() else {}
 
 
 def memory_allocated(device: Any = None) -> int:
@@ -92,7 +92,7 @@ def reset_peak_memory_stats(device: Any = None) -> None:
     >>> torch.cuda.max_memory_allocated() == torch.cuda.memory_allocated()
     True
     """
-    _C._cuda_reset_peaks(device)
+    _C._device_reset_peaks(device)
 
 
 def empty_cache() -> None:
@@ -101,7 +101,7 @@ def empty_cache() -> None:
     >>> torch.cuda.empty_cache()
     """
     for i in range(device_count()):
-        _C._cuda_empty_cache(i)
+        _C._device_empty_cache(i)
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
@@ -113,7 +113,7 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
     >>> 0 <= free <= total
     True
     """
-    return _C._cuda_memory_info(device)
+    return _C._device_memory_info(device)
 
 
 def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
@@ -136,7 +136,7 @@ def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None
             f"set_per_process_memory_fraction(): fraction is {fraction}; give a float "
             "from 0.0 to 1.0"
         )
-    _C._cuda_memory_fraction(device, fraction)
+    _C._device_memory_fraction(device, fraction)
 
 
 def get_per_process_memory_fraction(device: Any = None) -> float:
@@ -145,7 +145,7 @@ def get_per_process_memory_fraction(device: Any = None) -> float:
     >>> torch.cuda.get_per_process_memory_fraction()
     1.0
     """
-    return _C._cuda_memory_fraction(device, -1.0)
+    return _C._device_memory_fraction(device, -1.0)
 
 
 # --- a table -------------------------------------------------------------------------
@@ -189,7 +189,7 @@ def _by_line(index: int) -> list[str]:
 
     places = _C._places()
     held: dict[int, list[int]] = {}
-    for _, size, place, _, _ in _C._cuda_storages(index):
+    for _, size, place, _, _ in _C._device_storages(index):
         if place >= 0:
             row = held.setdefault(place, [0, 0])
             row[0] += size
@@ -222,12 +222,12 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
     >>> len(torch.cuda.memory_summary().splitlines()) > 5
     True
     """
-    if not _C._cuda_count():
-        return f"no CUDA device: {_C._cuda_why()}"
-    index = _C._cuda_index(device)
-    stats = _C._cuda_memory_stats(index)
-    free, total = _C._cuda_memory_info(index)
-    name = _C._cuda_properties(index)["name"]
+    if not _C._device_count("cuda"):
+        return f"no CUDA device: {_C._device_why('cuda')}"
+    index = _C._device_index(device)
+    stats = _C._device_memory_stats(index)
+    free, total = _C._device_memory_info(index)
+    name = _C._device_properties(index)["name"]
     lines = [
         f"Memory of cuda:{index} ({name}): {_size(free)} free of {_size(total)}",
         f"{'':18}{'now':>12}{'peak':>12}{'total':>12}{'freed':>12}",
@@ -328,10 +328,10 @@ def memory_snapshot(
     """
     places = _C._places()
     segments: dict[tuple[int, int], dict[str, Any]] = {}
-    for index in range(_C._cuda_count()):
-        storages = _C._cuda_storages(index)
+    for index in range(_C._device_count("cuda")):
+        storages = _C._device_storages(index)
         lines = {address: place for address, _, place, _, _ in storages}
-        blocks = _C._cuda_memory_blocks(index)
+        blocks = _C._device_memory_blocks(index)
         for head, address, stream, size, requested, taken, pending in blocks:
             segment = segments.setdefault(
                 (index, head),
@@ -374,7 +374,7 @@ def _snapshot(device: Any = None) -> dict[str, Any]:
     ['allocator_settings', 'device_traces', 'segments']
     """
     places = _C._places()
-    traces: list[list[dict[str, Any]]] = [[] for _ in range(_C._cuda_count())]
+    traces: list[list[dict[str, Any]]] = [[] for _ in range(_C._device_count("cuda"))]
     sizes: dict[int, int] = {}
     events = _C._memory_events() or ()
     for time, address, stream, size, place, index, freed in events:

@@ -23,7 +23,7 @@ def manual_seed(seed: int) -> None:
     True
     """
     if is_available():
-        _C._cuda_seed(None, seed)
+        _C._device_seed(None, seed)
 
 
 def manual_seed_all(seed: int) -> None:
@@ -34,7 +34,7 @@ def manual_seed_all(seed: int) -> None:
     3
     """
     for i in range(device_count()):
-        _C._cuda_seed(i, seed)
+        _C._device_seed(i, seed)
 
 
 def seed() -> None:
@@ -45,7 +45,7 @@ def seed() -> None:
     True
     """
     if is_available():
-        _C._cuda_seed(None, None)
+        _C._device_seed(None, None)
 
 
 def seed_all() -> None:
@@ -56,7 +56,7 @@ def seed_all() -> None:
     True
     """
     if is_available():
-        manual_seed_all(_C._cuda_seed(0, None))
+        manual_seed_all(_C._device_seed(0, None))
 
 
 def initial_seed() -> int:
@@ -66,7 +66,7 @@ def initial_seed() -> int:
     >>> torch.cuda.initial_seed()
     3
     """
-    return _C._cuda_initial_seed(None)
+    return _C._device_initial_seed(None)
 
 
 def get_rng_state(device: Any = "cuda") -> _C.Tensor:
@@ -80,7 +80,9 @@ def get_rng_state(device: Any = "cuda") -> _C.Tensor:
     >>> torch.equal(torch.rand(2, device='cuda'), first)
     True
     """
-    return _C._default_generator(_C.device("cuda", _C._cuda_index(device))).get_state()
+    return _C._default_generator(
+        _C.device("cuda", _C._device_index(device))
+    ).get_state()
 
 
 def set_rng_state(new_state: _C.Tensor, device: Any = "cuda") -> None:
@@ -91,7 +93,7 @@ def set_rng_state(new_state: _C.Tensor, device: Any = "cuda") -> None:
 
     >>> torch.cuda.set_rng_state(torch.cuda.get_rng_state(1), 1)
     """
-    place = _C.device("cuda", _C._cuda_index(device))
+    place = _C.device("cuda", _C._device_index(device))
     _C._default_generator(place).set_state(new_state)
 
 

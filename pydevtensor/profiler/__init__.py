@@ -68,7 +68,7 @@ def supported_activities() -> set[ProfilerActivity]:
     True
     """
     found = {ProfilerActivity.CPU}
-    return found | {ProfilerActivity.CUDA} if _C._cuda_count() else found
+    return found | {ProfilerActivity.CUDA} if _C._device_count("cuda") else found
 
 
 def schedule(
@@ -312,7 +312,9 @@ class profile:
         global _ranges
         if _background is not None and _background is not self:
             _background.stop()
-        timed = ProfilerActivity.CUDA in self.activities and _C._cuda_count() > 0
+        timed = (
+            ProfilerActivity.CUDA in self.activities and _C._device_count("cuda") > 0
+        )
         ranges: list[Event] = []
         # Nothing may fail after it: _change() takes a profile that began for none.
         _C._recorder_start(self.max_events, timed, self.with_stack, self.record_shapes)

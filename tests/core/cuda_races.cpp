@@ -87,7 +87,7 @@ int main()
     host.locks = dt_locks;
     host.simulated_devices = 1;
     host.library_directories = "";
-    host.place = [] { return -1; };
+    host.line = [] { return -1; };
     host.race = [](const dt_race *race) { return told.push_back(*race), 0; };
     dt_sim_set("memory", "64M");
     dt_sim_set("races", "error");

@@ -1,5 +1,4 @@
-/* Helpers for the tests of the simulated runtime: a failed check is counted and
- * printed and the test continues; finish() returns the exit status. */
+/* Helpers for the tests of the simulated runtime. */
 #ifndef SIM_CHECK_H
 #define SIM_CHECK_H
 
@@ -10,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
+#include "check.h"
 #include "cuda/runtime/launch.h"
 #include "sim/sim.h"
 
@@ -20,21 +20,6 @@ static const bool sanitized = true;
 static const bool sanitized = false;
 #endif
 
-static int failed;
-
-#define CHECK(what)                                                                    \
-    ((what)                                                                            \
-         ? (void)0                                                                     \
-         : (void)(failed++, printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #what)))
-#define EQUAL(got, wanted) check_equal((got), (wanted), #got, __FILE__, __LINE__)
-template <class T, class U>
-static void check_equal(T got, U wanted, const char *what, const char *file, int line)
-{
-    if (got == (T)wanted)
-        return;
-    failed++;
-    printf("%s:%d: %s is %g, not %g\n", file, line, what, (double)got, (double)wanted);
-}
 #define GOOD(call) EQUAL((int)(call), (int)cudaSuccess)
 
 /* Whether the last violation's text contains the words. */
@@ -96,13 +81,6 @@ static std::vector<T> fetch(const T *p, size_t n)
     std::vector<T> out(n);
     GOOD(copy_now(out.data(), p, n * sizeof(T), cudaMemcpyDeviceToHost));
     return out;
-}
-
-static inline int finish()
-{
-    if (failed)
-        printf("%d checks failed\n", failed);
-    return failed != 0;
 }
 
 #endif

@@ -171,7 +171,7 @@ int main()
 {
     dt_host host = {};
     host.race = tell;
-    host.place = [] { return -1; };
+    host.line = [] { return -1; };
     EQUAL(dt_sim_set("races", "nowhere"), -1);
     EQUAL(dt_sim_set("races", "error"), 0);
     CHECK(sim::race_observer(&host) != nullptr);

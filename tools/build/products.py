@@ -238,7 +238,12 @@ class Plan:
         if source.endswith(".c"):
             more = sources(source.replace("_test.c", "_reference.cpp"))
             units = [*self.core(), *(self.kernels(reference) for reference in more)]
+            if name.startswith("null_"):
+                units.append(self.c("tests/core/null_backend.c", *flags))
             return self._link(self.cc, name, [self.c(source, *flags), *units])
+        if name.startswith("null_"):
+            units = [*self.core(), self.c("tests/core/null_backend.c", *flags)]
+            return self._link(self.cxx, name, [self.sim(source, *flags), *units])
         units = [*self.simulator(), *self.base()]
         if name.startswith("cuda_"):
             units += [self.sim(source) for source in self.cuda_sources()]

@@ -21,7 +21,8 @@ DT_PUBLIC(nonzero,
         return NULL;
     const dt_tensor *mask = x;
     int status;
-    DT_RUN(status, x->numel > DT_LONG_NUMEL || !dt_device_is_cpu(dt_tensor_device(x)),
+    DT_RUN(status,
+           x->numel > DT_LONG_NUMEL || dt_device_has_streams(dt_tensor_device(x)),
            dt_nonzero(&out->tensor, mask), &mask);
     return dt_finish(args, 2, out, status);
 }

@@ -51,7 +51,7 @@ static int take_floats(const char *what, PyObject *tuple, Py_ssize_t count, doub
 /* Adds a step to the Tensor that counts them. */
 static int count_step(dt_tensor *t)
 {
-    if (dt_device_is_cpu(dt_tensor_device(t)) && t->dtype == DT_FLOAT32 &&
+    if (dt_device_is_host(dt_tensor_device(t)) && t->dtype == DT_FLOAT32 &&
         t->numel == 1 && !t->storage->read_only) {
         *(float *)dt_tensor_data(t) += 1;
         dt_tensor_written(t);
@@ -221,7 +221,7 @@ DT_PUBLIC(update_own,
         take(&t, &u, args->slots[2], args->slots[3], args->slots[4]) < 0)
         goto done;
     if (own->dtype != DT_FLOAT64 || !own->contiguous || own->numel % DT_OPTIM_OWN ||
-        !dt_device_is_cpu(dt_tensor_device(own))) {
+        !dt_device_is_host(dt_tensor_device(own))) {
         PyErr_Format(PyExc_ValueError,
                      "_update_own(): give a contiguous float64 Tensor of the CPU of "
                      "shape [parameters, %d]",

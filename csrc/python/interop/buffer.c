@@ -58,13 +58,14 @@ int dt_tensor_get_buffer(PyObject *self, Py_buffer *view, int flags)
     if (!t->storage)
         return DT_SET_ERROR(PyExc_BufferError, "buffer: the Tensor is empty");
     dt_dtype dtype = (dt_dtype)t->dtype;
-    if (!dt_device_is_cpu(dt_tensor_device(t)))
+    if (!dt_device_is_host(dt_tensor_device(t))) {
+        char text[DT_DEVICE_TEXT];
         return DT_SET_ERROR(
             PyExc_BufferError,
-            "buffer: the Tensor is on %s:%d, and only the CPU's memory can be "
-            "shared; copy it with .cpu()",
-            dt_tensor_device(t).type == DT_CUDA ? "cuda" : "device",
-            (int)dt_tensor_device(t).index);
+            "buffer: the Tensor is on %s, and only the CPU's memory can "
+            "be shared; copy it with .cpu()",
+            dt_device_text(dt_tensor_device(t), text));
+    }
     const char *format = formats[dtype];
     if (!format)
         return DT_SET_ERROR(

@@ -259,7 +259,7 @@ PyObject *dt_tensor_from_data(const char *function, PyObject *data, int dtype,
     if (!out)
         return NULL;
     int status;
-    DT_RUN(status, source.numel > DT_LONG_NUMEL || !dt_device_is_cpu(device),
+    DT_RUN(status, source.numel > DT_LONG_NUMEL || dt_device_has_streams(device),
            dt_to_format(&out->tensor, &source,
                         dtype < 0 ? (dt_dtype)source.dtype : (dt_dtype)dtype, device,
                         DT_FORMAT_PRESERVE, false),

@@ -142,7 +142,7 @@ DT_PUBLIC(numpy, "numpy(self: Tensor, *, force: bool = False)")
             PyExc_RuntimeError,
             "numpy(): this Tensor requires gradients, which NumPy cannot "
             "record; use .detach().numpy()");
-    if (dt_device_is_cpu(device))
+    if (dt_device_is_host(device))
         return array_of(args->slots[0]);
     if (!force) {
         char text[DT_DEVICE_TEXT];

@@ -46,7 +46,7 @@ DT_PUBLIC(tolist, "tolist(self: Tensor)")
     const dt_tensor *t = v[0].tensor;
     DT_LOCAL(here);
     int status = dt_tensor_used_by_host("tolist", t);
-    if (dt_device_is_cpu(dt_tensor_device(t)))
+    if (dt_device_is_host(dt_tensor_device(t)))
         dt_tensor_alias(&here, t);
     else
         DT_RUN(status, true,

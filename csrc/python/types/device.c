@@ -6,19 +6,18 @@
 
 #include "python/arguments.h"
 
-static const char *const type_names[DT_NDEVICE_TYPES] = {
-#define DEVICE_TYPE(ID, name) #name,
-    DT_DEVICE_TYPES(DEVICE_TYPE)
-#undef DEVICE_TYPE
-};
-
 static dt_device named_of(PyObject *self)
 {
     return ((dt_device_object *)self)->named;
 }
 
+static const char *type_name(dt_device named)
+{
+    return dt_device_rows[(int)named.type]->name;
+}
+
 /* There is one object for each device, compared by identity: by type, and index from -1. */
-static PyObject *devices[DT_NDEVICE_TYPES][INT8_MAX + 2];
+static PyObject *devices[DT_MAX_DEVICE_TYPES][INT8_MAX + 2];
 
 PyObject *dt_device_object_new(dt_device named)
 {
@@ -44,25 +43,36 @@ PyObject *dt_device_object_of(dt_device device)
 /* Reads "cpu" or "cuda:1"; -1 where it is neither. */
 static int parse(const char *text, dt_device *out)
 {
-    for (int type = 0; type < DT_NDEVICE_TYPES; type++) {
-        size_t length = strlen(type_names[type]);
-        if (strncmp(text, type_names[type], length) != 0)
-            continue;
-        long index = -1;
-        if (text[length]) {
-            const char *digits = text + length + 1;
-            char *end;
-            if (text[length] != ':' || !isdigit((unsigned char)digits[0]) ||
-                (digits[0] == '0' && digits[1]))
-                return -1;
-            index = strtol(digits, &end, 10);
-            if (*end || index > INT8_MAX)
-                return -1;
-        }
-        *out = dt_device_make((dt_device_type)type, (int)index);
-        return 0;
+    size_t length = 0;
+    while (text[length] && text[length] != ':')
+        length++;
+    const int type = dt_device_type_find(text, length);
+    long index = -1;
+    if (type < 0)
+        return -1;
+    if (text[length]) {
+        const char *digits = text + length + 1;
+        char *end;
+        if (!isdigit((unsigned char)digits[0]) || (digits[0] == '0' && digits[1]))
+            return -1;
+        index = strtol(digits, &end, 10);
+        if (*end || index > INT8_MAX)
+            return -1;
     }
-    return -1;
+    *out = dt_device_make((dt_device_type)type, (int)index);
+    return 0;
+}
+
+int dt_device_type_from_python(const char *function, const char *name,
+                               dt_device_type *out)
+{
+    const int type = dt_device_type_find(name, strlen(name));
+    if (type < 0)
+        return DT_SET_ERROR(PyExc_RuntimeError,
+                            "%s(): '%s' is not a type of devices; give 'cpu' or '%s'",
+                            function, name, dt_device_rows[DT_ACCELERATOR]->name);
+    *out = (dt_device_type)type;
+    return 0;
 }
 
 int dt_device_from_python(const char *function, const char *argument, PyObject *value,
@@ -96,8 +106,8 @@ int dt_device_from_python(const char *function, const char *argument, PyObject *
             return DT_SET_ERROR(PyExc_RuntimeError,
                                 "%s(): %R is not a device index; indices start at 0",
                                 function, value);
-        *out = dt_device_make(DT_CUDA, (int)index);
-        if (!dt_device_count(DT_CUDA) && dt_device_check(*out) < 0) {
+        *out = dt_device_make(DT_ACCELERATOR, (int)index);
+        if (!dt_device_count(DT_ACCELERATOR) && dt_device_check(*out) < 0) {
             dt_fail_prefix("%s(): ", function);
             return dt_raise_status();
         }
@@ -116,7 +126,9 @@ int dt_device_resolve(dt_device named, dt_device *out)
         named.index = 0; /* there is one CPU, whatever its index */
     } else {
         if (named.index < 0)
-            named.index = (signed char)dt_python_current_device();
+            named.index =
+                (signed char)(named.type == DT_ACCELERATOR ? dt_python_current_device()
+                                                           : 0);
         int status;
         /* The first use of a device type loads its library and asks the driver. */
         DT_WAIT(status, dt_device_check(named));
@@ -125,6 +137,20 @@ int dt_device_resolve(dt_device named, dt_device *out)
     }
     *out = named;
     return 0;
+}
+
+int dt_take_accelerator(const char *function, PyObject *value, dt_device *out)
+{
+    const dt_device_row *row = dt_device_rows[DT_ACCELERATOR];
+    *out = dt_device_make(DT_ACCELERATOR, -1);
+    if (value != Py_None && dt_device_from_python(function, "device", value, out) < 0)
+        return -1;
+    if (out->type != DT_ACCELERATOR)
+        return DT_SET_ERROR(
+            PyExc_ValueError,
+            "%s(): %R is not a %s device; give '%s', '%s:0' or an index", function,
+            value, row->title, row->name, row->name);
+    return dt_device_resolve(*out, out);
 }
 
 /* --- the type --- */
@@ -173,14 +199,14 @@ static PyObject *device_str(PyObject *self)
 {
     dt_device named = named_of(self);
     if (named.index < 0)
-        return PyUnicode_FromString(type_names[(int)named.type]);
-    return PyUnicode_FromFormat("%s:%d", type_names[(int)named.type], named.index);
+        return PyUnicode_FromString(type_name(named));
+    return PyUnicode_FromFormat("%s:%d", type_name(named), named.index);
 }
 
 static PyObject *device_repr(PyObject *self)
 {
     dt_device named = named_of(self);
-    const char *name = type_names[(int)named.type];
+    const char *name = type_name(named);
     if (named.index < 0)
         return PyUnicode_FromFormat("device(type='%s')", name);
     return PyUnicode_FromFormat("device(type='%s', index=%d)", name, named.index);
@@ -189,7 +215,7 @@ static PyObject *device_repr(PyObject *self)
 static PyObject *device_reduce(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     dt_device named = named_of(self);
-    const char *name = type_names[(int)named.type];
+    const char *name = type_name(named);
     if (named.index < 0)
         return Py_BuildValue("O(s)", dt_py.device_type, name);
     return Py_BuildValue("O(si)", dt_py.device_type, name, named.index);
@@ -210,7 +236,7 @@ static PyObject *device_exit(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unus
 
 static PyObject *get_type(PyObject *self, void *Py_UNUSED(unused))
 {
-    return PyUnicode_FromString(type_names[(int)named_of(self).type]);
+    return PyUnicode_FromString(type_name(named_of(self)));
 }
 
 static PyObject *get_index(PyObject *self, void *Py_UNUSED(unused))

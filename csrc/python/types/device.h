@@ -28,6 +28,14 @@ PyObject *dt_device_object_of(dt_device device);
 int dt_device_from_python(const char *function, const char *argument, PyObject *value,
                           dt_device *out);
 
+/* The type of devices of this name. -1 with RuntimeError. */
+int dt_device_type_from_python(const char *function, const char *name,
+                               dt_device_type *out);
+
+/* Converts None, an int, a string or a device to a device of DT_ACCELERATOR that exists:
+ * None is the current one. -1 with an exception set. */
+int dt_take_accelerator(const char *function, PyObject *value, dt_device *out);
+
 /* Fills in the current device for index -1 and checks that the device exists. -1
  * with an exception set. */
 int dt_device_resolve(dt_device named, dt_device *out);
@@ -40,7 +48,7 @@ int dt_default_device(dt_device *out);
 int dt_default_device_push(dt_device named); /* -1 with MemoryError */
 void dt_default_device_pop(void);
 
-/* The calling thread's current CUDA device, initially 0: what "cuda" means. Setting
+/* The calling thread's current device of DT_ACCELERATOR, initially 0: what "cuda" means. Setting
  * it does not check it. */
 int dt_python_current_device(void);
 void dt_python_set_current_device(int index);

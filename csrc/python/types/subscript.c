@@ -143,7 +143,7 @@ static int add_mask(subscript *s, const dt_tensor *mask)
     DT_LOCAL(positions);
     int status;
     DT_RUN(status,
-           mask->numel > DT_LONG_NUMEL || !dt_device_is_cpu(dt_tensor_device(mask)),
+           mask->numel > DT_LONG_NUMEL || dt_device_has_streams(dt_tensor_device(mask)),
            dt_nonzero(&positions, mask), &mask);
     for (int d = 0; d < mask->ndim && !status; d++) {
         status = dt_view_select(&column, &positions, 1, d);

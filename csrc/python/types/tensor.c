@@ -296,7 +296,7 @@ static PyObject *binary_of_casts(dt_elementwise_op op, PyObject *a, PyObject *b)
     bool failed = false;
     for (int i = 0; i < 2 && !failed; i++) {
         if (!dt_tensor_check(both[i]) ||
-            dt_tensor_device(dt_tensor_of(both[i])).type == DT_CPU)
+            dt_device_is_cpu(dt_tensor_device(dt_tensor_of(both[i]))))
             continue;
         casts[i] = dt_tensor_object_new();
         const dt_tensor *t = casts[i]

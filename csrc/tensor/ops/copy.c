@@ -66,8 +66,8 @@ static int transfer(const dt_tensor *target, const dt_tensor *source, bool later
     dt_device to = dt_tensor_device(target), from = dt_tensor_device(source);
     if ((!later && dt_tensor_used_by_host("copy", source)) ||
         dt_storage_use(target->storage) || dt_storage_use(source->storage) ||
-        (later && (dt_device_is_cpu(to) ? dt_storage_use_pinned(target->storage, from)
-                                        : dt_storage_use_pinned(source->storage, to))))
+        (later && (dt_device_is_host(to) ? dt_storage_use_pinned(target->storage, from)
+                                         : dt_storage_use_pinned(source->storage, to))))
         return -1;
     return (later ? dt_transfer_pinned : dt_transfer)(
         to, dt_tensor_data(target), from, dt_tensor_data(source), bytes, source);
@@ -139,7 +139,7 @@ int dt_to_format(dt_tensor *out, const dt_tensor *t, dt_dtype dtype, dt_device d
     if (stays && format != DT_FORMAT_PRESERVE)
         return copy_in_format("copy", out, t, dtype, format);
     bool later = non_blocking && !stays && dtype == (dt_dtype)t->dtype &&
-                 t->storage->pinned && !dt_device_is_cpu(device) &&
+                 t->storage->pinned && dt_device_has_streams(device) &&
                  dt_tensor_is_non_overlapping_and_dense(t);
     bool before = dt_transfer_ask(true);
     int status =
@@ -169,7 +169,7 @@ int dt_pin_forward(dt_call *c)
 {
     const dt_tensor *t = c->args[0].tensor;
     dt_tensor *out = c->out[0];
-    if (!dt_device_is_cpu(dt_tensor_device(t))) {
+    if (!dt_device_is_host(dt_tensor_device(t))) {
         char text[DT_DEVICE_TEXT];
         return dt_fail(
             DT_ERROR_RUNTIME,
@@ -243,12 +243,13 @@ static int copy_into(const char *op_name, dt_tensor *target, const dt_tensor *so
     dt_device to = dt_tensor_device(target), from = dt_tensor_device(source);
     bool crosses = !dt_device_equal(to, from);
     if (crosses && is_one_piece(target, source)) {
-        const dt_tensor *host = dt_device_is_cpu(to) ? target : source;
+        const bool to_host = dt_device_is_host(to);
+        const dt_tensor *host = to_host ? target : source;
         if (target->numel)
             dt_tensor_written(target);
         return transfer(target, source,
                         non_blocking && host->storage->pinned &&
-                            dt_device_is_cpu(to) != dt_device_is_cpu(from));
+                            dt_device_has_streams(to_host ? from : to));
     }
     if (crosses || dt_iterate_partly_overlaps(target, source)) {
         if (dt_to(&copy, source, (dt_dtype)source->dtype, to))
@@ -310,7 +311,7 @@ int dt_item(const char *op_name, const dt_tensor *t, dt_scalar *out)
     const void *data = dt_tensor_data(t);
     if (dt_tensor_used_by_host(op_name, t))
         return -1;
-    if (!dt_device_is_cpu(dt_tensor_device(t))) {
+    if (!dt_device_is_host(dt_tensor_device(t))) {
         if (dt_storage_use(t->storage) ||
             dt_transfer(dt_device_make(DT_CPU, 0), &element, dt_tensor_device(t), data,
                         dt_dtype_size((dt_dtype)t->dtype), t))

@@ -259,7 +259,7 @@ static int linspace(dt_call *c, double base, int first)
     if (dt_tensor_empty(c->name, out, wide, 1, &steps, device))
         return -1;
     int status =
-        steps && device.type != DT_CPU ? spaced_there(out, start, end)
+        steps && !dt_device_is_host(device) ? spaced_there(out, start, end)
         : out->dtype == DT_FLOAT32
             ? spaced_float(dt_tensor_data(out), (float)start, (float)end, steps)
             : spaced_double(dt_tensor_data(out), start, end, steps);

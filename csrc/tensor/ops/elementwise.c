@@ -161,11 +161,11 @@ int dt_check_same_device(const char *op_name, const char *aname, const dt_tensor
         bname, dt_shape_text(b->ndim, b->shape, bshape, sizeof bshape), bt, bname, at);
 }
 
-/* A CPU tensor without dimensions counts as a number for a tensor that lives elsewhere.
- */
+/* A tensor without dimensions that the host can read counts as a number for a tensor of
+ * another device. */
 static bool is_guest(const dt_tensor *t)
 {
-    return t->ndim == 0 && dt_device_is_cpu(dt_tensor_device(t));
+    return t->ndim == 0 && dt_device_is_host(dt_tensor_device(t));
 }
 
 /* --- running a plan --- */
@@ -189,7 +189,7 @@ static int prepare(const char *op_name, dt_input *input, dt_tensor *copy, dt_arg
         input->value = dt_element_from_scalar(compute, arg.scalar);
         return 0;
     }
-    if (is_guest(t) && !dt_device_is_cpu(device)) {
+    if (is_guest(t) && !dt_device_is_host(device)) {
         if (dt_tensor_used_by_host(op_name, t))
             return -1;
         input->value = dt_element_from_scalar(

@@ -42,7 +42,7 @@ static int prepare(prepared *p, const dt_tensor *x, const dt_indexing *indexing)
                            "%s: the index is of type %s; give integers, such as "
                            "index.long()",
                            indexing->op_name, dt_dtype_name((dt_dtype)index->dtype));
-        if (!dt_device_is_cpu(dt_tensor_device(index)) &&
+        if (!dt_device_is_host(dt_tensor_device(index)) &&
             dt_check_same_device(indexing->op_name, "input", x, "index", index))
             return -1;
         if (index->dtype == DT_INT64 &&
@@ -648,7 +648,7 @@ int dt_nonzero(dt_tensor *out, const dt_tensor *x)
 {
     dt_device device = dt_tensor_device(x);
     DT_LOCAL(host);
-    if (!dt_device_is_cpu(device) && x->numel)
+    if (!dt_device_is_host(device) && x->numel)
         return nonzero_there(out, x);
     if (dt_contiguous_as(&host, x, DT_BOOL, device))
         return -1;

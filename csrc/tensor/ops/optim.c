@@ -110,7 +110,7 @@ static int check_rate(const char *op_name, const dt_optim_update *u)
         return dt_fail(DT_ERROR_RUNTIME, "%s: %s has no rate that is a tensor", op_name,
                        rule->name);
     if (t->numel != 1 || (t->dtype != DT_FLOAT32 && t->dtype != DT_FLOAT64) ||
-        dt_device_is_cpu(dt_tensor_device(t)))
+        dt_device_is_host(dt_tensor_device(t)))
         return dt_fail(
             DT_ERROR_RUNTIME,
             "%s: the rate is not a tensor of one float32 or float64 on a GPU; "

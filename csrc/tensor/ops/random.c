@@ -21,9 +21,9 @@
 /* --- generators --- */
 
 static struct {
-    dt_generator generators[DT_NDEVICE_TYPES][DT_MAX_DEVICES];
-    bool made[DT_NDEVICE_TYPES][DT_MAX_DEVICES];
-    bool seeded; /* GPUs that come later take this seed too */
+    dt_generator generators[DT_DEVICE_SLOTS];
+    bool made[DT_DEVICE_SLOTS];
+    bool seeded; /* devices that come later, other than the CPU, take this seed too */
     uint64_t seed;
 } random_state;
 
@@ -37,14 +37,14 @@ static uint64_t fresh_seed(void)
 
 dt_generator *dt_default_generator(dt_device device)
 {
-    dt_generator *generator =
-        &random_state.generators[(int)device.type][(int)device.index];
-    bool *made = &random_state.made[(int)device.type][(int)device.index];
+    const int slot = dt_device_slot(device);
+    dt_generator *generator = &random_state.generators[slot];
+    bool *made = &random_state.made[slot];
     if (__atomic_load_n(made, __ATOMIC_ACQUIRE))
         return generator;
     dt_lock(DT_LOCK_DEFAULT_GENERATORS);
     if (!*made) {
-        bool known = random_state.seeded && device.type == DT_CUDA;
+        bool known = random_state.seeded && !dt_device_is_cpu(device);
         dt_generator_init(generator, known ? random_state.seed : fresh_seed());
         __atomic_store_n(made, true, __ATOMIC_RELEASE);
     }
@@ -52,21 +52,16 @@ dt_generator *dt_default_generator(dt_device device)
     return generator;
 }
 
-static void seed_cuda(uint64_t seed)
+void dt_seed_all(uint64_t seed)
 {
+    dt_default_generator(dt_device_make(DT_CPU, 0));
     dt_lock(DT_LOCK_DEFAULT_GENERATORS);
     random_state.seeded = true;
     random_state.seed = seed;
-    for (int i = 0; i < DT_MAX_DEVICES; i++)
-        if (random_state.made[DT_CUDA][i])
-            dt_generator_seed(&random_state.generators[DT_CUDA][i], seed);
+    for (int i = 0; i < DT_DEVICE_SLOTS; i++)
+        if (random_state.made[i])
+            dt_generator_seed(&random_state.generators[i], seed);
     dt_unlock(DT_LOCK_DEFAULT_GENERATORS);
-}
-
-void dt_seed_all(uint64_t seed)
-{
-    dt_generator_seed(dt_default_generator(dt_device_make(DT_CPU, 0)), seed);
-    seed_cuda(seed);
 }
 
 /* --- filling a tensor --- */
@@ -208,7 +203,7 @@ static int randperm(dt_call *c)
         return -1;
     if (!generator)
         generator = dt_default_generator(device);
-    if (shuffle(dt_tensor_data(&order), n, generator, device.type == DT_CPU))
+    if (shuffle(dt_tensor_data(&order), n, generator, dt_device_is_cpu(device)))
         return -1;
     return dt_contiguous_as(c->out[0], &order, dtype, device);
 }
@@ -232,7 +227,7 @@ static int uniform_like(const char *op_name, dt_tensor *out, const dt_tensor *ta
 static int check_probabilities(const char *op_name, const dt_tensor *p)
 {
     DT_LOCAL(wide);
-    if (dt_tensor_device(p).type != DT_CPU)
+    if (!dt_device_is_host(dt_tensor_device(p)))
         return 0;
     if (dt_contiguous_as(&wide, p, DT_FLOAT64, dt_tensor_device(p)))
         return -1;
@@ -356,7 +351,7 @@ static int check_deviations(const dt_tensor *std)
 {
     DT_LOCAL(lowest);
     dt_scalar value;
-    if (!dt_device_is_cpu(dt_tensor_device(std)) || !std->numel)
+    if (!dt_device_is_host(dt_tensor_device(std)) || !std->numel)
         return 0;
     if (dt_reduce(DT_REDUCE_amin, &lowest, std, 0, NULL, false, -1, 0) ||
         dt_item("normal", &lowest, &value))

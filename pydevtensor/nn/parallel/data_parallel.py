@@ -17,7 +17,7 @@ __all__ = ["DataParallel", "data_parallel"]
 
 
 def _index(device: Any) -> int:
-    return _C._cuda_index(device)
+    return _C._device_index(device)
 
 
 def _check(module: Module, first: int) -> None:
@@ -79,7 +79,7 @@ class DataParallel(Module):
         self.module = module
         self.dim = dim
         self.device_ids: list[int] = []
-        count = _C._cuda_count()
+        count = _C._device_count("cuda")
         if not count:
             return
         ids = [*(range(count) if device_ids is None else device_ids)]
@@ -132,7 +132,7 @@ def data_parallel(
     torch.Size([4, 2])
     """
     inputs = inputs if isinstance(inputs, tuple) else (inputs,)
-    ids = [*(range(_C._cuda_count()) if device_ids is None else device_ids)]
+    ids = [*(range(_C._device_count("cuda")) if device_ids is None else device_ids)]
     if not ids:
         raise RuntimeError("data_parallel(): there is no GPU in device_ids")
     ids = [_index(each) for each in ids]
