@@ -2,7 +2,8 @@
 
     bench_gpu.py [--out FOLDER] [--seconds N] [--simulated]
 
-Writes bench.md, bench.svg and bench.json into the folder. Each time is the median of
+Writes bench.md, bench.svg and bench.json into the folder, and says which cases miss
+their goals. Each time is the median of
 rounds between two events, over buffers in turn that exceed L2. Once the seconds are
 over, it leaves out the rest. --simulated runs everything on small sizes on a simulated
 GPU and reports no times.
@@ -24,12 +25,15 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import gpu_report
-from gpu_cases import CASES, PRODUCTS, TINY, network
+from gpu_cases import CASES, GOAL, GOALS, PRODUCTS, TINY
+from gpu_layers import LAYERS, NETWORK_GOAL, NETWORKS
 from gpu_report import SIMULATED
 
 SIZES = (1e7, 1e9, 1e5)  # bytes of an operand; what matters most comes first
 ROUNDS = 20
 OURS = "pydevtensor"
+GOAL_SIZE = 1e9  # where neither launches nor caches count
+LARGE = (1, 4096, 4096, 4096)  # the product whose rate a GPU can reach
 
 
 class Clock:
@@ -180,13 +184,30 @@ class Bench:
             return [lambda i=i: case.cupy(lib, *i) for i in made]
         return [lambda i=i: case.work(lib, *i) for i in made]
 
-    def families(self, sizes, copies):
+    def share(self, case, n, us, copied, products):
+        """Of the time of these bytes in a copy and these operations in a product; a
+        word, or None where one of them was not measured."""
+        computed = products.get(case.products) if case.operations else 1
+        if isinstance(us, str) or isinstance(copied, str):
+            return us if isinstance(us, str) else None
+        if not computed or isinstance(computed, str):
+            return None
+        operations = case.operations(n) if case.operations else 0
+        # GB/s and TFLOP/s.
+        return (1e-3 * case.moved(n) / copied + 1e-6 * operations / computed) / us
+
+    def families(self, sizes, copies, products):
         """The rows of each size in turn."""
         rates = {row["size"]: row["rate"] for row in copies}
+        computed = {
+            row["type"]: row["rates"].get(OURS)
+            for row in products
+            if row["shape"] == str(LARGE)
+        }
         for size in sizes:
             rows = []
             n = int(size) // 4
-            for case in CASES:
+            for case in (*CASES, *LAYERS):
                 if self.late():
                     self.left_out += 1
                     continue
@@ -200,19 +221,15 @@ class Bench:
                                 name, self.case_calls(name, case, n)
                             ),
                         )
-                share = us[OURS]
-                if not isinstance(share, str):
-                    rate = rates[size]
-                    share = None
-                    if not isinstance(rate, str):
-                        share = 1e-3 * case.moved(n) / us[OURS] / rate
+                goal = GOALS.get(case.name, GOAL) if size >= GOAL_SIZE else None
                 rows.append(
                     {
                         "size": size,
                         "family": case.family,
                         "case": case.name,
                         "microseconds": us,
-                        "share": share,
+                        "share": self.share(case, n, us[OURS], rates[size], computed),
+                        "goal": goal,
                     }
                 )
             print(f"operands of {size:.0e} bytes: done", flush=True)
@@ -304,28 +321,31 @@ class Bench:
                 rows.append({"shape": str(shape), "type": dtype, "rates": rates})
         return rows
 
+    def network(self, name, make):
+        """Microseconds of a step, by the host's clock."""
+        step = make(self.libs[name], self.simulated)
+        inner = 1 if self.simulated else 20
+        times = []
+        for _ in range(self.rounds + 2):
+            start = time.perf_counter()
+            for _ in range(inner):
+                step()
+            synchronize(self.libs[name])
+            times.append((time.perf_counter() - start) / inner)
+        return SIMULATED if self.simulated else 1e6 * statistics.median(times[2:])
+
     def networks(self):
-        found = {}
-        for name, lib in self.libs.items():
-            if name != "cupy":
-
-                def measure(lib=lib):
-                    step = network(lib)
-                    times = []
-                    for _ in range(self.rounds + 2):
-                        start = time.perf_counter()
-                        for _ in range(1 if self.simulated else 20):
-                            step()
-                        synchronize(lib)
-                        times.append((time.perf_counter() - start) / 20)
-                    return (
-                        SIMULATED
-                        if self.simulated
-                        else 1e6 * statistics.median(times[2:])
-                    )
-
-                found[name] = self.attempt(name, "training step", measure)
-        return found
+        rows = []
+        for label, make in NETWORKS.items():
+            us = {
+                name: self.attempt(
+                    name, label, lambda name=name, make=make: self.network(name, make)
+                )
+                for name in self.libs
+                if name != "cupy"
+            }
+            rows.append({"network": label, "microseconds": us, "goal": NETWORK_GOAL})
+        return rows
 
 
 def save(data, folder):
@@ -361,17 +381,19 @@ def main():
         "sizes": sizes,
         "copies": copies,
         "tiny": bench.tiny(),
-        "network": bench.networks(),
+        "networks": bench.networks(),
         "products": bench.products(),
         "families": [],
         "errors": bench.errors,
     }
-    for rows in bench.families(sizes, copies):
+    for rows in bench.families(sizes, copies, data["products"]):
         data["families"] += rows
         data["left_out"] = bench.left_out
         # A run that is stopped leaves the sizes before.
         save(data, chosen.out)
     print(f"wrote bench.md, bench.svg and bench.json into {chosen.out}")
+    for line in gpu_report.goals(data):
+        print(line)
     for error in bench.errors:
         print(error, file=sys.stderr)
     return 1 if bench.errors else 0

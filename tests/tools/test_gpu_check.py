@@ -492,10 +492,10 @@ def test_the_benchmark_runs_every_case_and_reports_no_time(tmp_path):
     assert report.startswith("# Speed on Simulated GPU\n\nThe device is simulated")
     cells = [cell.strip() for cell in re.findall(r"(?<=\|)[^|\n]+(?=\|)", report)]
     assert "softmax of 1024" in cells
-    # No cell is a number but the sizes of operands.
-    assert not [
-        c for c in cells if re.fullmatch(r"[\d.e+%-]*\d[\d.e+%-]*", c) and c != "4e+03"
-    ]
+    # No cell is a number but the sizes of operands, and goals.
+    numbers = {c for c in cells if re.fullmatch(r"[\d.e+%-]*\d[\d.e+%-]*", c)}
+    assert numbers <= {"4e+03", "0.9"}
+    assert "goals: simulated: nothing is compared" in out
     plot = (tmp_path / "bench.svg").read_text()
     assert "simulated: nothing was measured" in plot and "sort, topk: sort" in plot
     assert plot.count("<circle") == 1  # in the legend
@@ -511,7 +511,7 @@ def test_the_report_of_a_measurement():
     gpu_report = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(gpu_report)
 
-    def row(case, ours, theirs, share):
+    def row(case, ours, theirs, share, goal=None):
         times = {"pydevtensor": ours, "torch": theirs}
         return {
             "size": 1e7,
@@ -519,6 +519,7 @@ def test_the_report_of_a_measurement():
             "case": case,
             "microseconds": times,
             "share": share,
+            "goal": goal,
         }
 
     data = {
@@ -528,21 +529,33 @@ def test_the_report_of_a_measurement():
         "left_out": 2,
         "sizes": [1e7],
         "copies": [{"size": 1e7, "microseconds": 50.0, "rate": 400.0}],
-        "families": [row("a", 10.0, 15.0, 0.9), row("b", 10.0, "error", 0.4)]
-        + [row("c", "memory", 1.0, "memory")],
+        "families": [row("a", 10.0, 15.0, 0.9, 0.75), row("b", 10.0, "error", 0.4, 0.5)]
+        + [row("c", "memory", 1.0, "memory", 0.75), row("d", 10.0, 15.0, 0.2)],
         "tiny": [{"case": "t", "host": {"pydevtensor": 900.0}, "waited": {}}],
         "products": [{"shape": "(1)", "type": "tf32", "rates": {"torch": 40.0}}],
-        "network": {"pydevtensor": 100.0},
+        "networks": [
+            {
+                "network": "n",
+                "microseconds": {"pydevtensor": 100.0, "torch": 50.0},
+                "goal": 0.9,
+            }
+        ],
         "errors": [],
     }
     text = gpu_report.markdown(data, "bench.svg")
-    assert "| f | a | 10 | 90% | 1.50 |" in text
-    assert "| f | b | 10 | 40% | error |" in text
-    assert "| f | c | memory | memory | - |" in text
+    assert "| f | a | 10 | 90% | 75% | 1.50 |" in text
+    assert "| f | b | 10 | 40% | 50% | error |" in text
+    assert "| f | c | memory | memory | 75% | - |" in text
+    assert "| n | 100 | 50 | 0.50 | 0.9 |" in text
+    assert gpu_report.goals(data) == [
+        "goals: 1 of 3 reached",
+        "missed: f: b: 40% of the hardware, not 50%",
+        "missed: n: 50% of PyTorch, not 90%",
+    ]
     assert "Not measured, the time was over: 2 cases." in text
     assert "| (1) | tf32 | - | 40 |" in text
     plot = gpu_report.svg(data)
-    assert plot.count("<circle") == 3 and "NVIDIA T4" in plot
+    assert plot.count("<circle") == 4 and "NVIDIA T4" in plot
 
 
 def test_the_kit_is_complete_and_small(tmp_path, monkeypatch):
