@@ -1,9 +1,10 @@
 """The devices of the tests, and checks after each test.
 
-The suite runs on the CPU and on two simulated GPUs; with PYDEVTENSOR_TEST_GPUS=real on
-real GPUs, and not at all if there are none; with PYDEVTENSOR_TEST_GPUS=none on the CPU
-alone. It ends by saying how many tests ran on which device. The fast tests (-m "not
-slow") leave the second GPU to tests that need two.
+The suite runs on the CPU and on two simulated GPUs. PYDEVTENSOR_TEST_GPUS=real takes
+real GPUs, and runs nothing if there are none; =only leaves out what does not use a GPU
+as well; =rehearsal does the same on simulated GPUs; =none runs on the CPU alone. It ends
+by saying how many tests ran on which device, of how many that do not need a simulator.
+The fast tests (-m "not slow") leave the second GPU to tests that need two.
 
 Simulated GPUs delay work: tests of cuda:0 run under the lazy schedule, all others under
 a random one with a seed made from the test's name, so a failing test also fails when it
@@ -11,6 +12,7 @@ runs alone. PYDEVTENSOR_SIM_SCHEDULE=eager (or another) replaces both.
 """
 
 import gc
+import inspect
 import os
 import zlib
 from collections import Counter
@@ -18,7 +20,7 @@ from collections import Counter
 import pytest
 
 choice = os.environ.get("PYDEVTENSOR_TEST_GPUS", "simulated")
-if choice == "simulated":
+if choice in ("simulated", "rehearsal"):
     os.environ.setdefault("PYDEVTENSOR_SIM_GPUS", "2")
     os.environ.setdefault("PYDEVTENSOR_SIM_MEMORY", "256M")
 
@@ -26,12 +28,14 @@ import pydevtensor as torch  # noqa: E402
 
 GPUS = min(torch.cuda.device_count(), 2) if choice != "none" else 0
 SIMULATED = GPUS > 0 and torch.cuda.is_simulated()
-if choice == "real" and (not GPUS or SIMULATED):
+if choice in ("real", "only") and (not GPUS or SIMULATED):
     raise pytest.UsageError(
-        "PYDEVTENSOR_TEST_GPUS=real, and the GPUs are simulated: unset PYDEVTENSOR_SIM_GPUS"
+        f"PYDEVTENSOR_TEST_GPUS={choice}, and the GPUs are simulated: unset "
+        "PYDEVTENSOR_SIM_GPUS"
         if SIMULATED
-        else f"PYDEVTENSOR_TEST_GPUS=real: {torch.cuda.why_unavailable()}"
+        else f"PYDEVTENSOR_TEST_GPUS={choice}: {torch.cuda.why_unavailable()}"
     )
+ONLY = choice in ("only", "rehearsal")
 if GPUS and not SIMULATED:
     torch.backends.cudnn.allow_tf32 = False  # digits are compared with the CPU's
 DEVICES = ["cpu", *(f"cuda:{i}" for i in range(GPUS))]
@@ -41,7 +45,7 @@ IN_TURN = [
 ]
 
 
-@pytest.fixture(params=IN_TURN)
+@pytest.fixture(params=IN_TURN[ONLY:])
 def device(request):
     """Each device in turn, as a string."""
     return request.param
@@ -70,6 +74,21 @@ def devices_of(item):
     return [name for name in DEVICES if name in named]
 
 
+def uses_a_gpu(item):
+    """By its fixtures, or by itself."""
+    if devices_of(item):
+        return True
+    function = getattr(item, "function", None)
+    return function is not None and "cuda" in inspect.getsource(function)
+
+
+def pytest_collection_modifyitems(config, items):
+    if ONLY:
+        kept = [item for item in items if uses_a_gpu(item)]
+        config.hook.pytest_deselected(items=[i for i in items if i not in set(kept)])
+        items[:] = kept
+
+
 def schedule_of(item):
     """The simulator's schedule for a test."""
     chosen = os.environ.get("PYDEVTENSOR_SIM_SCHEDULE")
@@ -91,8 +110,11 @@ def pytest_runtest_makereport(item, call):
     # The traceback of a failure keeps tensors alive: not a leak.
     if report.when == "call":
         item.keeps_tensors = not report.passed
-        # A property, since it reaches the process that writes the summary.
+    # Properties, since they reach the process that writes the summary.
+    if report.when == "call":
         report.user_properties.append(("devices", devices_of(item)))
+    elif not report.passed:
+        report.user_properties.append(("not run on", devices_of(item)))
     return report
 
 
@@ -112,16 +134,22 @@ def pytest_runtest_logreport(report):
 
 
 def pytest_terminal_summary(terminalreporter):
-    ran = Counter()
-    for outcome in ("passed", "failed"):
+    ran, left_out = Counter(), Counter()
+    for outcome in ("passed", "failed", "skipped", "error"):
         for report in terminalreporter.stats.get(outcome, ()):
-            ran.update(dict(report.user_properties).get("devices", ()))
+            said = dict(report.user_properties)
+            if outcome in ("passed", "failed"):
+                ran.update(said.get("devices", ()))
+            elif "simulat" not in str(report.longrepr):
+                left_out.update(said.get("devices") or said.get("not run on", ()))
     for name in DEVICES:
         what = name
         if name != "cpu":
             kind = "simulated" if SIMULATED else "real"
             what += f" {torch.cuda.get_device_name(name)} ({kind})"
-        terminalreporter.write_line(f"ran on {what}: {ran[name]} tests")
+        terminalreporter.write_line(
+            f"ran on {what}: {ran[name]} of {ran[name] + left_out[name]} tests"
+        )
 
 
 def pytest_collection_finish():

@@ -8,6 +8,10 @@ left, and the report is put together from all of them.
     gpu_check.py --results FOLDER              all steps
     gpu_check.py --results FOLDER --piece 1    one of 4, in less than nine minutes
     gpu_check.py --results FOLDER --steps tests,memcheck
+    gpu_check.py --rehearse                    all steps on simulated GPUs, shortened
+
+A rehearsal tries the steps where there is no GPU. It checks none: every line and the
+report say so, and its exit status is 3 if all went well, and never 0.
 
 PATH has to have nvidia-smi, nvcc and a C++ compiler; Python needs NumPy, setuptools and
 pytest. PyTorch, CuPy, compute-sanitizer and ncu are used where they are; without them
@@ -33,6 +37,7 @@ from gpu.runner import Place, Step  # noqa: E402
 from gpu.steps import STEPS  # noqa: E402
 
 PIECE_SECONDS = 535
+REHEARSED = 3  # the exit status of a rehearsal in which nothing failed
 
 
 def commit_of(root: Path) -> str:
@@ -59,14 +64,16 @@ def arguments(given: Sequence[str] | None, steps: Sequence[Step]) -> argparse.Na
     parser.add_argument(
         "--results",
         type=Path,
-        default=os.environ.get("RESULTS") or ROOT / "build" / "gpu-check" / "results",
         help="folder for results (default: $RESULTS, or build/gpu-check/results)",
     )
+    parser.add_argument("--work", type=Path, help="folder for what is built")
     parser.add_argument(
-        "--work",
-        type=Path,
-        default=ROOT / "build" / "gpu-check" / "work",
-        help="folder for what is built",
+        "--rehearse", action="store_true", help="run on simulated GPUs, and check none"
+    )
+    parser.add_argument(
+        "--accept-commit",
+        action="store_true",
+        help="keep results of other commits; the report marks them",
     )
     some = parser.add_mutually_exclusive_group()
     some.add_argument("--piece", type=int, choices=(1, 2, 3, 4))
@@ -80,6 +87,11 @@ def arguments(given: Sequence[str] | None, steps: Sequence[Step]) -> argparse.Na
     )
     parser.add_argument("--list", action="store_true", help="show the steps")
     chosen = parser.parse_args(given)
+    kind = "rehearsal" if chosen.rehearse else "gpu-check"
+    if not chosen.rehearse:
+        chosen.results = chosen.results or os.environ.get("RESULTS")
+    chosen.results = chosen.results or ROOT / "build" / kind / "results"
+    chosen.work = chosen.work or ROOT / "build" / kind / "work"
     if chosen.steps:
         names = chosen.steps.split(",")
         unknown = set(names) - {step.name for step in steps}
@@ -90,20 +102,35 @@ def arguments(given: Sequence[str] | None, steps: Sequence[Step]) -> argparse.Na
     return chosen
 
 
-def check_commit(steps: Sequence[Step], place: Place) -> None:
+def check_results(steps: Sequence[Step], place: Place, any_commit: bool) -> None:
+    """Ends the run if the folder has results that are not to be mixed with these."""
+    words = runner.REHEARSED if place.rehearsal else dict.fromkeys(runner.REHEARSED)
+    own = {word or verdict for verdict, word in words.items()}
     for step in steps:
         found = runner.result_of(step, place)
-        if found and found["commit"] != place.commit:
+        if found and found["verdict"] not in own:
+            sys.exit(
+                f"gpu-check: {place.results} has results of "
+                f"{'a check' if place.rehearsal else 'a rehearsal'}; name another "
+                "folder with --results"
+            )
+        if found and found["commit"] != place.commit and not any_commit:
             sys.exit(
                 f"gpu-check: {place.results} has results of commit {found['commit']}, "
-                f"and this is {place.commit}; name another folder with --results"
+                f"and this is {place.commit}; name another folder with --results, or "
+                "keep them with --accept-commit"
             )
 
 
 def pack(place: Place, archive: Path) -> None:
     fresh = archive.with_name(archive.name + ".new")
     with tarfile.open(fresh, "w:gz") as file:
-        file.add(place.results, arcname=place.results.name)
+        wheel = f"{place.results.name}/wheel"  # the kit has it
+        file.add(
+            place.results,
+            arcname=place.results.name,
+            filter=lambda entry: None if entry.name == wheel else entry,
+        )
     fresh.replace(archive)
 
 
@@ -118,10 +145,12 @@ def main(given: Sequence[str] | None = None, steps: Sequence[Step] = STEPS) -> i
         Path(os.path.abspath(chosen.results)),
         Path(os.path.abspath(chosen.work)),
         commit_of(ROOT),
+        chosen.rehearse,
     )
+    title = "gpu-check rehearsal" if place.rehearsal else "gpu-check"
     place.results.mkdir(parents=True, exist_ok=True)
     place.work.mkdir(parents=True, exist_ok=True)
-    check_commit(steps, place)
+    check_results(steps, place, chosen.accept_commit)
     names = chosen.steps.split(",") if chosen.steps else None
     wanted = [
         step
@@ -135,21 +164,22 @@ def main(given: Sequence[str] | None = None, steps: Sequence[Step] = STEPS) -> i
         repeat = chosen.again and step in wanted
         if runner.finished(step, place) and not repeat:
             verdict = runner.result_of(step, place)["verdict"]
-            print(f"gpu-check: {step.name}: {verdict} before", flush=True)
+            print(f"{title}: {step.name}: {verdict} before", flush=True)
             continue
-        print(f"gpu-check: {step.name}: {step.what}", flush=True)
+        print(f"{title}: {step.name}: {step.what}", flush=True)
         runner.run(step, steps, place, end - time.monotonic())
         found = runner.result_of(step, place)
         said = ": ".join(filter(None, (found["verdict"], found["why"])))
-        print(f"gpu-check: {step.name}: {said}, {found['seconds']} s", flush=True)
+        print(f"{title}: {step.name}: {said}, {found['seconds']} s", flush=True)
         report.write(steps, place)
         if chosen.archive:
             pack(place, chosen.archive)
     report.write(steps, place)
     if chosen.archive:
         pack(place, chosen.archive)
-    print(f"gpu-check: {report.summary(steps, place)}; see {place.results}/report.md")
-    return 0 if all(runner.passed(step, place) for step in wanted) else 1
+    print(f"{title}: {report.summary(steps, place)}; see {place.results}/report.md")
+    well = all(runner.passed(step, place) for step in wanted)
+    return (REHEARSED if place.rehearsal else 0) if well else 1
 
 
 if __name__ == "__main__":

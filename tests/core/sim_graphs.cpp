@@ -171,7 +171,7 @@ static void joins()
     GOOD(cudaFree(x));
 }
 
-/* What may allocate or wait, whose capture it may not be. */
+/* Calls that allocate or wait, also of what no capture takes. */
 typedef cudaError_t Call();
 
 static cudaError_t allocate()

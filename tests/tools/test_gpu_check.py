@@ -2,6 +2,7 @@
 earlier run, missing tools, and that nothing passes on a simulator. Programs stand in for
 nvidia-smi, compute-sanitizer and ncu."""
 
+import dataclasses
 import json
 import os
 import re
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import gpu_check
 import pytest
-from gpu import install, kit, runner, steps
+from gpu import install, kernels, kit, report, runner, steps
 from gpu.runner import Place, Step
 from isolated import python
 
@@ -238,6 +239,80 @@ def test_other_results_are_not_mixed_in(place, a_gpu):
         check(place, MACHINE, shell("one"))
 
 
+def test_results_of_another_commit_can_be_kept(place, a_gpu):
+    check(place, MACHINE, shell("one"))
+    path = place.results / "one.json"
+    path.write_text(path.read_text().replace('"commit": "', '"commit": "0'))
+    status, said = check(place, MACHINE, shell("one"), more=("--accept-commit",))
+    assert status == 0
+    assert re.search(r"\| one \| 1 \| the step one \| passed \(commit 0", said)
+
+
+# --- rehearsals
+
+
+SIMULATED = "echo 'ran on cuda:0 Simulated GPU (simulated)'"
+
+
+def test_a_rehearsal_is_no_pass(place, tools, capsys):
+    """Without a GPU, or with one: no line could be taken for a check's."""
+    machine = shell("machine", "true", needs=(), on_gpu=False)
+    wrapped = shell(
+        "two", SIMULATED, wrapper=("no-such-tool", "--with"), tool="no-such-tool"
+    )
+    given = machine, shell("one", "false", rehearsal=("sh", "-c", SIMULATED)), wrapped
+    status, said = check(place, *given, more=("--rehearse",))
+    assert status == gpu_check.REHEARSED != 0
+    assert said.startswith(f"# {report.REHEARSAL}: of 3 steps 3 rehearsed\n")
+    assert "passed" not in said
+    printed = capsys.readouterr().out
+    assert "passed" not in printed
+    assert all("rehears" in line.lower() for line in printed.splitlines())
+    rows = [
+        line for line in said.splitlines() if re.match(r"\| (machine|one|two) ", line)
+    ]
+    assert len(rows) == 3 and all("| rehearsed |" in row for row in rows)
+    # Its results are not those of a check, nor the other way round.
+    with pytest.raises(SystemExit, match="has results of a rehearsal"):
+        check(place, *given, more=("--accept-commit",))
+
+
+def test_a_check_is_not_rehearsed_over(place, a_gpu):
+    check(place, MACHINE, shell("one"))
+    with pytest.raises(SystemExit, match="has results of a check"):
+        check(place, MACHINE, shell("one"), more=("--rehearse", "--accept-commit"))
+
+
+@pytest.mark.parametrize(
+    "code, why",
+    [
+        ("true", "its log does not say that it ran on a GPU"),
+        (REAL, "it ran on a real GPU"),
+        (f"{SIMULATED}; exit 3", "exit status 3"),
+    ],
+)
+def test_what_fails_in_a_rehearsal(place, tools, code, why):
+    machine = shell("machine", "true", needs=(), on_gpu=False)
+    status, said = check(place, machine, shell("one", code), more=("--rehearse",))
+    assert status == 1 and verdict(place, "one") == ("failed in the rehearsal", why)
+    assert said.startswith(f"# {report.REHEARSAL}: ")
+
+
+def test_a_rehearsal_of_short_steps(tmp_path):
+    """The programs of gpu-check themselves, with the package of the tests."""
+    place = Place(ROOT, tmp_path / "results", tmp_path / "work", "abc", True)
+    place.results.mkdir()
+    for step in steps.STEPS:
+        if step.name in ("machine", "facts", "large", "profile"):
+            words = runner.command_of(step, place)
+            words = [
+                sys.executable if word.endswith("/python") else word for word in words
+            ]
+            step = dataclasses.replace(step, rehearsal=words, needs=())
+            runner.run(step, [step], place, 300)
+            assert verdict(place, step.name) == ("rehearsed", ""), step.name
+
+
 def test_an_unknown_step(place, capsys):
     with pytest.raises(SystemExit):
         check(place, MACHINE, more=("--steps", "machine,tset"))
@@ -261,7 +336,7 @@ def test_no_step_keeps_choices_from_outside(place, monkeypatch):
         kept = runner.environment(step, place)
         assert "PYDEVTENSOR_SIM_GPUS" not in kept and kept["PYTHONSAFEPATH"] == "1"
     names = {step.name: step for step in steps.STEPS}
-    assert names["tests"].environment["PYDEVTENSOR_TEST_GPUS"] == "real"
+    assert names["tests"].environment["PYDEVTENSOR_TEST_GPUS"] == "only"
     assert runner.environment(names["memcheck"], place)["PYDEVTENSOR_NO_CACHE"] == "1"
 
 
@@ -282,7 +357,7 @@ def test_the_steps_on_a_machine_that_only_looks_right(place, a_gpu):
     work = place.work / "venv" / "bin"
     work.mkdir(parents=True)
     (work / "python").symlink_to(sys.executable)
-    names = ("machine", "facts", "short", "virtual", "profile", "benchmarks", "tests")
+    names = ("machine", "facts", "short", "large", "profile", "benchmarks", "tests")
     a_gpu("ncu", 'while [ "$1" != "${1#-}" ]; do shift 2; done; exec "$@"')
     python = sys.executable  # a link to it alone would lack the packages
     chosen = []
@@ -314,20 +389,32 @@ def test_the_steps_on_a_machine_that_only_looks_right(place, a_gpu):
     assert verdict(place, "machine") == ("passed", "")
     seen = {name: verdict(place, name) for name in names[1:]}
     assert {each[0] for each in seen.values()} == {"failed"}, seen
-    assert seen["facts"][1] == "python -m pydevtensor shows no real GPU"
+    assert seen["facts"][1] == "exit status 1"
     assert seen["benchmarks"][1] == "its log does not say that it ran on a GPU"
+
+
+CARD = "  cuda:0  NVIDIA T4  1 MiB used of 15.8 GiB  7.5  real"
+OPENED = """
+  cuBLAS            13.0.0
+  cuBLAS is from    /lib/libcublas.so.13
+  cuSOLVER          12.0.3
+  cuSOLVER is from  /lib/libcusolver.so.12
+"""
 
 
 @pytest.mark.parametrize(
     "row, passes",
     [
-        ("  cuda:0  NVIDIA T4  1 MiB used of 15.8 GiB  7.5  real", True),
-        ("  cuda:0  Simulated GPU  1 MiB used of 1.0 GiB  8.0  simulated", False),
+        (CARD + OPENED, True),
+        (CARD, False),
+        (CARD + OPENED.replace("12.0.3", "not loaded yet"), False),
+        (CARD + OPENED.replace("/lib/libcublas.so.13", ""), False),
+        (CARD.replace("real", "simulated") + OPENED, False),
         # A backend for real GPUs that finds none.
-        ("  none\n\nCUDA\n  runtime's kind  real", False),
+        ("  none\n\nCUDA\n  runtime's kind  real" + OPENED, False),
     ],
 )
-def test_the_facts_show_a_real_gpu(row, passes):
+def test_the_facts_show_a_real_gpu_and_its_libraries(row, passes):
     (step,) = (step for step in steps.STEPS if step.name == "facts")
     assert (step.evidence(f"GPUs\n{row}\n") is None) is passes
 
@@ -335,19 +422,58 @@ def test_the_facts_show_a_real_gpu(row, passes):
 @pytest.mark.parametrize(
     "counts, why",
     [
-        ((9, 9, 9), None),
-        ((9, 0, 9), "only 0 tests ran on cuda:0, 9 on the CPU"),
-        ((9, 5, 9), "only 5 tests ran on cuda:0, 9 on the CPU"),
-        ((9, 9, 1), None),
-        ((9, 9, 0), "only 0 tests ran on cuda:1, 9 on the CPU"),
+        ((90, 90, 9, 9), None),
+        ((90, 92, 9, 20), None),
+        ((0, 90, 9, 9), "only 0 of 90 tests ran on cuda:0"),
+        ((50, 90, 9, 9), "only 50 of 90 tests ran on cuda:0"),
+        ((90, 90, 0, 9), "only 0 of 9 tests ran on cuda:1"),
     ],
 )
 def test_tests_that_ran_too_rarely(counts, why):
-    log = "ran on cpu: {} tests\n" + "".join(
-        f"ran on cuda:{i} NVIDIA T4 (virtual GPU {i + 1} of 2) (real): {{}} tests\n"
+    log = "".join(
+        f"ran on cuda:{i} NVIDIA T4 (virtual GPU {i + 1} of 2) (real): {{}} of {{}} tests\n"
         for i in (0, 1)
     )
     assert runner.tests_on_a_real_gpu(log.format(*counts)) == why
+
+
+def profiled(*names):
+    """What ncu prints of kernels."""
+    return "ran on cuda:0 NVIDIA T4 (real)\n" + "".join(
+        f"  void <unnamed>::{name}<float>(int) (4, 1, 1)x(256, 1, 1), Context 1, "
+        "Stream 7, Device 0, CC 7.5\n    Section: GPU Speed Of Light Throughput\n"
+        for name in names
+    )
+
+
+def test_the_profile_has_all_kernels():
+    (step,) = (step for step in steps.STEPS if step.name == "profile")
+    wanted = sorted(set(kernels.KERNELS.values()))
+    assert len(wanted) > 15
+    assert step.evidence(profiled(*wanted)) is None
+    assert step.evidence(profiled(*wanted[1:])) == f"ncu has not measured {wanted[0]}"
+    unmeasured = profiled(*wanted).replace("Speed Of Light", "Occupancy", 1)
+    assert step.evidence(unmeasured) == f"ncu has not measured {wanted[0]}"
+    text = "".join(
+        path.read_text() for path in (ROOT / "csrc" / "cuda" / "kernels").glob("*")
+    )
+    for name in wanted:
+        assert re.search(rf"__global__[^;{{]*\b{name}\(", text), name
+
+
+@pytest.mark.parametrize(
+    "said, why",
+    [
+        ("goals: 9 of 9 reached", None),
+        ("goals: 8 of 9 reached\nmissed: a: 10% of b, not 75%", "1 goals are missed"),
+        ("goals: 0 of 0 reached", "no case was compared with its goal"),
+        ("", "no case was compared with its goal"),
+    ],
+)
+def test_goals_of_the_benchmarks_are_compared(said, why):
+    (step,) = (step for step in steps.STEPS if step.name == "benchmarks")
+    log = f"ran on cuda:0 NVIDIA T4 (real)\n{said}\n"
+    assert step.evidence(log) == why
 
 
 @pytest.mark.parametrize(
@@ -451,7 +577,7 @@ def test_tests_that_ran_on_the_simulator(tmp_path):
         text=True,
     )
     assert done.returncode == 0, done.stdout
-    assert re.search(r"^ran on cuda:0 .*: [1-9]\d* tests$", done.stdout, re.M)
+    assert re.search(r"^ran on cuda:0 .*: [1-9]\d* of \d+ tests$", done.stdout, re.M)
     if "(simulated)" in done.stdout:
         why = runner.tests_on_a_real_gpu(done.stdout)
         assert why == "it ran on a simulated GPU"

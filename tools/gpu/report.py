@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from .runner import FAILED, NOT_RUN, PASSED, Place, Step, log_of, result_of
 
+REHEARSAL = "REHEARSAL on simulated GPUs, no check of a GPU"
+
 
 def verdicts(steps: Sequence[Step], place: Place) -> dict[str, str]:
     return {s.name: (result_of(s, place) or {"verdict": ""})["verdict"] for s in steps}
@@ -15,18 +17,18 @@ def verdicts(steps: Sequence[Step], place: Place) -> dict[str, str]:
 def summary(steps: Sequence[Step], place: Place) -> str:
     """One line. Only if every step has passed, the whole has."""
     seen = list(verdicts(steps, place).values())
-    if all(verdict == PASSED for verdict in seen):
+    if all(verdict == PASSED for verdict in seen) and not place.rehearsal:
         return f"passed: all {len(seen)} steps"
+    words = [(PASSED, "passed"), (FAILED, "failed"), (NOT_RUN, "could not run")]
+    if place.rehearsal:
+        words = [(place.word(verdict),) * 2 for verdict, _ in words]
     counts = [
         f"{seen.count(verdict)} {said}"
-        for verdict, said in (
-            (PASSED, "passed"),
-            (FAILED, "failed"),
-            (NOT_RUN, "could not run"),
-            ("", "to do"),
-        )
+        for verdict, said in (*words, ("", "to do"))
         if verdict in seen
     ]
+    if place.rehearsal:
+        return "{}: of {} steps {}".format(REHEARSAL, len(seen), ", ".join(counts))
     return "not passed: of {} steps {}".format(len(seen), ", ".join(counts))
 
 
@@ -40,14 +42,17 @@ def write(steps: Sequence[Step], place: Place) -> None:
     rows = []
     for step in steps:
         found = result_of(step, place)
-        verdict, why = (found["verdict"], found["why"]) if found else ("to do", "")
-        seconds = f"{found['seconds']:.0f} of {step.limit}" if found else ""
+        to_do = "to do in the rehearsal" if place.rehearsal else "to do"
+        verdict, why = (found["verdict"], found["why"]) if found else (to_do, "")
+        seconds = f"{found['seconds']:.0f} of {place.limit(step)}" if found else ""
         said = f"{verdict}: {why}" if why else verdict
+        if found and found["commit"] != place.commit:
+            said += f" (commit {found['commit']})"
         rows.append(
             f"| {step.name} | {step.piece} | {step.what} | {said} | {seconds} |"
         )
     lines = [
-        f"# GPU check: {summary(steps, place)}",
+        f"# {'' if place.rehearsal else 'GPU check: '}{summary(steps, place)}",
         "",
         f"Commit {place.commit}, {time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC.",
         "",

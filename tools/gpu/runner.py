@@ -3,6 +3,9 @@
 A step passes if its program exits with 0 and its log shows that it ran on a real GPU.
 NAME.log and NAME.json in the folder of results hold what it said and the verdict; the
 report is made of these files, so it can be made of several runs.
+
+In a rehearsal steps run on simulated GPUs. Their verdicts are other words, so that
+nothing takes them for a check.
 """
 
 from __future__ import annotations
@@ -22,6 +25,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 PASSED, FAILED, NOT_RUN = "passed", "failed", "not run"
+REHEARSED = {
+    PASSED: "rehearsed",
+    FAILED: "failed in the rehearsal",
+    NOT_RUN: "not rehearsed",
+}
 # A step is not begun with fewer seconds than this left of a piece's time.
 LEAST = 10
 
@@ -30,7 +38,7 @@ RAN_ON = re.compile(r"^ran on (cuda:\d+) (.*) \((real|simulated)\)", re.M)
 SUMMARY = re.compile(
     r"^========= (?:ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard)", re.M
 )
-COUNTED = re.compile(r"^ran on (cpu|cuda:\d+).*: (\d+) tests$", re.M)
+COUNTED = re.compile(r"^ran on (cuda:\d+).*: (\d+) of (\d+) tests$", re.M)
 
 
 def on_a_real_gpu(log: str) -> str | None:
@@ -44,20 +52,28 @@ def on_a_real_gpu(log: str) -> str | None:
 
 
 def tests_on_a_real_gpu(log: str) -> str | None:
-    """The same for pytest, whose tests run on the first GPU as often as on the CPU.
+    """The same for pytest, of whose tests few may be left out on the first GPU.
 
-    The fast tests leave the second one to tests that need two.
+    Those that need a simulator are not counted. The fast tests leave the second GPU to
+    tests that need two.
     """
     why = on_a_real_gpu(log)
     if why:
         return why
-    ran = {device: int(number) for device, number in COUNTED.findall(log)}
-    for device, number in ran.items():
-        wanted = 1 if device == "cuda:1" else max(1, 0.9 * ran.get("cpu", 0))
-        if number < wanted:
-            return (
-                f"only {number} tests ran on {device}, {ran.get('cpu', 0)} on the CPU"
-            )
+    for device, ran, collected in COUNTED.findall(log):
+        wanted = 1 if device == "cuda:1" else max(1, 0.95 * int(collected))
+        if int(ran) < wanted:
+            return f"only {ran} of {collected} tests ran on {device}"
+    return None
+
+
+def on_a_simulated_gpu(log: str) -> str | None:
+    """Why a log does not show a rehearsal; None if it does."""
+    found = RAN_ON.findall(log)
+    if not found:
+        return "its log does not say that it ran on a GPU"
+    if any(kind == "real" for _, _, kind in found):
+        return "it ran on a real GPU"
     return None
 
 
@@ -91,6 +107,10 @@ class Step:
     evidence: Callable[[str], str | None] | None = on_a_real_gpu
     product: str = ""  # what it makes for other steps; made again where it is missing
     always: bool = False  # run it each time
+    wrapper: tuple[str, ...] = ()  # the tool with its options, before the command
+    on_gpu: bool = True  # its program uses one, and its log says which
+    # In a rehearsal: another, shorter command; None for the same.
+    rehearsal: Sequence[str] | None = None
     shown: int = 25  # lines of the log in the report
 
 
@@ -100,6 +120,14 @@ class Place:
     results: Path
     work: Path
     commit: str
+    rehearsal: bool = False
+
+    def limit(self, step: Step) -> int:
+        """Seconds. A machine without a GPU may be slow otherwise too."""
+        return 10 * step.limit if self.rehearsal else step.limit
+
+    def word(self, verdict: str) -> str:
+        return REHEARSED[verdict] if self.rehearsal else verdict
 
     def fill(self, text: str) -> str:
         return text.format(
@@ -108,6 +136,7 @@ class Place:
             root=self.root,
             results=self.results,
             work=self.work,
+            library="_cuda_sim.so" if self.rehearsal else "_cuda.so",
             packages=":".join(path for path in sys.path if "-packages" in path),
         )
 
@@ -124,16 +153,17 @@ def result_of(step: Step, place: Place) -> dict | None:
 
 def passed(step: Step, place: Place) -> bool:
     found = result_of(step, place)
-    return bool(found) and found["verdict"] == PASSED
+    return bool(found) and found["verdict"] == place.word(PASSED)
 
 
 def finished(step: Step, place: Place) -> bool:
     """Whether it has run to its end here, and need not run again."""
     found = result_of(step, place)
-    if not found or found["verdict"] == NOT_RUN or step.always:
+    if not found or found["verdict"] == place.word(NOT_RUN) or step.always:
         return False
     product = place.fill(step.product)
-    return not product or found["verdict"] == FAILED or os.path.exists(product)
+    failed = found["verdict"] == place.word(FAILED)
+    return not product or failed or os.path.exists(product)
 
 
 def log_of(step: Step, place: Place) -> str:
@@ -149,11 +179,29 @@ def log_of(step: Step, place: Place) -> str:
 
 def environment(step: Step, place: Place) -> dict[str, str]:
     """Without the choices of simulated or virtual GPUs that may be set outside."""
+    chosen = {k: place.fill(v) for k, v in step.environment.items()}
+    if place.rehearsal:
+        chosen["PYDEVTENSOR_SIM_GPUS"] = chosen["GPU_CHECK_REHEARSAL"] = "1"
+        if "PYDEVTENSOR_TEST_GPUS" in chosen:
+            chosen["PYDEVTENSOR_TEST_GPUS"] = "rehearsal"
     kept = {k: v for k, v in os.environ.items() if not k.startswith("PYDEVTENSOR_")}
     # The source tree has a folder pydevtensor without the extension module.
     kept["PYTHONSAFEPATH"] = "1"
     kept["PYTHONUNBUFFERED"] = "1"
-    return {**kept, **{k: place.fill(v) for k, v in step.environment.items()}}
+    return {**kept, **chosen}
+
+
+def command_of(step: Step, place: Place) -> list[str]:
+    words = (*step.wrapper, *step.command)
+    if place.rehearsal:
+        words = step.command if step.rehearsal is None else step.rehearsal
+    return [place.fill(word) for word in words]
+
+
+def evidence_of(step: Step, place: Place) -> Callable[[str], str | None] | None:
+    if not place.rehearsal:
+        return step.evidence
+    return on_a_simulated_gpu if step.on_gpu else None
 
 
 def _marked(mark: bytes) -> tuple[list[int], bool]:
@@ -194,7 +242,8 @@ def _stop(process: subprocess.Popen, mark: str) -> None:
 
 
 def _execute(step: Step, place: Place, limit: float) -> tuple[str, str]:
-    command = [place.fill(word) for word in step.command]
+    command = command_of(step, place)
+    evidence = evidence_of(step, place)
     mark = "GPU_CHECK_STEP", f"{step.name}-{os.getpid()}-{time.monotonic_ns()}"
     with open(place.results / f"{step.name}.log", "wb") as log:
         try:
@@ -211,14 +260,14 @@ def _execute(step: Step, place: Place, limit: float) -> tuple[str, str]:
         try:
             status = process.wait(limit)
         except subprocess.TimeoutExpired:
-            if limit < step.limit:
+            if limit < place.limit(step):
                 return NOT_RUN, f"stopped: only {limit:.0f} s of the piece were left"
-            return FAILED, f"stopped after its limit of {step.limit} s"
+            return FAILED, f"stopped after its limit of {place.limit(step)} s"
         finally:
             _stop(process, "=".join(mark))
     if status:
         return FAILED, f"exit status {status}"
-    why = step.evidence(log_of(step, place)) if step.evidence else None
+    why = evidence(log_of(step, place)) if evidence else None
     return (FAILED, why) if why else (PASSED, "")
 
 
@@ -228,6 +277,8 @@ def missing(step: Step, steps: Sequence[Step], place: Place) -> str:
     for name in step.needs:
         if not passed(by_name[name], place):
             return f"{name} has not passed"
+    if place.rehearsal:
+        return ""
     if step.tool and not shutil.which(step.tool):
         return f"{step.tool} is not on PATH"
     for name in step.modules:
@@ -246,9 +297,9 @@ def run(step: Step, steps: Sequence[Step], place: Place, left: float) -> str:
         # A log of an earlier run would look like one of this.
         (place.results / f"{step.name}.log").unlink(missing_ok=True)
     else:
-        verdict, why = _execute(step, place, min(step.limit, left))
+        verdict, why = _execute(step, place, min(place.limit(step), left))
     result = {
-        "verdict": verdict,
+        "verdict": place.word(verdict),
         "why": why,
         "seconds": round(time.monotonic() - began, 1),
         "date": time.strftime("%Y-%m-%d %H:%M", time.gmtime()),
@@ -256,7 +307,7 @@ def run(step: Step, steps: Sequence[Step], place: Place, left: float) -> str:
     }
     text = json.dumps(result, indent=1) + "\n"
     (place.results / f"{step.name}.json").write_text(text)
-    return verdict
+    return result["verdict"]
 
 
 def with_needs(chosen: Sequence[Step], steps: Sequence[Step]) -> list[Step]:

@@ -7,6 +7,7 @@ layers and factorizations by cuBLAS and cuSOLVER, whose kernels are not ours to 
 Without a real GPU it fails.
 """
 
+import functools
 import sys
 
 import pydevtensor as torch
@@ -38,8 +39,10 @@ def elements(n):
         assert (product.cpu() - reference).abs().max().item() < 1e-3 * n
 
 
-def same(function, *shapes, least=0.1):
-    """`function` of random numbers gives on the GPU what it gives on the CPU."""
+def same(function, *shapes, least=0.1, within=2e-5):
+    """`function` of random numbers gives on the GPU what it gives on the CPU.
+
+    within: of each element, beside the mean."""
     given = [torch.rand(shape) + least for shape in shapes]
     moved = [x.to("cuda").requires_grad_() for x in given]
     given = [x.requires_grad_() for x in given]
@@ -49,8 +52,11 @@ def same(function, *shapes, least=0.1):
         (result.float() * weights.to(result.device)).sum().backward()
     pairs = [results, *((m.grad, g.grad) for m, g in zip(moved, given, strict=True))]
     for theirs, ours in pairs:
-        off = (theirs.detach().cpu() - ours.detach()).abs().max().item()
-        assert off <= 2e-5 * (1 + ours.detach().abs().max().item()), (shapes, off)
+        halves = ours.dtype in (torch.float16, torch.bfloat16)
+        theirs, ours = theirs.detach().cpu().double(), ours.detach().double()
+        allowed = (2e-2 if halves else within) * (ours.abs() + ours.abs().mean())
+        off = ((theirs - ours).abs() - allowed).max().item()
+        assert off <= 0, (shapes, off)
 
 
 def rows(n):
@@ -91,7 +97,9 @@ def windows(n):
         same(lambda x, m=mode: F.interpolate(x, (7, n), mode=m), (1, 2, 5, n + 3))
     attend = F.scaled_dot_product_attention
     same(
-        lambda q, k, v: attend(q, k, v, is_causal=True), *[(1, 2, n % 300 + 2, 24)] * 3
+        lambda q, k, v: attend(q, k, v, is_causal=True),
+        *[(1, 2, n % 300 + 2, 24)] * 3,
+        within=2e-4,  # gradients of q and k are differences
     )
     same(lambda x: x.mT.contiguous() * 2, (3, n, 37))
     same(lambda x: x.argmax(-1) + x.amin(-1), (5, n))
@@ -133,19 +141,20 @@ def graphs(n):
 
 
 def factors(n):
-    """By cuSOLVER."""
+    """By cuSOLVER. Gradients are sums whose terms cancel out."""
+    alike = functools.partial(same, within=1e-3)
 
     def well(x):
         return x @ x.mT + n * torch.eye(n, device=x.device)
 
-    same(lambda x: torch.linalg.cholesky(well(x)), (2, n, n))
-    same(lambda x, b: torch.linalg.solve(well(x), b), (2, n, n), (2, n, 2))
-    same(lambda x: torch.linalg.eigvalsh(well(x)), (2, n, n))
-    same(lambda x: torch.linalg.qr(well(x)).R.abs(), (2, n, n))
+    alike(lambda x: torch.linalg.cholesky(well(x)), (2, n, n))
+    alike(lambda x, b: torch.linalg.solve(well(x), b), (2, n, n), (2, n, 2))
+    alike(lambda x: torch.linalg.eigvalsh(well(x)), (2, n, n))
+    alike(lambda x: torch.linalg.qr(well(x)).R.abs(), (2, n, n))
     least = lambda x, b: torch.linalg.lstsq(x, b, driver="gels").solution
     eye = torch.eye(n + 2, n)
-    same(lambda x, b: least(x + n * eye.to(x.device), b), (n + 2, n), (n + 2, 1))
-    same(lambda x: torch.linalg.svdvals(x + n * eye.mT.to(x.device)), (n, n + 2))
+    alike(lambda x, b: least(x + n * eye.to(x.device), b), (n + 2, n), (n + 2, 1))
+    alike(lambda x: torch.linalg.svdvals(x + n * eye.mT.to(x.device)), (n, n + 2))
     large = torch.linalg.eigvals(well(torch.rand(n, n, device="cuda"))).max().item()
     assert large >= n
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 
+from .kernels import missing_in
 from .runner import Step, on_a_real_gpu, tests_on_a_real_gpu, without_hazards
 
-LIBRARY = "{work}/pydevtensor/_cuda.so"
+LIBRARY = "{work}/pydevtensor/{library}"
 CHECKER = ("{work}/cuda_backend_test", LIBRARY)
 PROGRAMS = "{root}/tools/gpu"
+QUICK = ("{python}", f"{PROGRAMS}/short.py", "--quick")
 BUILT = ("machine", "install")
 CHECKED = ("machine", "install", "checker-build")
 # The parts of the checker with kernels of ours that use shared memory.
 SHARED = ("reductions", "extremes", "integer-products")
+# What a rehearsal runs of the checker.
+PARTS = ("constants", "transfers")
 
 
 def _gpu_is_listed(log: str) -> str | None:
@@ -24,26 +29,39 @@ def _gpu_is_listed(log: str) -> str | None:
 def _kind_is_real(log: str) -> str | None:
     rows = [line.split() for line in log.splitlines()]
     real = any(row[:1] == ["cuda:0"] and row[-1] == "real" for row in rows)
-    return None if real else "python -m pydevtensor shows no real GPU"
+    if not real:
+        return "python -m pydevtensor shows no real GPU"
+    for library in ("cuBLAS", "cuSOLVER"):
+        opened = re.search(rf"^ *{library} +[1-9]", log, re.M)
+        if not opened or not re.search(rf"^ *{library} is from +\S", log, re.M):
+            return f"python -m pydevtensor shows no {library} that was opened"
+    return None
 
 
 def _kernels_were_profiled(log: str) -> str | None:
-    why = on_a_real_gpu(log)
-    return why or (None if "Speed Of Light" in log else "ncu has measured no kernel")
+    missing = missing_in(log)
+    return on_a_real_gpu(log) or (
+        f"ncu has not measured {', '.join(missing)}" if missing else None
+    )
+
+
+def _goals_are_reached(log: str) -> str | None:
+    missed = sum(line.startswith("missed: ") for line in log.splitlines())
+    if not re.search(r"^goals: \d+ of [1-9]", log, re.M):
+        return on_a_real_gpu(log) or "no case was compared with its goal"
+    return on_a_real_gpu(log) or (f"{missed} goals are missed" if missed else None)
 
 
 def _sanitizer(tool: str, limit: int, *parts: str) -> Step:
+    program = (*CHECKER, "--packages={packages}")
     return Step(
         tool,
         3,
         limit,
         f"compute-sanitizer's {tool} over the checker",
-        (
-            *_options(tool),
-            *CHECKER,
-            "--packages={packages}",
-            *parts,
-        ),
+        (*program, *parts),
+        wrapper=_options(tool),
+        rehearsal=(*program, "--simulated", *(parts or PARTS)),
         needs=CHECKED,
         tool="compute-sanitizer",
         environment=UNCACHED,
@@ -72,14 +90,14 @@ def _plugins() -> tuple[str, ...]:
     parallel = cores > 1 and importlib.util.find_spec("xdist")
     limited = importlib.util.find_spec("pytest_timeout")
     return (
-        *(("-n", str(min(8, cores))) if parallel else ()),
+        *(("-n", str(min(14, cores))) if parallel else ()),
         *(("--timeout", "60") if limited else ()),
     )
 
 
-def _real(step: str) -> dict[str, str]:
+def _real(step: str, which: str = "real") -> dict[str, str]:
     return {
-        "PYDEVTENSOR_TEST_GPUS": "real",
+        "PYDEVTENSOR_TEST_GPUS": which,
         "PYDEVTENSOR_TEST_FAILURES": f"{{results}}/{step}.failures",
     }
 
@@ -94,6 +112,8 @@ STEPS = (
         ("{base}", f"{PROGRAMS}/machine.py"),
         needs=(),
         evidence=_gpu_is_listed,
+        on_gpu=False,
+        rehearsal=("{base}", f"{PROGRAMS}/machine.py", "--no-gpu"),
         always=True,
         shown=60,
     ),
@@ -104,6 +124,7 @@ STEPS = (
         "a wheel with kernels for this GPU: one that was carried here, or a new one",
         ("{base}", f"{PROGRAMS}/install.py", "wheel", "{results}", "{work}"),
         evidence=None,
+        on_gpu=False,
         product="{results}/wheel",
     ),
     Step(
@@ -113,6 +134,7 @@ STEPS = (
         "the checker: the C++ test of the backend, which needs no Python",
         ("{base}", f"{PROGRAMS}/install.py", "checker", "{results}", "{work}"),
         evidence=None,
+        on_gpu=False,
         product=CHECKER[0],
     ),
     Step(
@@ -123,14 +145,15 @@ STEPS = (
         ("{base}", f"{PROGRAMS}/install.py", "environment", "{results}", "{work}"),
         needs=("machine", "build"),
         evidence=None,
+        on_gpu=False,
         product=LIBRARY,
     ),
     Step(
         "facts",
         1,
-        20,
-        "what pydevtensor finds: device, driver, cuBLAS, cuSOLVER",
-        ("{python}", "-m", "pydevtensor"),
+        30,
+        "what pydevtensor finds: device, driver; cuBLAS and cuSOLVER, which it opens",
+        ("{python}", f"{PROGRAMS}/facts.py"),
         needs=BUILT,
         evidence=_kind_is_real,
         shown=60,
@@ -141,6 +164,7 @@ STEPS = (
         60,
         "the checker, against plain loops on the host",
         (*CHECKER, "--packages={packages}"),
+        rehearsal=(*CHECKER, "--simulated", *PARTS),
         needs=CHECKED,
     ),
     Step(
@@ -149,34 +173,37 @@ STEPS = (
         40,
         "each kind of kernel once, beside the CPU",
         ("{python}", f"{PROGRAMS}/short.py"),
+        rehearsal=QUICK,
         needs=BUILT,
-    ),
-    Step(
-        "virtual",
-        1,
-        40,
-        "the same with two virtual GPUs",
-        ("{python}", f"{PROGRAMS}/short.py"),
-        needs=BUILT,
-        environment={"PYDEVTENSOR_VIRTUAL_GPUS": "2"},
     ),
     # --- 2: the tests
     Step(
         "tests",
         2,
-        330,
-        "the fast tests, on the GPU as two virtual ones",
+        280,
+        "the fast tests that use a GPU, which is there as two virtual ones",
         _pytest(
             *_plugins(),
             *("-m", "not slow", "--maxfail=200", "--tb=short"),
             "--junitxml={results}/tests.xml",
             *("--ignore=tests/tools", "--ignore=tests/test_core.py", "tests"),
         ),
+        rehearsal=_pytest(
+            "-m", "not slow", "tests/test_streams.py", "tests/test_cat.py"
+        ),
         needs=BUILT,
         modules=("pytest", "hypothesis"),
-        environment={**_real("tests"), "PYDEVTENSOR_VIRTUAL_GPUS": "2"},
+        environment={**_real("tests", "only"), "PYDEVTENSOR_VIRTUAL_GPUS": "2"},
         evidence=tests_on_a_real_gpu,
         shown=150,
+    ),
+    Step(
+        "large",
+        2,
+        60,
+        "sizes of real programs: long attention, several waves, 2^31 elements",
+        ("{python}", f"{PROGRAMS}/large.py"),
+        needs=BUILT,
     ),
     Step(
         "libraries",
@@ -194,10 +221,8 @@ STEPS = (
         2,
         130,
         "compute-sanitizer's memcheck over the short program",
-        (
-            *_options("memcheck"),
-            *("{python}", f"{PROGRAMS}/short.py", "--quick"),
-        ),
+        QUICK,
+        wrapper=_options("memcheck"),
         needs=BUILT,
         tool="compute-sanitizer",
         environment=UNCACHED,
@@ -213,10 +238,8 @@ STEPS = (
         3,
         80,
         "compute-sanitizer's racecheck over the short program: scans, sorts, rows",
-        (
-            *_options("racecheck"),
-            *("{python}", f"{PROGRAMS}/short.py", "--quick", "--no-products"),
-        ),
+        (*QUICK, "--no-products"),
+        wrapper=_options("racecheck"),
         needs=BUILT,
         tool="compute-sanitizer",
         evidence=without_hazards,
@@ -231,7 +254,12 @@ STEPS = (
             *("{python}", "{root}/benchmarks/bench_gpu.py"),
             *("--out", "{results}", "--seconds", "340"),
         ),
+        rehearsal=(
+            *("{python}", "{root}/benchmarks/bench_gpu.py"),
+            *("--out", "{results}", "--simulated"),
+        ),
         needs=BUILT,
+        evidence=_goals_are_reached,
         shown=0,
     ),
     Step(
@@ -239,11 +267,11 @@ STEPS = (
         4,
         130,
         "ncu on one launch of each kind of kernel",
-        (
+        ("{python}", f"{PROGRAMS}/kernels.py"),
+        wrapper=(
             *("ncu", "--clock-control", "none", "--section", "SpeedOfLight"),
             *("--section", "MemoryWorkloadAnalysis", "--section", "Occupancy"),
             *("--section", "LaunchStats", "--section", "WarpStateStats"),
-            *("{python}", f"{PROGRAMS}/kernels.py"),
         ),
         needs=BUILT,
         tool="ncu",
@@ -256,6 +284,10 @@ STEPS = (
         25,
         "what the clock of a simulated card predicts, beside what this one takes",
         ("{python}", "{root}/benchmarks/bench_clock.py", "--seconds", "8"),
+        rehearsal=(
+            *("{python}", "{root}/benchmarks/bench_clock.py"),
+            *("--seconds", "2", "--card", "T4"),
+        ),
         needs=BUILT,
         shown=60,
     ),
