@@ -31,7 +31,7 @@ INSTALL = -m pip install -q --disable-pip-version-check --no-build-isolation --n
 
 TSAN_CORE = cpu_pool_test.c cpu_memory_test.c tensor_test.c sim_streams.cpp sim_memory.cpp
 TSAN_TESTS = $(TSAN_CORE:%="tests/test_core.py::test_core[tests/core/%]") \
-	$(patsubst %,tests/test_%.py,independent_threads streams cycles memory pinned transfers data fork)
+	$(patsubst %,tests/test_%.py,independent_threads streams cycles memory pinned transfers data data_workers fork)
 
 # Builds with sanitizers into an environment, and runs tests there.
 , := ,

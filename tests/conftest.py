@@ -13,6 +13,7 @@ runs alone. PYDEVTENSOR_SIM_SCHEDULE=eager (or another) replaces both.
 
 import gc
 import inspect
+import multiprocessing
 import os
 import zlib
 from collections import Counter
@@ -63,6 +64,31 @@ def two_gpus():
     if GPUS < 2:
         pytest.skip("needs two GPUs")
     return DEVICES[1:3]
+
+
+@pytest.fixture(params=["as it is", "eager", "lazy", "random:5"])
+def schedule(request):
+    """The schedules of simulated GPUs, one after the other."""
+    if request.param == "as it is" or not SIMULATED:
+        yield request.param
+        return
+    before = torch._C._sim_control("schedule")
+    torch.cuda.sim_schedule(request.param)
+    yield request.param
+    torch.cuda.synchronize()
+    torch.cuda.sim_schedule(before)
+
+
+@pytest.fixture
+def no_process_is_left():
+    """A test ends the processes that it starts, and closes descriptors."""
+    gc.collect()
+    before = len(os.listdir("/proc/self/fd"))
+    yield
+    gc.collect()
+    assert not multiprocessing.active_children()
+    # spawn keeps one for its resource tracker
+    assert len(os.listdir("/proc/self/fd")) <= before + 1
 
 
 def devices_of(item):

@@ -7,6 +7,10 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
+from textwrap import dedent
+
+# A card for simulated GPUs, and a host whose time is the same everywhere.
+T4 = {"PYDEVTENSOR_SIM_CARD": "t4", "PYDEVTENSOR_SIM_HOST": "fixed"}
 
 
 def environment(**chosen):
@@ -52,6 +56,11 @@ def python(code, *, fails=False, status=None, timeout=120, arguments=None, **cho
     assert right, f"exit status {code}\n{out}{err}"
     assert not left, f"{left} outlived the process\n{out}{err}"
     return err if fails else out
+
+
+def run(code, **expected):
+    """python() of indented code, with two simulated GPUs."""
+    return python(dedent(code), PYDEVTENSOR_SIM_GPUS="2", **expected)
 
 
 def session(leader):
