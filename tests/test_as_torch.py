@@ -92,6 +92,15 @@ def test_modules_have_names_that_classes_say():
     """)
 
 
+def test_layers_of_functions_are_made_after_the_renaming():
+    run("""
+        from torch import nn
+        y = nn.Sequential(nn.LazyLinear(2), nn.ReLU())(__import__("torch").ones(1, 3))
+        assert nn.ReLU.forward.__module__ == "torch.nn.modules.activation"
+        assert nn.ReLU.forward.__code__.co_filename.endswith("/nn/modules/activation.py")
+    """)
+
+
 def test_pickles_from_before_load():
     out = python("""
 import pickle, pydevtensor

@@ -66,10 +66,11 @@ class FunctionLayer(Module):
             return
         cls._function = calls
         family = cls.__mro__[: cls.__mro__.index(FunctionLayer)]
-        line = sys._getframe(1).f_lineno
+        frame = sys._getframe(1)
+        at = (frame.f_code.co_filename, frame.f_lineno)
         for name, make in (("__init__", _constructor), ("forward", _forward)):
             if not any(name in vars(kind) for kind in family):
-                setattr(cls, name, _Made(cls, name, make, line))
+                setattr(cls, name, _Made(cls, name, make, at))
         cls.__doc__ = cast("str", _Made(cls, "__doc__", _doc, cls.__doc__))
         cls._text = _Made(cls, "_text", _read)
 
@@ -115,9 +116,9 @@ def _schema(function: str) -> str:
     raise TypeError(f"{function} is not a function of nn.functional")
 
 
-def _run(owner: type, line: int, text: str, names: dict[str, Any]) -> Any:
-    """The method that a text defines, at a source line of the owner's module."""
-    file = sys.modules[owner.__module__].__file__ or ""
+def _run(owner: type, at: tuple[str, int], text: str, names: dict[str, Any]) -> Any:
+    """The method that a text defines, at a source line of a file."""
+    file, line = at
     names |= {"__name__": owner.__module__, "Any": Any}
     exec(compile("\n" * (line - 1) + text, file, "exec"), names)
     name = text.removeprefix("def ").partition("(")[0]
@@ -126,22 +127,22 @@ def _run(owner: type, line: int, text: str, names: dict[str, Any]) -> Any:
     return made
 
 
-def _constructor(owner: type[FunctionLayer], line: int) -> Any:
+def _constructor(owner: type[FunctionLayer], at: tuple[str, int]) -> Any:
     text = owner._text
     if not text.options:
         return Module.__init__  # which says that there are none
     options = ", ".join(f"{p.name}={p.name}" for p in text.options)
     body = f"super(owner, self).__init__(); self._set_options({options})"
-    return _run(owner, line, f"{text.constructor()} {body}", {"owner": owner})
+    return _run(owner, at, f"{text.constructor()} {body}", {"owner": owner})
 
 
-def _forward(owner: type[FunctionLayer], line: int) -> Any:
+def _forward(owner: type[FunctionLayer], at: tuple[str, int]) -> Any:
     from pydevtensor import _signatures
 
     text, name = owner._text, owner._function.__name__
     home = F if name in vars(F) else _C
     body = f"return F.{name}({text.call()})"
-    made = _run(owner, line, f"{text.forward()} {body}", {"F": home})
+    made = _run(owner, at, f"{text.forward()} {body}", {"F": home})
     inputs = [p.name for p in text.inputs]
     said = _signatures.read_doc(owner._function.__doc__ or "")[1]
     entries = {key: text for key, text in said.items() if {*key} & {*inputs}}
