@@ -187,8 +187,8 @@ typedef struct dt_backend {
     /* --- work: operands are on the stream's device --- */
 #define WORK(member, parameters, ...) int(*member) parameters;
 #include "device/works.def"
-    /* moments, nn, optim_step and foreach_norm take floats of 16 bits: `stored` of
-     * their calls. */
+    /* convolution takes floats of 16 bits, as do moments, nn, optim_step and
+     * foreach_norm: `stored` of their calls. */
     bool halves;
 
     /* --- graphs (NULL where there are no streams) --- */

@@ -22,7 +22,7 @@ typedef enum dt_convolution_part {
  * window reaches become 0, or the bias. */
 typedef struct dt_convolution {
     dt_convolution_part part;
-    dt_dtype dtype; /* float32 or float64 */
+    dt_dtype dtype; /* float32, float64 or, where the backend takes them, halves */
     bool tf32;      /* a GPU may round elements of float32 to TF32: see dt_gemm */
     dt_window window;
     int64_t batch, groups, in, out; /* in and out: channels of one group */

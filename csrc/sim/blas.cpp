@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#include <vector>
+
+#include "base/half.h"
 #include "device/backend.h"
 #include "sim/internal.h"
 #include "sim/solver.h"
@@ -69,6 +72,17 @@ static size_t reach(int rows, int columns, int ld, long long stride, int batch,
     return (size_t)last * item;
 }
 
+/* Floats of 16 bits as float32; none where there are no elements. */
+static std::vector<float> widened(const void *data, size_t bytes, dt_dtype dtype)
+{
+    const uint16_t *from = (const uint16_t *)data;
+    std::vector<float> wide(data ? bytes / sizeof *from : 0);
+    for (size_t i = 0; i < wide.size(); i++)
+        wide[i] = dtype == DT_FLOAT16 ? dt_float16_widen(from[i])
+                                      : dt_bfloat16_widen(from[i]);
+    return wide;
+}
+
 /* Queues a product, of one function or the other. bias: NULL, or a vector that is added
  * to each column of C, whose beta is 0. */
 static int queue(const char *name, cudaStream_t stream, void *workspace,
@@ -99,6 +113,9 @@ static int queue(const char *name, cudaStream_t stream, void *workspace,
         p.compute == DT_CUBLAS_COMPUTE_32F_FAST_TF32 && p.type == DT_CUBLAS_32F;
     if (p.compute != (wide ? DT_CUBLAS_COMPUTE_64F : DT_CUBLAS_COMPUTE_32F) && !tf32)
         return 15; /* CUBLAS_STATUS_NOT_SUPPORTED */
+    const bool widens = p.c_type != p.type;
+    if (widens && (p.c_type != DT_CUBLAS_32F || !dt_dtype_is_half(g.dtype)))
+        return 15; /* CUBLAS_STATUS_NOT_SUPPORTED */
     /* cuBLAS would allocate one, which the library is not to leave to it. */
     if (!workspace)
         return DT_CUBLAS_ALLOC_FAILED;
@@ -124,7 +141,8 @@ static int queue(const char *name, cudaStream_t stream, void *workspace,
         reach(ta ? p.k : p.m, ta ? p.m : p.k, p.lda, strides[0], batch, item);
     size_t b_bytes =
         reach(tb ? p.n : p.k, tb ? p.k : p.n, p.ldb, strides[1], batch, item);
-    size_t c_bytes = reach(p.m, p.n, p.ldc, strides[2], batch, item);
+    size_t c_bytes =
+        reach(p.m, p.n, p.ldc, strides[2], batch, widens ? sizeof(float) : item);
     const int device = sim::thread().device;
     cudaError_t error = sim::enqueue(
         stream, name,
@@ -133,11 +151,19 @@ static int queue(const char *name, cudaStream_t stream, void *workspace,
          {p.c, c_bytes, true},
          {workspace_bytes ? workspace : nullptr, workspace_bytes, true},
          {bias, (size_t)p.m * item, false}},
-        [g, device, workspace_bytes](void *const *seen) {
+        [g, device, workspace_bytes, widens, a_bytes, b_bytes](void *const *seen) {
             dt_gemm call = g;
+            std::vector<float> wide_a, wide_b;
             call.a = seen[0];
             call.b = seen[1];
             call.c = seen[2];
+            if (widens) {
+                wide_a = widened(seen[0], b_bytes, g.dtype);
+                wide_b = widened(seen[1], a_bytes, g.dtype);
+                call.dtype = DT_FLOAT32;
+                call.a = wide_a.data();
+                call.b = wide_b.data();
+            }
             call.row = seen[4];
             dt_stream host = {0, nullptr};
             if (workspace_bytes) /* the library may leave anything there */
@@ -158,10 +184,10 @@ static double number_at(const void *factor, int compute)
 
 static int gemm DT_CUBLAS_GEMM
 {
-    if (b_type != a_type || c_type != a_type || algorithm != DT_CUBLAS_GEMM_DEFAULT)
+    if (b_type != a_type || algorithm != DT_CUBLAS_GEMM_DEFAULT)
         return 15; /* CUBLAS_STATUS_NOT_SUPPORTED */
-    const CublasProduct p = {op_a, op_b,   m,       n, k, lda, ldb,
-                             ldc,  a_type, compute, a, b, c};
+    const CublasProduct p = {op_a, op_b,   m,      n,       k, lda, ldb,
+                             ldc,  a_type, c_type, compute, a, b,   c};
     const long long strides[] = {stride_a, stride_b, stride_c};
     return queue("cublasGemmStridedBatchedEx", handle->stream, handle->workspace,
                  handle->bytes, p, strides, batch, number_at(alpha, compute),
@@ -301,9 +327,9 @@ static int matmul DT_CUBLASLT_MATMUL
         (tb ? lb->rows : lb->columns) != lc->columns ||
         algorithm->data[0] > workspace_bytes)
         return 7; /* CUBLAS_STATUS_INVALID_VALUE */
-    const CublasProduct p = {of->op_a, of->op_b, lc->rows, lc->columns, k,
-                             la->ld,   lb->ld,   lc->ld,   la->type,    of->compute,
-                             a,        b,        d};
+    const CublasProduct p = {
+        of->op_a, of->op_b, lc->rows, lc->columns, k, la->ld, lb->ld,
+        lc->ld,   la->type, lc->type, of->compute, a, b,      d};
     const long long strides[] = {0, 0, 0};
     return queue("cublasLtMatmul", stream, workspace, workspace_bytes, p, strides, 1,
                  number_at(alpha, of->compute), 0, of->bias);

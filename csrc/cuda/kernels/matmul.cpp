@@ -20,8 +20,16 @@ static int leading(int64_t rows, int64_t columns, int64_t row, int64_t column)
     return (int)(ld > least ? ld : least > 1 ? least : 1);
 }
 
+static int cublas_type(dt_dtype dtype)
+{
+    return dtype == DT_FLOAT16    ? DT_CUBLAS_16F
+           : dtype == DT_BFLOAT16 ? DT_CUBLAS_16BF
+           : dtype == DT_FLOAT64  ? DT_CUBLAS_64F
+                                  : DT_CUBLAS_32F;
+}
+
 /* The product as cuBLAS sees it. Sums of 16-bit elements are in float32. */
-static CublasProduct product_of(const dt_gemm *g)
+static CublasProduct product_of(const dt_gemm *g, dt_dtype c_type)
 {
     CublasProduct p = {};
     p.op_a = op_of(g->b_col);
@@ -35,10 +43,8 @@ static CublasProduct product_of(const dt_gemm *g)
     p.ldb = leading(g->m, g->k, g->a_row, g->a_col);
     p.c = g->c;
     p.ldc = leading(g->m, g->n, g->c_row, 1);
-    p.type = g->dtype == DT_FLOAT16    ? DT_CUBLAS_16F
-             : g->dtype == DT_BFLOAT16 ? DT_CUBLAS_16BF
-             : g->dtype == DT_FLOAT64  ? DT_CUBLAS_64F
-                                       : DT_CUBLAS_32F;
+    p.type = cublas_type(g->dtype);
+    p.c_type = cublas_type(c_type);
     p.compute = g->dtype == DT_FLOAT64              ? DT_CUBLAS_COMPUTE_64F
                 : g->tf32 && g->dtype == DT_FLOAT32 ? DT_CUBLAS_COMPUTE_32F_FAST_TF32
                                                     : DT_CUBLAS_COMPUTE_32F;
@@ -51,7 +57,7 @@ static int multiply(const dt_cublas *cublas, dt_cublas_handle handle,
     const CublasScalar alpha(p, g->alpha), beta(p, g->beta);
     int status = cublas->gemm(handle, p.op_a, p.op_b, p.m, p.n, p.k, alpha.at, p.a,
                               p.type, p.lda, g->b_batch, p.b, p.type, p.ldb, g->a_batch,
-                              beta.at, p.c, p.type, p.ldc, g->c_batch, (int)g->batch,
+                              beta.at, p.c, p.c_type, p.ldc, g->c_batch, (int)g->batch,
                               p.compute, DT_CUBLAS_GEMM_DEFAULT);
     return status ? library_fail(&cublas_library, status, "multiplying matrices") : 0;
 }
@@ -99,6 +105,11 @@ static int put_row(dt_stream stream, const dt_gemm *g)
 
 int dt_cuda_gemm(dt_stream stream, const dt_gemm *g)
 {
+    return cuda_gemm_into(stream, g, g->dtype);
+}
+
+int cuda_gemm_into(dt_stream stream, const dt_gemm *g, dt_dtype c_type)
+{
     if (!dt_dtype_is_float(g->dtype))
         return g->row && put_row(stream, g) ? -1 : matmul_integers(stream, g);
     if (!fits(g))
@@ -108,13 +119,15 @@ int dt_cuda_gemm(dt_stream stream, const dt_gemm *g)
             "in parts",
             INT_MAX);
     if (!g->k && g->beta == 0) {
-        const dt_plan zeros = plan_of(g);
+        dt_gemm c = *g;
+        c.dtype = c_type;
+        const dt_plan zeros = plan_of(&c);
         return dt_cuda_fill(stream, &zeros);
     }
     const dt_cublas *cublas = cublas_get();
     if (!cublas)
         return -1;
-    const CublasProduct p = product_of(g);
+    const CublasProduct p = product_of(g, c_type);
     dt_locked guard(DT_LOCK_LIBRARY_CALLS);
     CublasHandle blas(cublas, stream);
     if (!blas.handle)

@@ -7,6 +7,7 @@
 #include <cuda_runtime.h>
 
 #include "cuda/runtime/library.h"
+#include "device/plan.h"
 
 typedef struct cublasContext *dt_cublas_handle;
 enum {
@@ -82,10 +83,13 @@ class CublasHandle {
 struct CublasProduct {
     int op_a, op_b, m, n, k;
     int lda, ldb, ldc;
-    int type, compute; /* of elements, of sums */
+    int type, c_type, compute; /* of elements of A and B, of C; of sums */
     const void *a, *b;
     void *c;
 };
+
+/* dt_cuda_gemm() with a c of this type: the product's, or float32 where that has 16 bits. */
+int cuda_gemm_into(dt_stream stream, const dt_gemm *gemm, dt_dtype c_type);
 
 /* A factor, of the type that sums have. */
 struct CublasScalar {

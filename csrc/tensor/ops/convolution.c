@@ -184,10 +184,12 @@ int dt_convolution_check(const char *op_name, const dt_convolution_args *a,
 
 bool dt_convolution_tf32 = true;
 
-/* Halves are computed in float32 and integers in float64. */
-static dt_dtype computed(dt_dtype dtype)
+/* Halves are computed in float32 where the backend does not take them, and integers in
+ * float64. */
+static dt_dtype computed(dt_dtype dtype, dt_device device)
 {
-    return dt_dtype_is_half(dtype)    ? DT_FLOAT32
+    return dt_dtype_is_half(dtype)
+               ? (dt_backend_of(device)->halves ? dtype : DT_FLOAT32)
            : dt_dtype_is_float(dtype) ? dtype
                                       : DT_FLOAT64;
 }
@@ -226,7 +228,7 @@ static int run(const dt_call *c, dt_convolution *call, int ndim, const int64_t *
     DT_LOCAL(own_a);
     DT_LOCAL(own_b);
     DT_LOCAL(own_bias);
-    call->dtype = computed(dtype);
+    call->dtype = computed(dtype, device);
     call->tf32 = dt_convolution_tf32;
     dt_window_set(w, ndim - 2, (x ? x->shape : shape) + 2, weight + 2, v[0].ints,
                   v[1].ints, v[2].ints);
