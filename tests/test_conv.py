@@ -166,6 +166,8 @@ def test_first_and_second_derivatives(name, device):
         ((4, 3, 1, 1), {"groups": 2, "padding": 1}),
         ((4, 6, 1, 1), {"stride": 2**31}),  # beyond 32 bits
         ((4, 6, 5, 5), {"padding": 2}),
+        ((6, 1, 3, 5), {"groups": 6, "stride": 2, "padding": 1}),
+        ((6, 1, 2, 2), {"groups": 6, "dilation": (2, 3)}),
         ((4, 3, 1, 9), {"groups": 2, "dilation": 2, "padding": 4}),
     ],
 )
@@ -198,19 +200,111 @@ def test_devices_agree(weight, numbers, device):
                 assert close, (of.__name__, dtype)
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_rounds_once(dtype, device):
-    x = torch.tensor(random(1, 2, 5, 7, 7), device=device).to(dtype)
-    w = torch.tensor(random(2, 4, 5, 3, 3), device=device).to(dtype)
-    b = torch.tensor(random(3, 4), device=device).to(dtype)
-    for wide, found in zip(
-        conv_with_gradients(x.float(), w.float(), b.float()),
-        conv_with_gradients(x, w, b),
-        strict=True,
+HALVES = {torch.float16: 2.0**-11, torch.bfloat16: 2.0**-8}
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize(
+    "of, x, w, numbers",
+    [
+        (F.conv2d, (2, 5, 7, 7), (4, 5, 3, 3), {"padding": 1}),
+        (F.conv2d, (3, 5, 17, 16), (4, 5, 3, 3), {"stride": (1, 2)}),
+        (F.conv2d, (2, 8, 5, 5), (6, 8, 1, 1), {}),
+        (F.conv2d, (2, 6, 7, 5), (9, 2, 3, 3), {"groups": 3, "padding": 1}),
+        (F.conv2d, (2, 3, 7, 9), (6, 1, 3, 3), {"groups": 3, "padding": 2}),
+        (F.conv_transpose2d, (2, 4, 7, 7), (4, 3, 3, 3), {"stride": 2}),
+        (F.conv_transpose2d, (2, 4, 7, 7), (4, 3, 1, 1), {}),
+        (F.conv_transpose2d, (2, 4, 6, 5), (4, 1, 3, 3), {"stride": 2, "groups": 4}),
+        (F.conv1d, (2, 300, 9), (4, 300, 3), {}),
+    ],
+)
+def test_half_precision_rounds_once(of, x, w, numbers, dtype, device):
+    """The exact result of these halves, rounded: no sum of products is."""
+    made = w[1] * numbers.get("groups", 1) if of is F.conv_transpose2d else w[0]
+    given = [
+        torch.tensor(random(k, *shape)).to(dtype)
+        for k, shape in enumerate((x, w, (made,)))
+    ]
+    upstream = torch.tensor(random(5, *of(*given, **numbers).shape)).to(dtype)
+
+    def results(change):
+        leaves = [change(t).requires_grad_() for t in given]
+        y = of(*leaves, **numbers)
+        return [y.detach(), *torch.autograd.grad(y, leaves[:2], change(upstream))]
+
+    for found, exact in zip(
+        results(lambda t: t.to(device)), results(torch.Tensor.double), strict=True
     ):
         assert found.dtype == dtype
-        limit = 2.0**-8 if dtype == torch.bfloat16 else 2.0**-11
-        assert torch.allclose(found.float(), wide, rtol=limit, atol=1e-3)
+        check_rounding(found, exact, HALVES[dtype])
+
+
+def check_rounding(found, exact, unit):
+    """The exact numbers rounded by half a unit, and what sums in float32 add to it."""
+    off = (found.detach().cpu().double() - exact.detach()).abs()
+    size = exact.detach().abs()
+    assert bool((off <= 1.01 * unit * size + 2e-6 * size.max()).all())
+
+
+def _launches(gpu, call):
+    before = torch.cuda.sim_counters(gpu)["launches"]
+    result = call()
+    torch.cuda.synchronize(gpu)
+    return result, torch.cuda.sim_counters(gpu)["launches"] - before
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    "x, w, numbers, forward, backward",
+    [
+        # A kernel each; there were 1024 launches, and 2560.
+        ((1, 512, 7, 7), (512, 1, 3, 3), {"groups": 512, "padding": 1}, 1, 2),
+        # Patches, products and a copy of y: for all groups at once.
+        ((2, 64, 7, 7), (64, 2, 3, 3), {"groups": 32, "padding": 1}, 3, 6),
+        # Images whose windows are few are one product; of others each is one of its own.
+        ((4, 16, 7, 7), (16, 16, 3, 3), {"padding": 1}, 3, 6),
+        ((2, 4, 20, 20), (8, 4, 3, 3), {"padding": 1}, 2, 5),
+        ((2, 4, 20, 20), (8, 4, 1, 1), {}, 1, 4),
+    ],
+)
+def test_launches(x, w, numbers, forward, backward, dtype, gpu):
+    """Halves are not converted, and groups have no launches of their own."""
+    if not torch.cuda.is_simulated():
+        pytest.skip("counts what simulated GPUs do")
+    tx, tw = (
+        torch.ones(s, device=gpu, dtype=dtype, requires_grad=True) for s in (x, w)
+    )
+    y, count = _launches(gpu, lambda: F.conv2d(tx, tw, **numbers))
+    assert count == forward
+    g = torch.ones_like(y)
+    _, count = _launches(gpu, lambda: torch.autograd.grad(y, (tx, tw), g))
+    assert count == backward
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    "x, w, groups",
+    [
+        ((1, 3, 9600), (2, 3, 700), 1),  # some windows, or some channels
+        ((1, 6, 6700), (3, 2, 700), 3),  # some groups
+        ((3, 2, 6700), (2, 2, 700), 1),  # some images
+    ],
+)
+def test_patches_of_several_chunks(x, w, groups, dtype, gpu):
+    given = [
+        torch.tensor(random(k, *shape)).to(dtype) for k, shape in enumerate((x, w))
+    ]
+
+    def results(change):
+        leaves = [change(t).requires_grad_() for t in given]
+        y = F.conv1d(*leaves, groups=groups)
+        g = torch.linspace(-1, 1, y.numel(), dtype=torch.float64).reshape(y.shape)
+        return [y, *torch.autograd.grad(y, leaves, change(g.to(dtype)))]
+
+    for found, exact in zip(
+        results(lambda t: t.to(gpu)), results(torch.Tensor.double), strict=True
+    ):
+        check_rounding(found, exact, HALVES.get(dtype, 0))
 
 
 def conv_with_gradients(x, w, b):

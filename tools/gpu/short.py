@@ -88,7 +88,8 @@ def rows(n):
 
 
 def windows(n):
-    """Windows and tiles: pooling, resampling, attention, transposes."""
+    """Windows and tiles: pooling, depthwise convolutions, resampling, attention,
+    transposes."""
     same(lambda x: F.max_pool2d(x, 3, 2, 1), (1, 2, 9, n + 3))
     same(lambda x: F.avg_pool2d(x, (2, 3), 2), (1, 2, 9, n + 3))
     same(lambda x: F.adaptive_avg_pool1d(x, 5), (2, 3, n + 3))
@@ -103,6 +104,7 @@ def windows(n):
     )
     same(lambda x: x.mT.contiguous() * 2, (3, n, 37))
     same(lambda x: x.argmax(-1) + x.amin(-1), (5, n))
+    same(lambda x, w: F.conv2d(x, w, groups=4), (2, 4, 6, n % 500 + 3), (8, 1, 3, 3))
     whole = torch.arange(n * 3, device="cuda").reshape(n, 3)
     assert torch.equal((whole.T @ whole).cpu(), whole.cpu().T @ whole.cpu())
     draw = torch.randn(n, device="cuda").isfinite() & (
@@ -116,7 +118,7 @@ def layers(n):
     for stride in (1, 2):
         same(lambda x, w, s=stride: F.conv1d(x, w, stride=s), (2, 4, n + 5), (6, 4, 3))
     same(lambda x, w: F.conv2d(x, w, padding=1), (1, 4, 6, n % 500 + 3), (6, 4, 3, 3))
-    same(lambda x, w: F.conv2d(x, w, groups=4), (1, 4, 6, n % 500 + 3), (8, 1, 3, 3))
+    same(lambda x, w: F.conv2d(x, w, groups=2), (2, 4, 6, n % 500 + 3), (6, 2, 3, 3))
     same(lambda x, w: F.conv_transpose1d(x, w, stride=2), (1, 4, n), (4, 3, 3))
     for kind in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN):
         net = kind(n % 100 + 1, 9, bidirectional=True)

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "cuda/kernels/compute.h"
+#include "cuda/kernels/depthwise.h"
 #include "cuda/kernels/window.h"
 #include "cuda/runtime/cublas.h"
-#include "device/convolution.h"
 
 /* Elements of a chunk of patches, unless one channel of an image, or one window, has
  * more. */
@@ -446,5 +446,6 @@ class Convolution {
 
 int dt_cuda_convolution(dt_stream stream, const dt_convolution *call)
 {
-    return Convolution(stream, call).run();
+    return call->in == 1 && call->groups > 1 ? depthwise_convolution(stream, call)
+                                             : Convolution(stream, call).run();
 }

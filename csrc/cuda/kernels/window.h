@@ -50,6 +50,24 @@ struct Window {
     Divider by[DT_NDIVISORS][DT_WINDOW_DIMS];
 };
 
+static __device__ __forceinline__ bool is_below(int32_t n, int32_t end)
+{
+    return (unsigned)n < (unsigned)end;
+}
+
+/* The window of dimension d that has element `at` as its tap k, if there is one. */
+static __device__ __forceinline__ bool meets(const Window &w, int d, int32_t at,
+                                             int32_t k, int32_t *window)
+{
+    if (k >= w.kernel[d])
+        return false;
+    int32_t start = at + w.padding[d] - k * w.dilation[d];
+    if (start < 0)
+        return false;
+    *window = divide_from(&start, w.by[DT_BY_STRIDE][d]);
+    return start == 0 && *window < w.output[d];
+}
+
 /* The window, and how many planes a kernel takes at a time, so that it numbers fewer than
  * 2^31 elements and windows. -1 after dt_fail, if one plane is too large. */
 static inline int window_of(const dt_window &w, Window *out, int64_t *planes)

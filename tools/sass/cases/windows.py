@@ -6,7 +6,7 @@ CASES = (
     Case(
         "patches of a convolution, 9 taps",
         "convolution",
-        "gather_patches<float>",
+        "gather_patches<unsigned int>",
         elements=9,
         passes=("load 4", "store 4") * 9,
         most=33,
@@ -21,6 +21,16 @@ CASES = (
         passes=(*("load 4",) * 3, *("FADD",) * 3) * 3 + ("store 4",),
         most=55,
         in_flight=12,
+        registers=48,
+    ),
+    Case(
+        "depthwise convolution, 3 x 3",
+        "depthwise",
+        "depthwise_output<float, false>",
+        elements=1,
+        passes=(*("load 4",) * 8, *("FFMA",) * 4) * 3 + ("store 4",),
+        most=370,
+        in_flight=32,
         registers=48,
     ),
     Case(
