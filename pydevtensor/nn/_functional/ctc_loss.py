@@ -90,15 +90,17 @@ def ctc_loss(
     last = 2 * _C.tensor(sizes, device=device).unsqueeze(1)
     before = final.gather(1, (last - 1).clamp_min(0)).masked_fill(last == 0, least)
     loss = -_log_sum(_C.stack([final.gather(1, last), before])).squeeze(1)
+    # PyTorch's gradient is that of a softmax before: it has the probabilities of the
+    # steps that count, whose derivative log_softmax takes away.
+    counts = _C.arange(steps, device=device).unsqueeze(1) < ends.T
+    total = _C.where(counts, log_probs.exp().sum(2), 0.0).sum(0)
     impossible = loss == math.inf
     if zero_infinity:
-        loss = _C.where(impossible, 0.0, loss)
+        loss = _C.where(impossible, 0.0, loss - (total.detach() - total))
     else:
-        # An infinite loss whose gradient is NaN for all classes, as in PyTorch.
-        counts = _C.arange(steps, device=device).unsqueeze(1) < ends.T
-        all_classes = _C.where(counts, log_probs.exp().sum(2), 0.0).sum(0)
-        never = -_C.where(impossible, 0 * all_classes, 1.0).log()
-        loss = _C.where(impossible, never, loss)
+        # An infinite loss has a gradient of NaN for all classes.
+        never = -_C.where(impossible, 0 * total, 1.0).log()
+        loss = _C.where(impossible, never, loss - (total.detach() - total))
     if reduction == "mean":
         divisors = _C.tensor(sizes, device=device).clamp_min(1).to(loss.dtype)
         return (loss / divisors).mean()
