@@ -462,6 +462,7 @@ OF_INTEGERS = {
 
 BY_WORD = {
     "Tensor": lambda: floats(2, 3),
+    "Tensors": lambda: [floats(2, 3), floats(2, 3)],
     "Value": lambda: floats(2, 3),
     "Number": lambda: 1,
     "float": lambda: 0.5,

@@ -126,7 +126,8 @@ int dt_schema_parse(dt_schema *out, const char *text, int most, const char **end
         ints += dt_param_is_per_dim(p->type);
         if (!c || (*c != ',' && *c != ')') || ints > DT_MAX_INTS)
             return malformed(text);
-        if (!strcmp(p->name, "out"))
+        /* A body that takes a tuple writes into it itself. */
+        if (!strcmp(p->name, "out") && p->type != DT_PARAM_TENSORS)
             out->out = out->count;
         out->count++;
         out->required += p->required;

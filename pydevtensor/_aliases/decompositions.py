@@ -10,7 +10,7 @@ from pydevtensor._functions import function
 from pydevtensor.linalg import factors
 
 if TYPE_CHECKING:
-    from pydevtensor._functions.types import Tensor
+    from pydevtensor._functions.types import Tensor, Tensors
 
 
 @function(method=True, out=True)
@@ -190,18 +190,34 @@ def triangular_solve(
 
 
 @function(method=True)
-def lu(input: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
+def lu(
+    input: Tensor,
+    pivot: bool = True,
+    get_infos: bool = False,
+    *,
+    out: Tensors | None = None,
+) -> Any:
     """L and U in one matrix and the pivots, with get_infos also where U has a 0.
 
-    pivot: only True, which exchanges rows; RuntimeError for False.
+    pivot: only True, which exchanges rows; RuntimeError for False. out: Tensors for the
+    results, which it returns; TypeError for another number of them.
 
     See also lu_unpack(), which gives matrices, and linalg.lu().
 
     >>> torch.lu(torch.eye(2))[1]
     tensor([1, 2], dtype=torch.int32)
     """
-    LU, pivots, info = linalg.lu_factor_ex(input, pivot=pivot)
-    return (LU, pivots, info) if get_infos else (LU, pivots)
+    if out is None:
+        return linalg.lu_factor_ex(input, pivot=pivot)[: 3 if get_infos else 2]
+    count = 3 if get_infos else 2
+    if len(out) != count:
+        raise TypeError(
+            f"out has {len(out)} Tensors; give {count}, one for each result"
+        )
+    spare = _C.empty(0, dtype=_C.int32, device=input.device)
+    LU, pivots, info = (*out, spare)[:3]
+    linalg.lu_factor_ex(input, pivot=pivot, out=(LU, pivots, info))
+    return out
 
 
 @function(method=True, out=True)
