@@ -268,6 +268,9 @@ static int finish(dt_call *c, dt_elementwise_op op, const dt_arg *args)
         dt_tensor_alias(c->out[0], c->target);
         return 0;
     }
+    /* Here, since the row may have another name than the function. */
+    if (dt_in_place_check(c->name, c->out[0]) < 0)
+        return -1;
     for (int i = 0; i < arity; i++)
         if (args[i].tensor && args[i].tensor == c->out[0])
             return dt_recorded_elementwise_into(op, c->out[0], args);
@@ -519,6 +522,8 @@ static int hardtanh(dt_call *c, dt_scalar low, dt_scalar high)
     if (x->dtype == DT_BOOL)
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s(): the input holds bools; convert it with .int()", c->name);
+    if (isnan(dt_scalar_as_double(low)) || isnan(dt_scalar_as_double(high)))
+        low = high = dt_scalar_float(NAN); /* so is each element */
     return finish(c, DT_OP_hardtanh,
                   DT_ARGS(dt_arg_tensor(x), dt_arg_scalar(low), dt_arg_scalar(high)));
 }
