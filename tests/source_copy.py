@@ -24,15 +24,17 @@ def copy_sources(folder):
     return folder
 
 
-def package_of(sources, folder, *libraries):
-    """Builds the copy without nvcc and returns a folder to put on PYTHONPATH, in which
-    the named libraries (patterns) of the installed package are the copy's."""
+def package_of(sources, folder, *libraries, **switches):
+    """Builds the copy without nvcc, with switches of the build, and returns a folder to put
+    on PYTHONPATH, in which the named libraries (patterns) of the installed package are the
+    copy's."""
     environment = {
         k: v for k, v in os.environ.items() if not k.startswith("PYDEVTENSOR_")
     }
     environment["PYDEVTENSOR_CUDA"] = "0"
     # As strict as the build that left the objects, or none of them would do.
     environment["PYDEVTENSOR_WERROR"] = os.environ.get("PYDEVTENSOR_WERROR", "0")
+    environment.update(switches)
     built = subprocess.run(
         [sys.executable, "tools/build/products.py"],
         cwd=sources,

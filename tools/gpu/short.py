@@ -15,6 +15,38 @@ import pydevtensor as torch
 F = torch.nn.functional
 QUICK, PRODUCTS = "--quick" in sys.argv, "--no-products" not in sys.argv
 
+# The call here that starts the kernels of each file of csrc/cuda/kernels.
+STARTS = {
+    "arange": "torch.arange(",
+    "argreduce": ".argmax(",
+    "attention": "F.scaled_dot_product_attention",
+    "convert": ".half()",
+    "convolution": "F.conv2d(x, w, padding=1)",
+    "depthwise": "F.conv2d(x, w, groups=4)",
+    "elementwise_float32": ".exp()",
+    "elementwise_float64": ".double().exp()",
+    "elementwise_integer": "// 3 % 5",
+    "foreach_norm": "clip_grad_norm_(",
+    "index": ".index_add(",
+    "lapack_finite": "linalg.eigvalsh(",
+    "matmul_integers": "whole.T @ whole",
+    "moments": ".var(0)",
+    "nn_columns": ".log_softmax(0)",
+    "nn_loss": "F.cross_entropy(",
+    "nn_norm": "F.layer_norm(",
+    "nn_softmax": ".softmax(-1)",
+    "nonzero": ".nonzero()",
+    "optim": "torch.optim.Adam",
+    "pooling": "F.max_pool2d(",
+    "random": "torch.randn(",
+    "reduce": ".sum(dim=0)",
+    "resample": "F.interpolate(",
+    "rnn": "torch.nn.LSTM",
+    "scan": "cumsum",
+    "sort": ".sort(",
+    "transpose": ".mT.contiguous()",
+}
+
 
 def elements(n):
     x = torch.rand(n, n % 7 + 1, device="cuda") + 0.5
