@@ -19,7 +19,7 @@ DT_PUBLIC(item, "item(self: Tensor)")
 /* Elements and lists between two looks at the clock. */
 #define LOOK 0x10000
 
-/* What is at data, from dimension dim on; NULL after an exception or dt_fail. */
+/* The elements at data, from dimension dim on; NULL after an exception or dt_fail. */
 static PyObject *list_from(const dt_tensor *t, int dim, const char *data, int64_t *made)
 {
     if (++*made % LOOK == 0 && dt_interrupt_check_rarely() < 0)
