@@ -63,8 +63,8 @@ class Layer:
     """The methods of a layer that calls a function, as text.
 
     schema  the function's
-    takes   what the constructor takes, a list such as "p, eps=0.1"; "": all of the
-            function's parameters but the inputs, `training`, and keywords
+    takes   what the constructor takes, a list such as "p, eps=0.1, value: float"; "":
+            all of the function's parameters but the inputs, `training`, and keywords
     inputs  what forward() takes; "": the tensors without a default
     spent   what the constructor takes but the layer has no attribute of
     """
@@ -96,9 +96,10 @@ class Layer:
             if text == "*":
                 keyword = True
                 continue
-            known = self.parameters[option.name]
-            option.type = known.type
-            option.default = option.default or known.default
+            if not option.type:
+                known = self.parameters[option.name]
+                option.type = known.type
+                option.default = option.default or known.default
             yield option
 
     def constructor(self) -> str:

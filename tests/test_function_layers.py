@@ -97,6 +97,13 @@ def test_errors_name_the_layer():
     assert last.name == "forward" and last.line.startswith("class Leaky(FunctionLayer")
 
 
+def test_a_base_may_be_a_layer_too():
+    assert repr(nn.Fold((4, 4), 2)) == (
+        "Fold(output_size=(4, 4), kernel_size=2, dilation=1, padding=0, stride=1)"
+    )
+    assert nn.Fold((4, 4), 2)(nn.Unfold(2)(torch.ones(1, 4, 4))).shape == (1, 4, 4)
+
+
 def test_a_function_of_another_namespace_is_refused():
     class Wrong(FunctionLayer, calls=len):
         pass

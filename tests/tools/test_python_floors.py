@@ -29,7 +29,7 @@ LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
     "csrc": 55_900,
-    "core": 22_200,
+    "core": 22_050,
     "extras": 6_420,
     "imitations": 545,
     "tools": 760,

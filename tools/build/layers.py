@@ -14,6 +14,7 @@ from pathlib import Path
 
 import texts
 
+NOTE = "# Made by tools/build/layers.py from the module and its functions' signatures."
 FOLDER = "nn/modules"
 PACKAGE = Path(__file__).resolve().parents[2] / "pydevtensor"
 
@@ -75,7 +76,10 @@ class Layers:
         return next((v.attr for v in calls if isinstance(v, ast.Attribute)), "")
 
     def stub(self, tree: ast.Module) -> Iterator[str]:
+        yield from (NOTE, "from typing import Any")
         for node in tree.body:
+            if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+                continue
             if isinstance(node, ast.ClassDef):
                 yield from self.class_stub(node)
             elif isinstance(node, ast.FunctionDef):
@@ -116,8 +120,13 @@ class Layers:
         function = self.values[self.function(node)]
         own = ast.get_docstring(node) or ""
         paragraphs, said, examples = texts.read_doc(own, names)
+        family = [
+            texts.read_doc(ast.get_docstring(base) or "", names)[1]
+            for base in list(self.family(node))[1:]
+            if base.name[0] == "_"
+        ]
         others = texts.read_doc(function.__doc__ or "")[1]
-        return texts.compose(paragraphs, names, [said, others], examples)
+        return texts.compose(paragraphs, names, [said, *family, others], examples)
 
 
 def members(node: ast.ClassDef) -> Iterator[str]:

@@ -87,7 +87,7 @@ def dropout1d(
 
     inplace   write the result into the input
     training  without it nothing changes
-    p         probability of an element to be zeroed
+    p         probability of a channel to be zeroed, 0 to 1, else ValueError
 
     >>> nn.functional.dropout1d(torch.ones(1, 2, 3), training=False).shape
     torch.Size([1, 2, 3])
@@ -110,7 +110,7 @@ def dropout2d(
 
     inplace   write the result into the input
     training  without it nothing changes
-    p         probability of an element to be zeroed
+    p         probability of a channel to be zeroed, 0 to 1, else ValueError
 
     >>> nn.functional.dropout2d(torch.ones(1, 2, 3, 3), training=False).shape
     torch.Size([1, 2, 3, 3])
@@ -138,7 +138,7 @@ def dropout3d(
 
     inplace   write the result into the input
     training  without it nothing changes
-    p         probability of an element to be zeroed
+    p         probability of a channel to be zeroed, 0 to 1, else ValueError
 
     >>> nn.functional.dropout3d(torch.ones(1, 2, 3, 3, 3), training=False).shape
     torch.Size([1, 2, 3, 3, 3])
@@ -199,7 +199,7 @@ def feature_alpha_dropout(
 
     inplace   write the result into the input
     training  without it nothing changes
-    p         probability of an element to be zeroed
+    p         probability of a channel to be changed, 0 to 1, else ValueError
 
     >>> nn.functional.feature_alpha_dropout(torch.ones(1, 2), p=0.5)
     tensor([[1., 1.]])

@@ -197,10 +197,10 @@ def local_response_norm(
     input: (N, C, ...), of 3 dimensions or more (ValueError where not). Beyond the first
     and last channel are zeros. Krizhevsky et al., 2012.
 
-    size   how many channels the mean is of
+    size   how many channels, around each one, the mean is of
     alpha  what the mean is multiplied by
     beta   the power
-    k      what is added
+    k      added constant
 
     >>> x = torch.tensor([[[1.0], [2.0]]])
     >>> nn.functional.local_response_norm(x, 2, alpha=1.0, beta=1.0, k=0.5).flatten()

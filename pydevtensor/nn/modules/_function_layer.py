@@ -16,7 +16,8 @@ is a whole layer. F.leaky_relu(input, negative_slope=0.01, inplace=False) says t
     def forward(self, input: Any) -> Any:
         return F.leaky_relu(input, self.negative_slope, self.inplace)
 
-and, in the docstring, what the function's says of these parameters. A method that the
+and, in the docstring, what the function's, or that of a private base, says of these
+parameters. A method that the
 class, or a base of its family, defines itself is not made. The methods are made when
 they are first asked for, so that importing nn makes none of them; their source line, in
 tracebacks, is that of the class.
@@ -39,7 +40,8 @@ class FunctionLayer(Module):
 
     calls   the function
     takes   what the constructor takes, where that differs from the function's
-            parameters without the tensors: a list such as "dim, eps=1e-5"
+            parameters without the tensors: a list such as "dim, eps=1e-5". One with a
+            type, as in "value: float", is not the function's
     inputs  what forward() takes, where that is more than the tensors, as a list
     """
 
@@ -48,6 +50,7 @@ class FunctionLayer(Module):
     _inputs = ""
     _spent: tuple[str, ...] = ()  # options that _set_options() makes no attributes of
     _shown: tuple[str, ...] | None = None  # by extra_repr(), where not all options
+    _made: tuple[str, ...] = ()  # the names of methods that are made
     _text: Any  # the methods, as a Layer of _signatures
 
     def __init_subclass__(
@@ -58,6 +61,7 @@ class FunctionLayer(Module):
         **others: Any,
     ) -> None:
         super().__init_subclass__(**others)
+        cls._made = ()
         if takes is not None:
             cls._takes = takes
         if inputs is not None:
@@ -65,12 +69,13 @@ class FunctionLayer(Module):
         if calls is None:
             return
         cls._function = calls
-        family = cls.__mro__[: cls.__mro__.index(FunctionLayer)]
+        family: Any = cls.__mro__[: cls.__mro__.index(FunctionLayer)]
         frame = sys._getframe(1)
-        at = (frame.f_code.co_filename, frame.f_lineno)
+        where = frame.f_code.co_filename, frame.f_lineno
         for name, make in (("__init__", _constructor), ("forward", _forward)):
-            if not any(name in vars(kind) for kind in family):
-                setattr(cls, name, _Made(cls, name, make, at))
+            if all(name in kind._made or name not in vars(kind) for kind in family):
+                setattr(cls, name, _Made(cls, name, make, where))
+                cls._made = (*cls._made, name)
         cls.__doc__ = cast("str", _Made(cls, "__doc__", _doc, cls.__doc__))
         cls._text = _Made(cls, "_text", _read)
 
@@ -116,9 +121,9 @@ def _schema(function: str) -> str:
     raise TypeError(f"{function} is not a function of nn.functional")
 
 
-def _run(owner: type, at: tuple[str, int], text: str, names: dict[str, Any]) -> Any:
+def _run(owner: type, where: tuple[str, int], text: str, /, **names: Any) -> Any:
     """The method that a text defines, at a source line of a file."""
-    file, line = at
+    file, line = where
     names |= {"__name__": owner.__module__, "Any": Any}
     exec(compile("\n" * (line - 1) + text, file, "exec"), names)
     name = text.removeprefix("def ").partition("(")[0]
@@ -127,22 +132,23 @@ def _run(owner: type, at: tuple[str, int], text: str, names: dict[str, Any]) -> 
     return made
 
 
-def _constructor(owner: type[FunctionLayer], at: tuple[str, int]) -> Any:
+def _constructor(owner: type[FunctionLayer], where: tuple[str, int]) -> Any:
     text = owner._text
     if not text.options:
         return Module.__init__  # which says that there are none
     options = ", ".join(f"{p.name}={p.name}" for p in text.options)
-    body = f"super(owner, self).__init__(); self._set_options({options})"
-    return _run(owner, at, f"{text.constructor()} {body}", {"owner": owner})
+    body = f"super(FunctionLayer, self).__init__(); self._set_options({options})"
+    head = text.constructor()
+    return _run(owner, where, f"{head} {body}", FunctionLayer=FunctionLayer)
 
 
-def _forward(owner: type[FunctionLayer], at: tuple[str, int]) -> Any:
+def _forward(owner: type[FunctionLayer], where: tuple[str, int]) -> Any:
     from pydevtensor import _signatures
 
     text, name = owner._text, owner._function.__name__
     home = F if name in vars(F) else _C
     body = f"return F.{name}({text.call()})"
-    made = _run(owner, at, f"{text.forward()} {body}", {"F": home})
+    made = _run(owner, where, f"{text.forward()} {body}", F=home)
     inputs = [p.name for p in text.inputs]
     said = _signatures.read_doc(owner._function.__doc__ or "")[1]
     entries = {key: text for key, text in said.items() if {*key} & {*inputs}}
@@ -159,5 +165,10 @@ def _doc(owner: type[FunctionLayer], own: str | None) -> str:
     names = [*inspect.signature(owner.__init__).parameters][1:]
     own = inspect.cleandoc(own or "")
     paragraphs, said, examples = _signatures.read_doc(own, names)
+    family = [
+        _signatures.read_doc(inspect.cleandoc(kind.__doc__ or ""), names)[1]
+        for kind in owner.__mro__[1 : owner.__mro__.index(FunctionLayer)]
+        if kind.__name__[0] == "_"
+    ]
     others = _signatures.read_doc(owner._function.__doc__ or "")[1]
-    return _signatures.compose(paragraphs, names, [said, others], examples)
+    return _signatures.compose(paragraphs, names, [said, *family, others], examples)

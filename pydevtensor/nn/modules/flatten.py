@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydevtensor import _C
+from pydevtensor.nn.modules._function_layer import FunctionLayer
 from pydevtensor.nn.modules._layer import explain
 from pydevtensor.nn.modules.module import Module
 
 __all__ = ["Flatten", "Unflatten"]
 
 
-class Flatten(Module):
+class Flatten(FunctionLayer, calls=_C.flatten, takes="start_dim=1, end_dim"):
     """Merges dimensions into one.
 
     start_dim  the first of them; 1 leaves the batch alone
@@ -19,17 +21,6 @@ class Flatten(Module):
     >>> nn.Flatten()(torch.ones(5, 2, 3)).shape
     torch.Size([5, 6])
     """
-
-    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
-        super().__init__()
-        self.start_dim = start_dim
-        self.end_dim = end_dim
-
-    def forward(self, input: Any) -> Any:
-        return input.flatten(self.start_dim, self.end_dim)
-
-    def extra_repr(self) -> str:
-        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
 
 
 class Unflatten(Module):

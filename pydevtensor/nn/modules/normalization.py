@@ -6,8 +6,8 @@ from typing import Any
 
 from pydevtensor import _C
 from pydevtensor.nn import functional as F
+from pydevtensor.nn.modules._function_layer import FunctionLayer
 from pydevtensor.nn.modules._layer import Layer, explain
-from pydevtensor.nn.modules.module import Module
 from pydevtensor.nn.parameter import Parameter
 
 __all__ = ["GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
@@ -173,32 +173,15 @@ class GroupNorm(Layer):
         )
 
 
-class LocalResponseNorm(Module):
+class LocalResponseNorm(FunctionLayer, calls=F.local_response_norm):
     """Divides by (k + alpha * mean)^beta, the mean of squares over size channels.
 
     Raises ValueError for inputs of fewer than 3 dimensions.
-
-    size   how many channels, around each one, the mean is of
-    alpha  factor of the mean
-    beta   the power
-    k      added constant
 
     >>> norm = nn.LocalResponseNorm(2, alpha=1.0, beta=1.0, k=0.5)
     >>> norm(torch.tensor([[[1.0], [2.0]]])).flatten()
     tensor([1.0000, 0.6667])
     """
-
-    def __init__(
-        self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
-    ) -> None:
-        super().__init__()
-        self.size = size
-        self.alpha = alpha
-        self.beta = beta
-        self.k = k
-
-    def forward(self, input: Any) -> Any:
-        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
 
     def extra_repr(self) -> str:
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

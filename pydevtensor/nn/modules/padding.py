@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pydevtensor.nn import functional as F
-from pydevtensor.nn.modules.module import Module
+from pydevtensor.nn.modules._function_layer import FunctionLayer
 
 __all__ = [
     "CircularPad1d",
@@ -26,18 +26,22 @@ __all__ = [
 ]
 
 
-class _PadNd(Module):
-    """Base of the padding layers: padding is one number, or two for each dimension."""
+class _Pad(FunctionLayer, takes="padding: Any"):
+    """Base of the padding layers.
+
+    padding  elements at both ends of each dimension, an int, or two ints for each, the
+             last one first
+    """
 
     _ndim = 1
     _mode = "constant"
     value: Any = None
 
-    def __init__(self, padding: Any) -> None:
-        super().__init__()
+    def _set_options(self, **options: Any) -> None:
+        padding = options["padding"]
         if isinstance(padding, int):
             padding = (padding,) * (2 * self._ndim)
-        self.padding: tuple[Any, ...] = tuple(padding)
+        super()._set_options(**{**options, "padding": tuple(padding)})
 
     def forward(self, input: Any) -> Any:
         return F.pad(input, self.padding, self._mode, self.value)
@@ -46,49 +50,62 @@ class _PadNd(Module):
         return f"{self.padding}"
 
 
-class _ConstantPadNd(_PadNd):
-    def __init__(self, padding: Any, value: float) -> None:
-        super().__init__(padding)
-        self.value = value
+class _ConstantPad(_Pad, takes="padding: Any, value: float"):
+    """Base of those that pad with a value.
+
+    padding  elements at both ends of each dimension, an int, or two ints for each, the
+             last one first; negative ones take elements away
+    value    the value to pad with
+    """
 
     def extra_repr(self) -> str:
         return f"padding={self.padding}, value={self.value}"
 
 
-class _ZeroPadNd(_PadNd):
-    value: Any = 0.0
-
-
-class _ReflectionPadNd(_PadNd):
-    _mode = "reflect"
-
-
-class _ReplicationPadNd(_PadNd):
-    _mode = "replicate"
-
-
-class _CircularPadNd(_PadNd):
-    _mode = "circular"
-
-
-class ConstantPad1d(_ConstantPadNd):
-    """Puts value before and after the last dimension.
+class _ZeroPad(_Pad):
+    """Base of those that pad with zeros.
 
     padding  elements at both ends of each dimension, an int, or two ints for each, the
              last one first; negative ones take elements away
-    value    the value to pad with
+    """
+
+    value: Any = 0.0
+
+
+class _ReflectionPad(_Pad):
+    """Base of those that mirror.
+
+    padding  elements at both ends of each dimension, an int, or two ints for each, the
+             last one first, fewer than there are
+    """
+
+    _mode = "reflect"
+
+
+class _ReplicationPad(_Pad):
+    _mode = "replicate"
+
+
+class _CircularPad(_Pad):
+    """Base of those that continue from the other end.
+
+    padding  elements at both ends of each dimension, an int, or two ints for each, the
+             last one first, not more than there are
+    """
+
+    _mode = "circular"
+
+
+class ConstantPad1d(_ConstantPad, calls=F.pad):
+    """Puts value before and after the last dimension.
 
     >>> nn.ConstantPad1d(1, 9.0)(torch.tensor([[1.0, 2.0, 3.0]]))
     tensor([[9., 1., 2., 3., 9.]])
     """
 
 
-class ConstantPad2d(_ConstantPadNd):
+class ConstantPad2d(_ConstantPad, calls=F.pad):
     """Puts value before and after the last two dimensions.
-
-    padding  elements at both ends of each dimension, an int, or two ints for each, the
-             last one first; negative ones take elements away
-    value    the value to pad with
 
     >>> nn.ConstantPad2d(1, 9.0)(torch.ones(1, 3, 3)).shape
     torch.Size([1, 5, 5])
@@ -97,12 +114,8 @@ class ConstantPad2d(_ConstantPadNd):
     _ndim = 2
 
 
-class ConstantPad3d(_ConstantPadNd):
+class ConstantPad3d(_ConstantPad, calls=F.pad):
     """Puts value before and after the last three dimensions.
-
-    padding  elements at both ends of each dimension, an int, or two ints for each, the
-             last one first; negative ones take elements away
-    value    the value to pad with
 
     >>> nn.ConstantPad3d(1, 9.0)(torch.ones(1, 3, 3, 3)).shape
     torch.Size([1, 5, 5, 5])
@@ -111,22 +124,16 @@ class ConstantPad3d(_ConstantPadNd):
     _ndim = 3
 
 
-class ZeroPad1d(_ZeroPadNd):
+class ZeroPad1d(_ZeroPad, calls=F.pad):
     """Puts zeros before and after the last dimension.
-
-    padding  elements at both ends of each dimension, an int, or two ints for each, the
-             last one first; negative ones take elements away
 
     >>> nn.ZeroPad1d(1)(torch.tensor([[1.0, 2.0, 3.0]]))
     tensor([[0., 1., 2., 3., 0.]])
     """
 
 
-class ZeroPad2d(_ZeroPadNd):
+class ZeroPad2d(_ZeroPad, calls=F.pad):
     """Puts zeros before and after the last two dimensions.
-
-    padding  elements at both ends of each dimension, an int, or two ints for each, the
-             last one first; negative ones take elements away
 
     >>> nn.ZeroPad2d(1)(torch.ones(1, 3, 3)).shape
     torch.Size([1, 5, 5])
@@ -135,11 +142,8 @@ class ZeroPad2d(_ZeroPadNd):
     _ndim = 2
 
 
-class ZeroPad3d(_ZeroPadNd):
+class ZeroPad3d(_ZeroPad, calls=F.pad):
     """Puts zeros before and after the last three dimensions.
-
-    padding  elements at both ends of each dimension, an int, or two ints for each, the
-             last one first; negative ones take elements away
 
     >>> nn.ZeroPad3d(1)(torch.ones(1, 3, 3, 3)).shape
     torch.Size([1, 5, 5, 5])
@@ -148,22 +152,16 @@ class ZeroPad3d(_ZeroPadNd):
     _ndim = 3
 
 
-class ReflectionPad1d(_ReflectionPadNd):
+class ReflectionPad1d(_ReflectionPad, calls=F.pad):
     """Mirrors the last dimension at the first and the last element.
-
-    padding  elements at both ends of each dimension, an int, or two ints for each, the
-             last one first, fewer than there are
 
     >>> nn.ReflectionPad1d(1)(torch.tensor([[1.0, 2.0, 3.0]]))
     tensor([[2., 1., 2., 3., 2.]])
     """
 
 
-class ReflectionPad2d(_ReflectionPadNd):
+class ReflectionPad2d(_ReflectionPad, calls=F.pad):
     """Mirrors the last two dimensions at the first and the last element.
-
-    padding  elements at both ends of each dimension, an int, or two ints for each, the
-             last one first, fewer than there are
 
     >>> nn.ReflectionPad2d(1)(torch.ones(1, 3, 3)).shape
     torch.Size([1, 5, 5])
@@ -172,11 +170,8 @@ class ReflectionPad2d(_ReflectionPadNd):
     _ndim = 2
 
 
-class ReflectionPad3d(_ReflectionPadNd):
+class ReflectionPad3d(_ReflectionPad, calls=F.pad):
     """Mirrors the last three dimensions at the first and the last element.
-
-    padding  elements at both ends of each dimension, an int, or two ints for each, the
-             last one first, fewer than there are
 
     >>> nn.ReflectionPad3d(1)(torch.ones(1, 3, 3, 3)).shape
     torch.Size([1, 5, 5, 5])
@@ -185,22 +180,16 @@ class ReflectionPad3d(_ReflectionPadNd):
     _ndim = 3
 
 
-class ReplicationPad1d(_ReplicationPadNd):
+class ReplicationPad1d(_ReplicationPad, calls=F.pad):
     """Repeats the first and the last element of the last dimension.
-
-    padding  elements at both ends of each dimension, an int, or two ints for each, the
-             last one first
 
     >>> nn.ReplicationPad1d(1)(torch.tensor([[1.0, 2.0, 3.0]]))
     tensor([[1., 1., 2., 3., 3.]])
     """
 
 
-class ReplicationPad2d(_ReplicationPadNd):
+class ReplicationPad2d(_ReplicationPad, calls=F.pad):
     """Repeats the first and the last element of the last two dimensions.
-
-    padding  elements at both ends of each dimension, an int, or two ints for each, the
-             last one first
 
     >>> nn.ReplicationPad2d(1)(torch.ones(1, 3, 3)).shape
     torch.Size([1, 5, 5])
@@ -209,11 +198,8 @@ class ReplicationPad2d(_ReplicationPadNd):
     _ndim = 2
 
 
-class ReplicationPad3d(_ReplicationPadNd):
+class ReplicationPad3d(_ReplicationPad, calls=F.pad):
     """Repeats the first and the last element of the last three dimensions.
-
-    padding  elements at both ends of each dimension, an int, or two ints for each, the
-             last one first
 
     >>> nn.ReplicationPad3d(1)(torch.ones(1, 3, 3, 3)).shape
     torch.Size([1, 5, 5, 5])
@@ -222,22 +208,16 @@ class ReplicationPad3d(_ReplicationPadNd):
     _ndim = 3
 
 
-class CircularPad1d(_CircularPadNd):
+class CircularPad1d(_CircularPad, calls=F.pad):
     """Continues the last dimension from the other end.
-
-    padding  elements at both ends of each dimension, an int, or two ints for each, the
-             last one first, not more than there are
 
     >>> nn.CircularPad1d(1)(torch.tensor([[1.0, 2.0, 3.0]]))
     tensor([[3., 1., 2., 3., 1.]])
     """
 
 
-class CircularPad2d(_CircularPadNd):
+class CircularPad2d(_CircularPad, calls=F.pad):
     """Continues the last two dimensions from the other end.
-
-    padding  elements at both ends of each dimension, an int, or two ints for each, the
-             last one first, not more than there are
 
     >>> nn.CircularPad2d(1)(torch.ones(1, 3, 3)).shape
     torch.Size([1, 5, 5])
@@ -246,11 +226,8 @@ class CircularPad2d(_CircularPadNd):
     _ndim = 2
 
 
-class CircularPad3d(_CircularPadNd):
+class CircularPad3d(_CircularPad, calls=F.pad):
     """Continues the last three dimensions from the other end.
-
-    padding  elements at both ends of each dimension, an int, or two ints for each, the
-             last one first, not more than there are
 
     >>> nn.CircularPad3d(1)(torch.ones(1, 3, 3, 3)).shape
     torch.Size([1, 5, 5, 5])
