@@ -195,3 +195,14 @@ def test_float32_matmul_precision(device):
         torch.set_float32_matmul_precision("full")
     with pytest.raises(TypeError):
         torch.set_float32_matmul_precision(1)
+
+
+def test_a_type_of_devices_is_found_by_its_name():
+    assert torch._C._device_count("cpu") == 1
+    assert torch._C._device_why("cpu") == ""
+    assert torch._C._device_loaded("cpu")
+    assert torch._C._device_count("cuda") == torch.cuda.device_count()
+    for name in ("", "cud", "cuda:0", "xpu"):
+        message = f"'{name}' is not a type of devices; give 'cpu' or 'cuda'"
+        with pytest.raises(RuntimeError, match=message):
+            torch._C._device_count(name)
