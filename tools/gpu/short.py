@@ -152,6 +152,9 @@ def layers(n):
     same(lambda x, w: F.conv2d(x, w, padding=1), (1, 4, 6, n % 500 + 3), (6, 4, 3, 3))
     same(lambda x, w: F.conv2d(x, w, groups=2), (2, 4, 6, n % 500 + 3), (6, 2, 3, 3))
     same(lambda x, w: F.conv_transpose1d(x, w, stride=2), (1, 4, n), (4, 3, 3))
+    for of, groups in ((F.conv1d, 1), (F.conv1d, 4), (F.conv_transpose1d, 2)):
+        of = lambda x, w, f=of, k=groups: f(x.half(), w.half(), groups=k)
+        same(of, (2, 4, n + 5), (4, 4 // groups, 3), within=2e-2)
     for kind in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN):
         net = kind(n % 100 + 1, 9, bidirectional=True)
         theirs = kind(n % 100 + 1, 9, bidirectional=True).to("cuda")
