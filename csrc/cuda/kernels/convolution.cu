@@ -246,7 +246,7 @@ class Convolution {
     int divide(Chunk *all)
     {
         const int64_t each = taps * windows, channels = call->groups * call->in;
-        int64_t planes = 1;
+        int64_t planes;
         if (window_of(call->window, &window, &planes))
             return -1;
         planes = std::clamp(CHUNK / each, (int64_t)1, planes);

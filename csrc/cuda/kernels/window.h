@@ -79,6 +79,7 @@ static inline int window_of(const dt_window &w, Window *out, int64_t *planes)
         (double)w.kernel[0] * (double)w.kernel[1] * (double)w.kernel[2]};
     const double most = volumes[0] > volumes[1] ? volumes[0] : volumes[1];
     bool fits = most < limit && volumes[2] < limit;
+    *planes = (int64_t)(limit / most);
     for (int d = 0; d < DT_WINDOW_DIMS; d++) {
         /* A single window has no stride, a single tap no dilation. */
         const int64_t stride = w.output[d] > 1 ? w.stride[d] : 1,
@@ -103,7 +104,6 @@ static inline int window_of(const dt_window &w, Window *out, int64_t *planes)
         out->by[DT_BY_STRIDE][d] = divider_for((unsigned)stride);
         out->by[DT_BY_DILATION][d] = divider_for((unsigned)dilation);
     }
-    *planes = (int64_t)(limit / most);
     return 0;
 }
 
