@@ -108,6 +108,17 @@ def test_a_package_that_is_hidden_names_what_is_missing():
     assert len(out.splitlines()) == 6
 
 
+def test_importing_nn_stays_light():
+    out = run("""
+        import sys
+        before = {*sys.modules}
+        import pydevtensor.nn
+        slow = {"ctypes", "inspect", "json", "pathlib", "pickle", "subprocess"}
+        print(sorted(slow & ({*sys.modules} - before)))
+    """)
+    assert out == "[]\n"
+
+
 def test_threads_that_import_at_once():
     out = run("""
         import sys, threading

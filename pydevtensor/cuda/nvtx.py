@@ -7,10 +7,8 @@ this library.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from pydevtensor._names import publish as _publish
@@ -32,11 +30,13 @@ def _library() -> Any:
 
 
 def _open() -> Any:
+    # Here, since they take longer to import than all of cuda.
+    import ctypes
     from importlib.util import find_spec
 
     spec = find_spec("nvidia")
     folders = spec.submodule_search_locations or () if spec else ()
-    packaged = (str(Path(folder, "nvtx", "lib", _LIBRARY)) for folder in folders)
+    packaged = (f"{folder}/nvtx/lib/{_LIBRARY}" for folder in folders)
     for path in (_LIBRARY, *packaged):
         try:
             library = ctypes.CDLL(path)
