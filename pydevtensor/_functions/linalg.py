@@ -387,6 +387,8 @@ def cdist(
         )
     if not p >= 0:
         raise RuntimeError(f"p is {p}; give 0 or more")
+    if p == 0:  # the only order whose gradient has no history of its own
+        x1, x2 = _C._flat(x1), _C._flat(x2)
     gaps = x1.unsqueeze(-2) - x2.unsqueeze(-3)
     return _C._named(gaps.norm(p, dim=-1), "CdistBackward0")
 

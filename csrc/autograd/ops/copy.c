@@ -34,6 +34,11 @@ int dt_pass_backward(dt_grad *g)
     return dt_grad_set(g, 0, GRAD);
 }
 
+int dt_flat_backward(dt_grad *g)
+{
+    return dt_grad_set(g, 0, GRAD) ? -1 : dt_grad_flat(g, 1, DT_FLAT_ZERO);
+}
+
 /* --- writes that ignore what was there --- */
 
 /* The gradient of what was overwritten is zero; so is that of the probabilities of random

@@ -52,7 +52,7 @@ def rrelu(
         slopes = _C.where(low, _C.empty_like(input).uniform_(lower, upper), slopes)
     if inplace:
         return input.mul_(slopes)
-    return _C._named(input * slopes, "RreluWithNoiseBackward0")
+    return _C._named(_C._flat(input) * slopes, "RreluWithNoiseBackward0")
 
 
 @function()

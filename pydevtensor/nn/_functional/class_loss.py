@@ -234,7 +234,7 @@ def multi_margin_loss(
         raise RuntimeError(f"weight has shape {[*weight.shape]}; give {[classes]}")
     index = target.reshape(-1, 1)
     check_classes(index, 0, classes)
-    gaps = (margin - rows.gather(1, index) + rows).clamp_min(0)
+    gaps = (margin - rows.gather(1, index) + rows).relu()
     if p == 2:
         gaps = gaps * gaps
     if weight is not None:
@@ -279,7 +279,7 @@ def multilabel_margin_loss(
     index = _C.where(counts, index, 0)
     is_target = _C.zeros_like(rows, dtype=_C.int64).scatter_add(1, index, counts.long())
     scores = rows.gather(1, index)
-    gaps = (1 - scores.unsqueeze(2) + rows.unsqueeze(1)).clamp_min(0)
+    gaps = (1 - scores.unsqueeze(2) + rows.unsqueeze(1)).relu()
     pairs = counts.unsqueeze(2) & (is_target == 0).unsqueeze(1)
     loss = _C.where(pairs, gaps, 0.0).sum((1, 2)) / classes
     loss = loss if input.ndim == 2 else loss.squeeze(0)

@@ -77,6 +77,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
         raise RuntimeError(f"p is {p}; give 0 or more")
     rows = input.shape[0]
     first, second = _C.triu_indices(rows, rows, 1, device=input.device)
+    input = _C._flat(input) if p == 0 else input
     gaps = input[first] - input[second]
     if not gaps.numel():
         return gaps.sum(1)

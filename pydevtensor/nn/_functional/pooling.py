@@ -169,7 +169,7 @@ def _fractional(
         at = at.reshape(*x.shape[:2], *shape)
         flat = at if flat is None else flat * given[d] + at
     flat = flat.flatten(2 + ndim)
-    windows = x.flatten(2).gather(-1, flat.flatten(2)).reshape(flat.shape)
+    windows = _C._flat(x).flatten(2).gather(-1, flat.flatten(2)).reshape(flat.shape)
     values, places = windows.max(-1)
     indices = flat.gather(-1, places.unsqueeze(-1)).squeeze(-1)
     if input.dim() == ndim + 1:
