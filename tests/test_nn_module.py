@@ -370,7 +370,20 @@ def test_names_by_file():
     for name in ("Conv2d", "Linear", "Module", "ReLU", "Transformer"):
         assert getattr(modules, name) is getattr(nn, name)
     assert modules.activation.MultiheadAttention is nn.MultiheadAttention
-    assert issubclass(nn.Dropout3d, modules.dropout._DropoutNd)
+    for base, kind in (
+        (modules.dropout._DropoutNd, nn.Dropout3d),
+        (modules.loss._Loss, nn.MSELoss),
+        (modules.loss._WeightedLoss, nn.CrossEntropyLoss),
+        (modules.padding._ConstantPadNd, nn.ConstantPad2d),
+        (modules.padding._ReflectionPadNd, nn.ReflectionPad1d),
+        (modules.pooling._MaxPoolNd, nn.MaxPool2d),
+        (modules.pooling._MaxUnpoolNd, nn.MaxUnpool2d),
+        (modules.pooling._AvgPoolNd, nn.AvgPool1d),
+        (modules.pooling._LPPoolNd, nn.LPPool2d),
+        (modules.pooling._AdaptiveMaxPoolNd, nn.AdaptiveMaxPool1d),
+        (modules.pooling._AdaptiveAvgPoolNd, nn.AdaptiveAvgPool3d),
+    ):
+        assert issubclass(kind, base)
     assert type(nn.Linear(1, 1).load_state_dict({}, strict=False)) is (
         modules.module._IncompatibleKeys
     )

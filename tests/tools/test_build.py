@@ -40,7 +40,9 @@ def tree(tmp_path):
         shutil.copy(ROOT / name, root)
     junk = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "tools" / "build", root / "tools" / "build", ignore=junk)
+    texts = (ROOT / "pydevtensor" / "_signatures.py").read_text()
     files = {
+        "pydevtensor/_signatures.py": texts,
         "csrc/base/one.h": "int dt_one(void);\n",
         "csrc/base/one.c": '#include "base/one.h"\nint dt_one(void) { return 1; }\n',
         "csrc/base/two.c": "int dt_two(void);\nint dt_two(void) { return 2; }\n",

@@ -18,13 +18,13 @@ __all__ = [
 ]
 
 
-class _Dropout(FunctionLayer):
+class _DropoutNd(FunctionLayer):
     def _set_options(self, **options: Any) -> None:
         check_probability(options["p"])
         super()._set_options(**options)
 
 
-class Dropout(_Dropout, calls=F.dropout):
+class Dropout(_DropoutNd, calls=F.dropout):
     """Zeroes elements with probability p in training, divides the others by 1 - p.
 
     After eval() it returns its input. Raises ValueError for a p outside 0 to 1. See
@@ -35,7 +35,7 @@ class Dropout(_Dropout, calls=F.dropout):
     """
 
 
-class Dropout1d(_Dropout, calls=F.dropout1d):
+class Dropout1d(_DropoutNd, calls=F.dropout1d):
     """Zeroes channels of (N, C, L) or (C, L) with probability p, in training.
 
     >>> nn.Dropout1d(0.5).eval()(torch.ones(1, 2))
@@ -43,7 +43,7 @@ class Dropout1d(_Dropout, calls=F.dropout1d):
     """
 
 
-class Dropout2d(_Dropout, calls=F.dropout2d):
+class Dropout2d(_DropoutNd, calls=F.dropout2d):
     """Zeroes channels of (N, C, H, W) with probability p, in training.
 
     >>> nn.Dropout2d(0.5).eval()(torch.ones(1, 2, 1, 1)).flatten(1)
@@ -51,7 +51,7 @@ class Dropout2d(_Dropout, calls=F.dropout2d):
     """
 
 
-class Dropout3d(_Dropout, calls=F.dropout3d):
+class Dropout3d(_DropoutNd, calls=F.dropout3d):
     """Zeroes channels of (N, C, D, H, W) with probability p, in training.
 
     >>> nn.Dropout3d(0.5).eval()(torch.ones(1, 2, 1, 1, 1)).flatten(1)
@@ -59,7 +59,7 @@ class Dropout3d(_Dropout, calls=F.dropout3d):
     """
 
 
-class AlphaDropout(_Dropout, calls=F.alpha_dropout):
+class AlphaDropout(_DropoutNd, calls=F.alpha_dropout):
     """Sets elements to selu's negative limit with probability p, in training.
 
     The result is scaled and shifted to keep mean 0 and variance 1.
@@ -69,7 +69,7 @@ class AlphaDropout(_Dropout, calls=F.alpha_dropout):
     """
 
 
-class FeatureAlphaDropout(_Dropout, calls=F.feature_alpha_dropout):
+class FeatureAlphaDropout(_DropoutNd, calls=F.feature_alpha_dropout):
     """AlphaDropout of whole channels of (N, C, ...).
 
     >>> nn.FeatureAlphaDropout(0.5).eval()(torch.ones(1, 2))

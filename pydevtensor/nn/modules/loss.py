@@ -44,6 +44,10 @@ class _Loss(FunctionLayer):
         super()._set_options(**options)
 
 
+class _WeightedLoss(_Loss):
+    pass
+
+
 class MSELoss(_Loss, calls=F.mse_loss, takes="size_average, reduce, reduction"):
     """The squared differences of input and target.
 
@@ -82,7 +86,7 @@ class HuberLoss(_Loss, calls=F.huber_loss, takes="reduction, delta"):
     """
 
 
-class CrossEntropyLoss(_Loss, calls=F.cross_entropy):
+class CrossEntropyLoss(_WeightedLoss, calls=F.cross_entropy):
     """The cross entropy of softmax(input) and target.
 
     input: logits of shape (N, C, ...) or (C). target: class indices, int64 of shape
@@ -96,7 +100,7 @@ class CrossEntropyLoss(_Loss, calls=F.cross_entropy):
     """
 
 
-class NLLLoss(_Loss, calls=F.nll_loss):
+class NLLLoss(_WeightedLoss, calls=F.nll_loss):
     """The negative log-probability of the target classes.
 
     input: log-probabilities, (N, C, ...) or (C); target: int64, (N, ...) or (). Options
@@ -107,7 +111,7 @@ class NLLLoss(_Loss, calls=F.nll_loss):
     """
 
 
-class BCELoss(_Loss, calls=F.binary_cross_entropy):
+class BCELoss(_WeightedLoss, calls=F.binary_cross_entropy):
     """The binary cross entropy of probabilities.
 
     input and target must have one shape (else ValueError) and values from 0 to 1 (else
@@ -118,7 +122,7 @@ class BCELoss(_Loss, calls=F.binary_cross_entropy):
     """
 
 
-class BCEWithLogitsLoss(_Loss, calls=F.binary_cross_entropy_with_logits):
+class BCEWithLogitsLoss(_WeightedLoss, calls=F.binary_cross_entropy_with_logits):
     """The binary cross entropy of sigmoid(input) and target.
 
     input and target must have one shape, else ValueError.
@@ -203,7 +207,7 @@ class MultiLabelMarginLoss(_Loss, calls=F.multilabel_margin_loss):
     """
 
 
-class MultiLabelSoftMarginLoss(_Loss, calls=F.multilabel_soft_margin_loss):
+class MultiLabelSoftMarginLoss(_WeightedLoss, calls=F.multilabel_soft_margin_loss):
     """The mean over classes of the binary cross entropy of sigmoid(input) and target.
 
     >>> x = torch.tensor([[2.0, -1.0]])
@@ -238,7 +242,7 @@ class TripletMarginLoss(_Loss, calls=F.triplet_margin_loss):
         super()._set_options(**options)
 
 
-class MultiMarginLoss(_Loss, calls=F.multi_margin_loss):
+class MultiMarginLoss(_WeightedLoss, calls=F.multi_margin_loss):
     """The mean over classes i of max(0, margin - x[target] + x[i])^p, i != target.
 
     See nn.functional.multi_margin_loss. Raises ValueError for a p that is not 1 or 2.

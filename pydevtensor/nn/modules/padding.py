@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 
-class _Pad(FunctionLayer, takes="padding: Any"):
+class _PadNd(FunctionLayer, takes="padding: Any"):
     """Base of the padding layers.
 
     padding  elements at both ends of each dimension, an int, or two ints for each, the
@@ -50,7 +50,7 @@ class _Pad(FunctionLayer, takes="padding: Any"):
         return f"{self.padding}"
 
 
-class _ConstantPad(_Pad, takes="padding: Any, value: float"):
+class _ConstantPadNd(_PadNd, takes="padding: Any, value: float"):
     """Base of those that pad with a value.
 
     padding  elements at both ends of each dimension, an int, or two ints for each, the
@@ -62,7 +62,7 @@ class _ConstantPad(_Pad, takes="padding: Any, value: float"):
         return f"padding={self.padding}, value={self.value}"
 
 
-class _ZeroPad(_Pad):
+class _ZeroPadNd(_PadNd):
     """Base of those that pad with zeros.
 
     padding  elements at both ends of each dimension, an int, or two ints for each, the
@@ -72,7 +72,7 @@ class _ZeroPad(_Pad):
     value: Any = 0.0
 
 
-class _ReflectionPad(_Pad):
+class _ReflectionPadNd(_PadNd):
     """Base of those that mirror.
 
     padding  elements at both ends of each dimension, an int, or two ints for each, the
@@ -82,11 +82,11 @@ class _ReflectionPad(_Pad):
     _mode = "reflect"
 
 
-class _ReplicationPad(_Pad):
+class _ReplicationPadNd(_PadNd):
     _mode = "replicate"
 
 
-class _CircularPad(_Pad):
+class _CircularPadNd(_PadNd):
     """Base of those that continue from the other end.
 
     padding  elements at both ends of each dimension, an int, or two ints for each, the
@@ -96,7 +96,7 @@ class _CircularPad(_Pad):
     _mode = "circular"
 
 
-class ConstantPad1d(_ConstantPad, calls=F.pad):
+class ConstantPad1d(_ConstantPadNd, calls=F.pad):
     """Puts value before and after the last dimension.
 
     >>> nn.ConstantPad1d(1, 9.0)(torch.tensor([[1.0, 2.0, 3.0]]))
@@ -104,7 +104,7 @@ class ConstantPad1d(_ConstantPad, calls=F.pad):
     """
 
 
-class ConstantPad2d(_ConstantPad, calls=F.pad):
+class ConstantPad2d(_ConstantPadNd, calls=F.pad):
     """Puts value before and after the last two dimensions.
 
     >>> nn.ConstantPad2d(1, 9.0)(torch.ones(1, 3, 3)).shape
@@ -114,7 +114,7 @@ class ConstantPad2d(_ConstantPad, calls=F.pad):
     _ndim = 2
 
 
-class ConstantPad3d(_ConstantPad, calls=F.pad):
+class ConstantPad3d(_ConstantPadNd, calls=F.pad):
     """Puts value before and after the last three dimensions.
 
     >>> nn.ConstantPad3d(1, 9.0)(torch.ones(1, 3, 3, 3)).shape
@@ -124,7 +124,7 @@ class ConstantPad3d(_ConstantPad, calls=F.pad):
     _ndim = 3
 
 
-class ZeroPad1d(_ZeroPad, calls=F.pad):
+class ZeroPad1d(_ZeroPadNd, calls=F.pad):
     """Puts zeros before and after the last dimension.
 
     >>> nn.ZeroPad1d(1)(torch.tensor([[1.0, 2.0, 3.0]]))
@@ -132,7 +132,7 @@ class ZeroPad1d(_ZeroPad, calls=F.pad):
     """
 
 
-class ZeroPad2d(_ZeroPad, calls=F.pad):
+class ZeroPad2d(_ZeroPadNd, calls=F.pad):
     """Puts zeros before and after the last two dimensions.
 
     >>> nn.ZeroPad2d(1)(torch.ones(1, 3, 3)).shape
@@ -142,7 +142,7 @@ class ZeroPad2d(_ZeroPad, calls=F.pad):
     _ndim = 2
 
 
-class ZeroPad3d(_ZeroPad, calls=F.pad):
+class ZeroPad3d(_ZeroPadNd, calls=F.pad):
     """Puts zeros before and after the last three dimensions.
 
     >>> nn.ZeroPad3d(1)(torch.ones(1, 3, 3, 3)).shape
@@ -152,7 +152,7 @@ class ZeroPad3d(_ZeroPad, calls=F.pad):
     _ndim = 3
 
 
-class ReflectionPad1d(_ReflectionPad, calls=F.pad):
+class ReflectionPad1d(_ReflectionPadNd, calls=F.pad):
     """Mirrors the last dimension at the first and the last element.
 
     >>> nn.ReflectionPad1d(1)(torch.tensor([[1.0, 2.0, 3.0]]))
@@ -160,7 +160,7 @@ class ReflectionPad1d(_ReflectionPad, calls=F.pad):
     """
 
 
-class ReflectionPad2d(_ReflectionPad, calls=F.pad):
+class ReflectionPad2d(_ReflectionPadNd, calls=F.pad):
     """Mirrors the last two dimensions at the first and the last element.
 
     >>> nn.ReflectionPad2d(1)(torch.ones(1, 3, 3)).shape
@@ -170,7 +170,7 @@ class ReflectionPad2d(_ReflectionPad, calls=F.pad):
     _ndim = 2
 
 
-class ReflectionPad3d(_ReflectionPad, calls=F.pad):
+class ReflectionPad3d(_ReflectionPadNd, calls=F.pad):
     """Mirrors the last three dimensions at the first and the last element.
 
     >>> nn.ReflectionPad3d(1)(torch.ones(1, 3, 3, 3)).shape
@@ -180,7 +180,7 @@ class ReflectionPad3d(_ReflectionPad, calls=F.pad):
     _ndim = 3
 
 
-class ReplicationPad1d(_ReplicationPad, calls=F.pad):
+class ReplicationPad1d(_ReplicationPadNd, calls=F.pad):
     """Repeats the first and the last element of the last dimension.
 
     >>> nn.ReplicationPad1d(1)(torch.tensor([[1.0, 2.0, 3.0]]))
@@ -188,7 +188,7 @@ class ReplicationPad1d(_ReplicationPad, calls=F.pad):
     """
 
 
-class ReplicationPad2d(_ReplicationPad, calls=F.pad):
+class ReplicationPad2d(_ReplicationPadNd, calls=F.pad):
     """Repeats the first and the last element of the last two dimensions.
 
     >>> nn.ReplicationPad2d(1)(torch.ones(1, 3, 3)).shape
@@ -198,7 +198,7 @@ class ReplicationPad2d(_ReplicationPad, calls=F.pad):
     _ndim = 2
 
 
-class ReplicationPad3d(_ReplicationPad, calls=F.pad):
+class ReplicationPad3d(_ReplicationPadNd, calls=F.pad):
     """Repeats the first and the last element of the last three dimensions.
 
     >>> nn.ReplicationPad3d(1)(torch.ones(1, 3, 3, 3)).shape
@@ -208,7 +208,7 @@ class ReplicationPad3d(_ReplicationPad, calls=F.pad):
     _ndim = 3
 
 
-class CircularPad1d(_CircularPad, calls=F.pad):
+class CircularPad1d(_CircularPadNd, calls=F.pad):
     """Continues the last dimension from the other end.
 
     >>> nn.CircularPad1d(1)(torch.tensor([[1.0, 2.0, 3.0]]))
@@ -216,7 +216,7 @@ class CircularPad1d(_CircularPad, calls=F.pad):
     """
 
 
-class CircularPad2d(_CircularPad, calls=F.pad):
+class CircularPad2d(_CircularPadNd, calls=F.pad):
     """Continues the last two dimensions from the other end.
 
     >>> nn.CircularPad2d(1)(torch.ones(1, 3, 3)).shape
@@ -226,7 +226,7 @@ class CircularPad2d(_CircularPad, calls=F.pad):
     _ndim = 2
 
 
-class CircularPad3d(_CircularPad, calls=F.pad):
+class CircularPad3d(_CircularPadNd, calls=F.pad):
     """Continues the last three dimensions from the other end.
 
     >>> nn.CircularPad3d(1)(torch.ones(1, 3, 3, 3)).shape

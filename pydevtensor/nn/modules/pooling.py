@@ -35,47 +35,50 @@ __all__ = [
 class _Windows(FunctionLayer):
     """Base of pooling over windows, which do not overlap without a stride."""
 
+    _ndim = 0  # of those that keep a number for each dimension
     _shown = ("kernel_size", "stride", "padding")
 
     def _set_options(self, **options: Any) -> None:
         if options["stride"] is None:
             options["stride"] = options["kernel_size"]
+        if self._ndim:
+            for name in ("kernel_size", "stride", "padding"):
+                options[name] = tuple(numbers(name, options[name], self._ndim))
         super()._set_options(**options)
 
 
-class _MaxPool(
+class _MaxPoolNd(
     _Windows,
     takes="kernel_size, stride, padding, dilation, return_indices, ceil_mode",
 ):
     _shown = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
 
 
-class _WindowsAsTuples(_Windows):
-    """Base of those that keep a number for each dimension."""
-
-    _ndim = 1
-
-    def _set_options(self, **options: Any) -> None:
-        if options["stride"] is None:
-            options["stride"] = options["kernel_size"]
-        for name in ("kernel_size", "stride", "padding"):
-            options[name] = tuple(numbers(name, options[name], self._ndim))
-        super()._set_options(**options)
-
-
-class _MaxUnpool(
-    _WindowsAsTuples,
+class _MaxUnpoolNd(
+    _Windows,
     takes="kernel_size, stride, padding",
     inputs="input, indices, output_size=None",
 ):
+    _ndim = 1
+
+
+class _AvgPoolNd(_Windows):
     pass
 
 
-class _AdaptivePool(FunctionLayer):
+class _LPPoolNd(FunctionLayer):
+    pass
+
+
+class _AdaptiveMaxPoolNd(FunctionLayer):
     _shown = ("output_size",)
 
 
-class _FractionalMaxPool(
+class _AdaptiveAvgPoolNd(FunctionLayer):
+    pass
+
+
+class _FractionalMaxPoolNd(
     FunctionLayer,
     takes="kernel_size, output_size, output_ratio, return_indices, _random_samples",
 ):
@@ -95,7 +98,7 @@ class _FractionalMaxPool(
         super()._set_options(**{**options, "output_ratio": ratio})
 
 
-class MaxPool1d(_MaxPool, calls=F.max_pool1d):
+class MaxPool1d(_MaxPoolNd, calls=F.max_pool1d):
     """The maximum of each window of (..., length): see functional.max_pool1d.
 
     >>> nn.MaxPool1d(2)(torch.ones(1, 4)).shape
@@ -103,7 +106,7 @@ class MaxPool1d(_MaxPool, calls=F.max_pool1d):
     """
 
 
-class MaxPool2d(_MaxPool, calls=F.max_pool2d):
+class MaxPool2d(_MaxPoolNd, calls=F.max_pool2d):
     """The maximum of each window of (..., height, width): see functional.max_pool2d.
 
     >>> nn.MaxPool2d(2)(torch.ones(1, 4, 4)).shape
@@ -111,7 +114,7 @@ class MaxPool2d(_MaxPool, calls=F.max_pool2d):
     """
 
 
-class MaxPool3d(_MaxPool, calls=F.max_pool3d):
+class MaxPool3d(_MaxPoolNd, calls=F.max_pool3d):
     """The maximum of each window of three dimensions: see functional.max_pool3d.
 
     >>> nn.MaxPool3d(2)(torch.ones(1, 4, 4, 4)).shape
@@ -119,7 +122,7 @@ class MaxPool3d(_MaxPool, calls=F.max_pool3d):
     """
 
 
-class MaxUnpool1d(_MaxUnpool, calls=F.max_unpool1d):
+class MaxUnpool1d(_MaxUnpoolNd, calls=F.max_unpool1d):
     """Maxima put back to where MaxPool1d found them, in zeros.
 
     Takes the maxima, their indices, and maybe the output's size: see
@@ -130,7 +133,7 @@ class MaxUnpool1d(_MaxUnpool, calls=F.max_unpool1d):
     """
 
 
-class MaxUnpool2d(_MaxUnpool, calls=F.max_unpool2d):
+class MaxUnpool2d(_MaxUnpoolNd, calls=F.max_unpool2d):
     """Maxima put back to where MaxPool2d found them, in zeros.
 
     Takes the maxima, their indices, and maybe the output's size: see
@@ -143,7 +146,7 @@ class MaxUnpool2d(_MaxUnpool, calls=F.max_unpool2d):
     _ndim = 2
 
 
-class MaxUnpool3d(_MaxUnpool, calls=F.max_unpool3d):
+class MaxUnpool3d(_MaxUnpoolNd, calls=F.max_unpool3d):
     """Maxima put back to where MaxPool3d found them, in zeros.
 
     Takes the maxima, their indices, and maybe the output's size: see
@@ -156,15 +159,17 @@ class MaxUnpool3d(_MaxUnpool, calls=F.max_unpool3d):
     _ndim = 3
 
 
-class AvgPool1d(_WindowsAsTuples, calls=F.avg_pool1d):
+class AvgPool1d(_AvgPoolNd, calls=F.avg_pool1d):
     """The average of each window of (..., length): see functional.avg_pool1d.
 
     >>> nn.AvgPool1d(2)(torch.ones(1, 4)).shape
     torch.Size([1, 2])
     """
 
+    _ndim = 1
 
-class AvgPool2d(_Windows, calls=F.avg_pool2d):
+
+class AvgPool2d(_AvgPoolNd, calls=F.avg_pool2d):
     """The average of each window of (..., height, width): see functional.avg_pool2d.
 
     >>> nn.AvgPool2d(2)(torch.ones(1, 4, 4)).shape
@@ -172,7 +177,7 @@ class AvgPool2d(_Windows, calls=F.avg_pool2d):
     """
 
 
-class AvgPool3d(_Windows, calls=F.avg_pool3d):
+class AvgPool3d(_AvgPoolNd, calls=F.avg_pool3d):
     """The average of each window of three dimensions: see functional.avg_pool3d.
 
     >>> nn.AvgPool3d(2)(torch.ones(1, 4, 4, 4)).shape
@@ -180,7 +185,7 @@ class AvgPool3d(_Windows, calls=F.avg_pool3d):
     """
 
 
-class FractionalMaxPool2d(_FractionalMaxPool, calls=F.fractional_max_pool2d):
+class FractionalMaxPool2d(_FractionalMaxPoolNd, calls=F.fractional_max_pool2d):
     """The maximum of windows of (..., height, width) at random distances.
 
     >>> nn.FractionalMaxPool2d(2, output_size=3)(torch.ones(1, 5, 5)).shape
@@ -188,7 +193,7 @@ class FractionalMaxPool2d(_FractionalMaxPool, calls=F.fractional_max_pool2d):
     """
 
 
-class FractionalMaxPool3d(_FractionalMaxPool, calls=F.fractional_max_pool3d):
+class FractionalMaxPool3d(_FractionalMaxPoolNd, calls=F.fractional_max_pool3d):
     """The maximum of windows of (..., depth, height, width) at random distances.
 
     >>> nn.FractionalMaxPool3d(2, output_size=3)(torch.ones(1, 5, 5, 5)).shape
@@ -198,7 +203,7 @@ class FractionalMaxPool3d(_FractionalMaxPool, calls=F.fractional_max_pool3d):
     _ndim = 3
 
 
-class LPPool1d(FunctionLayer, calls=F.lp_pool1d):
+class LPPool1d(_LPPoolNd, calls=F.lp_pool1d):
     """The p-th root of the sum of x^p over each window of (..., length).
 
     >>> nn.LPPool1d(2, 2)(torch.ones(1, 4)).shape
@@ -206,7 +211,7 @@ class LPPool1d(FunctionLayer, calls=F.lp_pool1d):
     """
 
 
-class LPPool2d(FunctionLayer, calls=F.lp_pool2d):
+class LPPool2d(_LPPoolNd, calls=F.lp_pool2d):
     """The p-th root of the sum of x^p over each window of (..., height, width).
 
     >>> nn.LPPool2d(2, 2)(torch.ones(1, 4, 4)).shape
@@ -214,7 +219,7 @@ class LPPool2d(FunctionLayer, calls=F.lp_pool2d):
     """
 
 
-class LPPool3d(FunctionLayer, calls=F.lp_pool3d):
+class LPPool3d(_LPPoolNd, calls=F.lp_pool3d):
     """The p-th root of the sum of x^p over each window of (..., depth, height, width).
 
     >>> nn.LPPool3d(2, 2)(torch.ones(1, 4, 4, 4)).shape
@@ -222,7 +227,7 @@ class LPPool3d(FunctionLayer, calls=F.lp_pool3d):
     """
 
 
-class AdaptiveMaxPool1d(_AdaptivePool, calls=F.adaptive_max_pool1d):
+class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd, calls=F.adaptive_max_pool1d):
     """The maximum of each of the windows that divide (..., length) evenly.
 
     >>> nn.AdaptiveMaxPool1d(2)(torch.ones(1, 5)).shape
@@ -230,7 +235,7 @@ class AdaptiveMaxPool1d(_AdaptivePool, calls=F.adaptive_max_pool1d):
     """
 
 
-class AdaptiveMaxPool2d(_AdaptivePool, calls=F.adaptive_max_pool2d):
+class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd, calls=F.adaptive_max_pool2d):
     """The maximum of each of the windows that divide (..., height, width) evenly.
 
     >>> nn.AdaptiveMaxPool2d(2)(torch.ones(1, 5, 5)).shape
@@ -238,7 +243,7 @@ class AdaptiveMaxPool2d(_AdaptivePool, calls=F.adaptive_max_pool2d):
     """
 
 
-class AdaptiveMaxPool3d(_AdaptivePool, calls=F.adaptive_max_pool3d):
+class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd, calls=F.adaptive_max_pool3d):
     """The maximum of each of the windows that divide three dimensions evenly.
 
     >>> nn.AdaptiveMaxPool3d(2)(torch.ones(1, 5, 5, 5)).shape
@@ -246,7 +251,7 @@ class AdaptiveMaxPool3d(_AdaptivePool, calls=F.adaptive_max_pool3d):
     """
 
 
-class AdaptiveAvgPool1d(_AdaptivePool, calls=F.adaptive_avg_pool1d):
+class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd, calls=F.adaptive_avg_pool1d):
     """The average of each of the windows that divide (..., length) evenly.
 
     >>> nn.AdaptiveAvgPool1d(2)(torch.ones(1, 5)).shape
@@ -254,7 +259,7 @@ class AdaptiveAvgPool1d(_AdaptivePool, calls=F.adaptive_avg_pool1d):
     """
 
 
-class AdaptiveAvgPool2d(_AdaptivePool, calls=F.adaptive_avg_pool2d):
+class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd, calls=F.adaptive_avg_pool2d):
     """The average of each of the windows that divide (..., height, width) evenly.
 
     >>> nn.AdaptiveAvgPool2d(2)(torch.ones(1, 5, 5)).shape
@@ -262,7 +267,7 @@ class AdaptiveAvgPool2d(_AdaptivePool, calls=F.adaptive_avg_pool2d):
     """
 
 
-class AdaptiveAvgPool3d(_AdaptivePool, calls=F.adaptive_avg_pool3d):
+class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd, calls=F.adaptive_avg_pool3d):
     """The average of each of the windows that divide three dimensions evenly.
 
     >>> nn.AdaptiveAvgPool3d(2)(torch.ones(1, 5, 5, 5)).shape
