@@ -353,6 +353,24 @@ def test_vectors_of_parameters(device):
     assert net[3].bias.tolist() == [vector.numel() - 2, vector.numel() - 1]
 
 
+def test_what_is_not_a_tensor_is_named():
+    names = [name for name in dir(nn.init) if name.endswith("_") and name[0] != "_"]
+    for name in names:
+        with pytest.raises(TypeError, match=rf"^{name}\(\): tensor is 'w' \(str\)"):
+            getattr(nn.init, name)("w", *[1] * (name in ("constant_", "sparse_")))
+    assert "xavier_uniform_" in names and "kaiming_normal_" in names
+    utils, w = nn.utils, torch.ones(2)
+    for call in (
+        lambda: utils.parameters_to_vector([w, "w"]),
+        lambda: utils.vector_to_parameters(w, [w, "w"]),
+        lambda: utils.clip_grad_norm_([w, "w"], 1),
+        lambda: utils.clip_grad_value_([w, "w"], 1),
+        lambda: utils.get_total_norm([w, "w"]),
+    ):
+        with pytest.raises(TypeError, match=r"1.* is 'w' \(str\); give a Tensor"):
+            call()
+
+
 def test_vectors_are_of_one_device(gpu):
     parameters = [torch.ones(1), torch.ones(1, device=gpu)]
     with pytest.raises(TypeError, match=f"cpu.*{gpu}"):

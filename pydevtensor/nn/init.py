@@ -32,6 +32,11 @@ def _initializer(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def call(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(tensor, _C.Tensor):
+            raise TypeError(
+                f"{function.__name__}(): tensor is {tensor!r} "
+                f"({type(tensor).__name__}); give a Tensor"
+            )
         return tensor if _skips.get() else unrecorded(tensor, *args, **kwargs)
 
     return call
@@ -224,6 +229,7 @@ def _calculate_fan_in_and_fan_out(tensor: Any) -> tuple[int, int]:
     return tensor.shape[1] * field, tensor.shape[0] * field
 
 
+@_initializer
 def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
     """Uniform, of variance 2 gain^2 / (fan in + fan out) (Glorot and Bengio, 2010).
 
@@ -245,6 +251,7 @@ def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> An
     return uniform_(tensor, -bound, bound, generator)
 
 
+@_initializer
 def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
     """Normal, of variance 2 gain^2 / (fan in + fan out) (Glorot and Bengio, 2010).
 
@@ -280,6 +287,7 @@ def _kaiming_std(tensor: Any, a: float, mode: str, nonlinearity: str) -> float:
     return calculate_gain(nonlinearity, a) / math.sqrt(fan) if fan else 0.0
 
 
+@_initializer
 def kaiming_uniform_(
     tensor: Any,
     a: float = 0,
@@ -309,6 +317,7 @@ def kaiming_uniform_(
     return uniform_(tensor, -bound, bound, generator)
 
 
+@_initializer
 def kaiming_normal_(
     tensor: Any,
     a: float = 0,

@@ -25,7 +25,14 @@ def _listed(tensors: Any) -> list[Any]:
             f"the parameters to clip are a {type(tensors).__name__}; give Tensors, "
             "such as a module's .parameters()"
         )
-    return [*tensors]
+    found = [*tensors]
+    for i, tensor in enumerate(found):
+        if not isinstance(tensor, _C.Tensor):
+            raise TypeError(
+                f"number {i} of the parameters to clip is {tensor!r} "
+                f"({type(tensor).__name__}); give a Tensor"
+            )
+    return found
 
 
 def _gradients(parameters: Any) -> list[Any]:

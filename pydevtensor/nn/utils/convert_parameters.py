@@ -20,7 +20,7 @@ def parameters_to_vector(parameters: Iterable[Any]) -> Any:
     tensor([0., 0., 1., 1.])
     """
     parameters = [*parameters]
-    _check_one_device("parameters_to_vector", parameters)
+    _check("parameters_to_vector", parameters)
     return _C.cat([parameter.reshape(-1) for parameter in parameters])
 
 
@@ -43,7 +43,7 @@ def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
             f"vector_to_parameters: the vector is {type(vec).__name__}; give a Tensor"
         )
     parameters = [*parameters]
-    _check_one_device("vector_to_parameters", parameters)
+    _check("vector_to_parameters", parameters)
     at = 0
     for parameter in parameters:
         count = parameter.numel()
@@ -51,8 +51,13 @@ def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
         at += count
 
 
-def _check_one_device(name: str, parameters: list[Any]) -> None:
-    for parameter in parameters:
+def _check(name: str, parameters: list[Any]) -> None:
+    for i, parameter in enumerate(parameters):
+        if not isinstance(parameter, _C.Tensor):
+            raise TypeError(
+                f"{name}: parameters[{i}] is {parameter!r} "
+                f"({type(parameter).__name__}); give a Tensor"
+            )
         if parameter.device != parameters[0].device:
             raise TypeError(
                 f"{name}: one parameter is on {parameters[0].device}, another on "
