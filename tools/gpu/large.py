@@ -89,6 +89,11 @@ def beyond(n):
     assert x.half().sum().item() == 3
     square = x[: last // 8 * 8].reshape(8, -1)
     assert square.mT.contiguous()[-1].tolist() == square[:, -1].tolist()
+    ones, channels = square.sum().item(), square[None]
+    assert F.max_pool1d(channels.float(), 2).sum().item() == ones
+    pairs = torch.ones(8, 1, 2, dtype=torch.half, device="cuda")
+    y = F.conv1d(channels.half(), pairs, stride=2, groups=8)
+    assert y.sum().item() == ones and y.max().item() == 1
     assert torch.cat((x[last:], x))[n].item() == 1
     x.fill_(2)
     assert x[places].tolist() == [2, 2, 2]
