@@ -48,7 +48,8 @@ def function(
     results   the names of several results
     aliases   further names
     like      a function of the same module that has the same parameters; the body gets
-              those that are given as *args and **named
+              those that are given as *args and **named, and the docstring what that
+              function's says of parameters which it does not describe itself
     """
     return _unchanged
 

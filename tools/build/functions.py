@@ -155,7 +155,7 @@ def parameters(node: ast.FunctionDef, out: str, factory: bool) -> str:
     )
 
 
-LOSS: dict[tuple[str, ...], str] = {
+LOSS: texts.Entries = {
     ("size_average", "reduce"): "deprecated; use reduction",
     ("reduction",): "'mean', 'sum', or 'none' for one loss each",
 }
@@ -171,10 +171,11 @@ def add_old_names(given: ast.arguments, before: str) -> None:
         given.defaults.insert(at - required, ast.Constant(None))
 
 
-def described_loss(doc: str, names: list[str]) -> str:
-    """The docstring of a loss, with what all of them say of reductions."""
+def completed(doc: str, given: ast.arguments, others: texts.Entries) -> str:
+    """The docstring, with what others say of parameters that it does not describe."""
+    names = [each.arg for each in (*given.args, *given.kwonlyargs)]
     paragraphs, said, examples = texts.read_doc(doc, names)
-    return texts.compose(paragraphs, names, [said, LOSS], examples).rstrip()
+    return texts.compose(paragraphs, names, [said, others], examples).rstrip()
 
 
 def in_place_doc(name: str, doc: str) -> str:
@@ -205,13 +206,17 @@ def read_function(
     assert isinstance(call.func, ast.Name)
     assert node.returns, f"{node.name}: annotate the result"
     options = {k.arg: ast.literal_eval(k.value) for k in call.keywords}
-    if "like" in options:
-        node.args = parameters_of(options["like"], tree)
     doc = ast.get_docstring(node)
     assert doc, f"{node.name}: write a docstring"
+    if "like" in options:
+        model = function_of(options["like"], tree)
+        node.args = model.args
+        if not doc.startswith("As "):  # which says where to read
+            said = texts.read_doc(ast.get_docstring(model) or "")[1]
+            doc = completed(doc, node.args, said)
     if call.func.id == "loss_function":
         add_old_names(node.args, options.get("around", "reduction"))
-        doc = described_loss(doc, [each.arg for each in node.args.args])
+        doc = completed(doc, node.args, LOSS)
     results = ""
     if "results" in options:
         results = f" -> ({', '.join(options['results'])})"
@@ -258,12 +263,12 @@ def read_function(
         )
 
 
-def parameters_of(name: str, tree: ast.Module) -> ast.arguments:
-    """The parameters of a function of the same module."""
+def function_of(name: str, tree: ast.Module) -> ast.FunctionDef:
+    """The function of this name in a module."""
     (found,) = (
         n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == name
     )
-    return found.args
+    return found
 
 
 def is_plain(node: ast.FunctionDef) -> bool:

@@ -49,51 +49,35 @@ def lp_pool1d(
     return _power_mean(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-@function()
-def lp_pool2d(
-    input: Tensor,
-    norm_type: float,
-    kernel_size: Dims,
-    stride: Dims | None = None,
-    ceil_mode: bool = False,
-) -> Tensor:
+@function(like="lp_pool1d")
+def lp_pool2d(*args: Any, **named: Any) -> Tensor:
     """The p-th root of the sum of x^p over each window of (..., height, width).
-
-    norm_type    p; inf: the largest |x|, -inf: the least; ZeroDivisionError for 0
-    kernel_size  size of the window, a number or one for each dimension
-    stride       step of the window (kernel_size)
-    ceil_mode    let a last window reach over the end
 
     >>> nn.functional.lp_pool2d(torch.tensor([[[3.0, 4.0]]]), 2, (1, 2))
     tensor([[[5.]]])
     """
-    return _power_mean(2, input, norm_type, kernel_size, stride, ceil_mode)
+    return _power_mean(2, *args, **named)
 
 
-@function()
-def lp_pool3d(
-    input: Tensor,
-    norm_type: float,
-    kernel_size: Dims,
-    stride: Dims | None = None,
-    ceil_mode: bool = False,
-) -> Tensor:
+@function(like="lp_pool1d")
+def lp_pool3d(*args: Any, **named: Any) -> Tensor:
     """The p-th root of the sum of x^p over each window of (..., depth, height, width).
-
-    norm_type    p; inf: the largest |x|, -inf: the least; ZeroDivisionError for 0
-    kernel_size  size of the window, a number or one for each dimension
-    stride       step of the window (kernel_size)
-    ceil_mode    let a last window reach over the end
 
     >>> nn.functional.lp_pool3d(torch.tensor([[[[3.0, 4.0]]]]), 2, (1, 1, 2))
     tensor([[[[5.]]]])
     """
-    return _power_mean(3, input, norm_type, kernel_size, stride, ceil_mode)
+    return _power_mean(3, *args, **named)
 
 
 def _power_mean(
-    ndim: int, input: Any, p: float, kernel_size: Any, stride: Any, ceil_mode: bool
+    ndim: int,
+    input: Any,
+    norm_type: float,
+    kernel_size: Any,
+    stride: Any = None,
+    ceil_mode: bool = False,
 ) -> Any:
+    p = norm_type
     if not p:
         raise ZeroDivisionError("norm_type is 0; give another number")
     if p in (math.inf, -math.inf):  # the limits: the largest and the least
@@ -126,10 +110,10 @@ def _fractional(
     ndim: int,
     input: Any,
     kernel_size: Any,
-    output_size: Any,
-    output_ratio: Any,
-    return_indices: bool,
-    samples: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Any = None,
 ) -> Any:
     if output_size is None and output_ratio is None:
         raise ValueError("output_size and output_ratio are None; give one of them")
@@ -147,7 +131,7 @@ def _fractional(
         output_size = [int(size * ratio) for size, ratio in pairs]
     kernel = numbers("kernel_size", kernel_size, ndim)
     output = numbers("output_size", output_size, ndim)
-    input, samples = _C._autocast_float_on_cpu(input, samples)
+    input, samples = _C._autocast_float_on_cpu(input, _random_samples)
     x = input if input.dim() == ndim + 2 else input.unsqueeze(0)
     for had, made, taps in zip(given, output, kernel, strict=True):
         # PyTorch wants one element more than are needed in three dimensions.
@@ -213,36 +197,16 @@ def fractional_max_pool2d(
     )
 
 
-@function()
-def fractional_max_pool3d(
-    input: Tensor,
-    kernel_size: Dims,
-    output_size: Dims | None = None,
-    output_ratio: Any = None,
-    return_indices: Truth = False,
-    _random_samples: Tensor | None = None,
-) -> Any:
+@function(like="fractional_max_pool2d")
+def fractional_max_pool3d(*args: Any, **named: Any) -> Any:
     """The maximum of windows of the last three dimensions at random distances.
 
-    kernel_size      size of the window, a number or one for each dimension
-    output_size      the number of windows, one for all or one for each dimension
-    output_ratio     in its place, windows for each element, a number from 0 to 1 for
-                     each dimension
-    return_indices   also give where the maxima are
     _random_samples  numbers from 0 to 1, of shape (N, C, 3), instead of random ones
 
     >>> nn.functional.fractional_max_pool3d(torch.ones(1, 5, 5, 5), 2, 3).shape
     torch.Size([1, 3, 3, 3])
     """
-    return _fractional(
-        3,
-        input,
-        kernel_size,
-        output_size,
-        output_ratio,
-        return_indices,
-        _random_samples,
-    )
+    return _fractional(3, *args, **named)
 
 
 @function()
@@ -303,9 +267,9 @@ def _unpool(
     input: Any,
     indices: Any,
     kernel_size: Any,
-    stride: Any,
-    padding: Any,
-    output_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    output_size: Any = None,
 ) -> Any:
     kernel = numbers("kernel_size", kernel_size, ndim)
     steps = numbers("stride", stride, ndim) if stride is not None else kernel
@@ -380,51 +344,31 @@ def max_unpool1d(
     return _unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
-@function()
-def max_unpool2d(
-    input: Tensor,
-    indices: Tensor,
-    kernel_size: Dims,
-    stride: Dims | None = None,
-    padding: PerDim = 0,
-    output_size: Any = None,
-) -> Tensor:
+@function(like="max_unpool1d")
+def max_unpool2d(*args: Any, **named: Any) -> Tensor:
     """Maxima put back to where max_pool2d found them, in zeros: see max_unpool1d.
 
     indices      places of the maxima in a plane, int64 of input's shape, which
                  max_pool2d gives with return_indices=True
-    kernel_size  size of the window, a number or one for each dimension
-    stride       step of the window (kernel_size)
-    padding      elements added at both ends of each dimension
     output_size  which of the sizes that give this many maxima, one for each dimension
 
     >>> nn.functional.max_unpool2d(torch.tensor([[[3.0]]]), torch.tensor([[[1]]]), 2)
     tensor([[[0., 3.],
              [0., 0.]]])
     """
-    return _unpool(2, input, indices, kernel_size, stride, padding, output_size)
+    return _unpool(2, *args, **named)
 
 
-@function()
-def max_unpool3d(
-    input: Tensor,
-    indices: Tensor,
-    kernel_size: Dims,
-    stride: Dims | None = None,
-    padding: PerDim = 0,
-    output_size: Any = None,
-) -> Tensor:
+@function(like="max_unpool1d")
+def max_unpool3d(*args: Any, **named: Any) -> Tensor:
     """Maxima put back to where max_pool3d found them, in zeros: see max_unpool1d.
 
     indices      places of the maxima in a volume, int64 of input's shape, which
                  max_pool3d gives with return_indices=True
-    kernel_size  size of the window, a number or one for each dimension
-    stride       step of the window (kernel_size)
-    padding      elements added at both ends of each dimension
     output_size  which of the sizes that give this many maxima, one for each dimension
 
     >>> index = torch.tensor([[[[1]]]])
     >>> nn.functional.max_unpool3d(torch.tensor([[[[3.0]]]]), index, (1, 1, 2))
     tensor([[[[0., 3.]]]])
     """
-    return _unpool(3, input, indices, kernel_size, stride, padding, output_size)
+    return _unpool(3, *args, **named)
