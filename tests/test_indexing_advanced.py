@@ -481,8 +481,9 @@ def test_a_masked_write_converts_one_element(device):
 # --- where something is true
 
 
+# Around a pack of 16 and a tile of 4096, and tiles of several groups.
 @pytest.mark.parametrize(
-    "shape", [(1,), (127,), (128,), (129,), (70, 603), (3, 0), (5, 4, 3)]
+    "shape", [(1,), (17,), (4095,), (4096,), (4097,), (70, 603), (3, 0), (5, 4, 3)]
 )
 @pytest.mark.parametrize("share", [0, 0.02, 0.6, 1])
 def test_nonzero(shape, share, device):
@@ -493,6 +494,20 @@ def test_nonzero(shape, share, device):
         assert np.array_equal(torch.nonzero(x.t()).cpu().numpy(), np.argwhere(a.T))
     mask = x > 0
     assert x[mask].tolist() == a[a > 0].tolist()
+
+
+@pytest.mark.parametrize("start", [0, 1, 8, 15])
+def test_nonzero_of_bytes_of_any_value(start, device):
+    """A bool that is not 0 is true, also one that another library has written, at any
+    distance from an aligned address."""
+    a = np.random.default_rng(4).integers(0, 256, 9000, "uint8")
+    a[np.random.default_rng(5).random(9000) < 0.4] = 0
+    a[:256], a[256:512] = np.arange(256), 0x80
+    mask = torch.tensor(a, device=device).view(torch.bool)[start:]
+    where = np.flatnonzero(a[start:])
+    assert mask.nonzero().flatten().tolist() == where.tolist()
+    values = torch.arange(9000 - start, device=device)
+    assert values[mask].tolist() == where.tolist()
 
 
 def test_only_the_count_comes_to_the_host(gpu):

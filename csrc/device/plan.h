@@ -184,7 +184,7 @@ typedef struct dt_index_call {
 /* How the elements of a dt_nonzero_call are counted: in tiles, and tiles in groups,
  * about as many groups as tiles per group. The workspace holds a count per tile, one
  * per group, and the total. */
-#define DT_NONZERO_TILE 128
+#define DT_NONZERO_TILE 4096
 typedef struct dt_tiles {
     int64_t numel, tiles, group, groups;
 } dt_tiles;

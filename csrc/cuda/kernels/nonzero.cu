@@ -1,51 +1,75 @@
-#include "cuda/kernels/layout.h"
+#include "cuda/kernels/warp.h"
 
 /* Tiles of elements are counted, then numbered by where their results begin: first the
- * tiles of each group, then the groups. No thread waits for another, and no stage is
- * longer than the square root of the number of tiles. */
-#define TILE ((int64_t)DT_NONZERO_TILE)
+ * tiles of each group, then the groups. A block has a tile, or numbers a group, and waits
+ * for no other; a group has no more tiles than the square root of their number. */
+enum { PACK = 16 }; /* elements of a thread: one load */
+static_assert(DT_NONZERO_TILE == BLOCK * PACK, "a block has a tile");
 
 typedef dt_tiles Tiles;
 NO_POINTERS(Tiles)
 
+template <typename T>
+static __device__ __forceinline__ T plus(T a, T b)
+{
+    return a + b;
+}
+
+/* A bit for each byte that is not 0. */
+static __device__ __forceinline__ unsigned bits_of_word(unsigned word)
+{
+    unsigned high = (((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word) & 0x80808080u;
+    /* Moves bits 7, 15, 23 and 31 next to each other. */
+    return ((high >> 7) * 0x01020408u) >> 24 & 15u;
+}
+
+/* A bit for each element of this thread's pack; none for those beyond the end. */
+static __device__ __forceinline__ unsigned bits_of_pack(const dt_bool *holds,
+                                                        int64_t numel)
+{
+    const int64_t at = thread_number() * PACK;
+    unsigned bits = 0;
+    if (at + PACK <= numel && is_aligned(holds + at, PACK)) {
+        Vector<unsigned, 4> words = *(const Vector<unsigned, 4> *)(holds + at);
+        UNROLL
+        for (int k = 0; k < 4; k++)
+            bits |= bits_of_word(words.v[k]) << 4 * k;
+    } else {
+        ROLLED
+        for (int k = 0; k < PACK && at + k < numel; k++)
+            bits |= (unsigned)(bool)holds[at + k] << k;
+    }
+    return bits;
+}
+
 __global__ void count_tiles(const dt_bool *holds, int64_t *counts, Tiles t)
 {
-    int64_t tile = thread_number(), begin = tile * TILE;
-    if (tile >= t.tiles)
-        return;
-    int64_t end = begin + TILE < t.numel ? begin + TILE : t.numel, count = 0;
-    for (int64_t i = begin; i < end; i++)
-        count += (bool)holds[i];
-    counts[tile] = count;
+    int count = __popc(bits_of_pack(holds, t.numel));
+    count = reduce_group<false>(count, BLOCK, plus<int>);
+    if (threadIdx.x == 0)
+        counts[blockIdx.x] = count;
 }
 
-/* The tiles of a group: from counts to where each begins within the group. */
-__global__ void number_tiles(int64_t *counts, Tiles t)
+/* `width` counts for each block, from its first one to `end` at most: each becomes the sum
+ * of those before it, and the sum of all is the block's of `totals`. */
+__global__ void number_tiles(int64_t *counts, int64_t *totals, int64_t width,
+                             int64_t end)
 {
-    int64_t group = thread_number(), begin = group * t.group;
-    if (group >= t.groups)
-        return;
-    int64_t end = begin + t.group < t.tiles ? begin + t.group : t.tiles, sum = 0;
-    for (int64_t i = begin; i < end; i++) {
-        int64_t count = counts[i];
-        counts[i] = sum;
-        sum += count;
-    }
-    counts[t.tiles + group] = sum;
-}
-
-/* The groups, by one thread; after them the total. */
-__global__ void number_groups(int64_t *counts, Tiles t)
-{
-    if (thread_number())
-        return;
+    __shared__ int64_t warps[BLOCK / 32];
+    const int64_t begin = blockIdx.x * width;
+    end = begin + width < end ? begin + width : end;
     int64_t sum = 0;
-    for (int64_t g = 0; g < t.groups; g++) {
-        int64_t count = counts[t.tiles + g];
-        counts[t.tiles + g] = sum;
-        sum += count;
+    ROLLED
+    for (int64_t first = begin; first < end; first += BLOCK) {
+        const int64_t at = first + threadIdx.x;
+        int64_t mine = at < end ? counts[at] : 0, all;
+        int64_t before = before_in_block(mine, sum, &all, warps, plus<int64_t>);
+        if (at < end)
+            counts[at] = before;
+        sum = all;
     }
-    counts[t.tiles + t.groups] = sum;
+    if (threadIdx.x == 0)
+        totals[blockIdx.x] = sum;
 }
 
 struct Shape {
@@ -57,23 +81,32 @@ NO_POINTERS(Shape)
 __global__ void write_places(const dt_bool *holds, const int64_t *counts, int64_t *out,
                              Tiles t, GRID_CONSTANT(Shape) shape)
 {
-    int64_t tile = thread_number(), begin = tile * TILE;
-    if (tile >= t.tiles)
-        return;
-    int64_t end = begin + TILE < t.numel ? begin + TILE : t.numel;
-    int64_t *to = out + counts[tile] + counts[t.tiles + tile / t.group];
-    int64_t total = counts[t.tiles + t.groups];
-    /* Other work may have written `holds` since they were counted. */
-    for (int64_t i = begin; i < end && to < out + total; i++) {
-        if (!(bool)holds[i])
+    __shared__ unsigned warps[BLOCK / 32], packs[BLOCK], before[BLOCK];
+    const int64_t tile = blockIdx.x, total = counts[t.tiles + t.groups];
+    int64_t start = counts[tile] + counts[t.tiles + tile / t.group];
+    unsigned bits = bits_of_pack(holds, t.numel), all;
+    before[threadIdx.x] =
+        before_in_block((unsigned)__popc(bits), 0u, &all, warps, plus<unsigned>);
+    packs[threadIdx.x] = bits;
+    __syncthreads();
+    /* Neighbouring threads take neighbouring elements, so that places are written in
+     * runs. */
+    ROLLED
+    for (int k = 0; k < PACK; k++) {
+        const unsigned at = (unsigned)k * BLOCK + threadIdx.x, pack = at / PACK;
+        const unsigned bit = 1u << at % PACK;
+        if (!(packs[pack] & bit))
             continue;
-        int64_t rest = i;
+        int64_t to = start + before[pack] + __popc(packs[pack] & (bit - 1));
+        if (to >= total) /* other work has written `holds` since they were counted */
+            return;
+        int64_t rest = tile * DT_NONZERO_TILE + at;
         ROLLED
-        for (int d = shape.ndim - 1; d >= 0; d--) {
-            to[d * total] = rest % shape.sizes[d];
+        for (int d = shape.ndim - 1; d > 0; d--) {
+            out[d * total + to] = rest % shape.sizes[d];
             rest /= shape.sizes[d];
         }
-        to++;
+        out[to] = rest;
     }
 }
 
@@ -81,10 +114,13 @@ int dt_cuda_nonzero_count(dt_stream stream, const dt_nonzero_call *call)
 {
     const char *doing = "counting what is not 0";
     Tiles t = dt_tiles_of(call->numel);
-    if (START(doing, stream, count_tiles, t.tiles, call->holds, call->workspace, t) ||
-        START(doing, stream, number_tiles, t.groups, call->workspace, t))
+    int64_t *counts = call->workspace, *groups = counts + t.tiles;
+    if (START_BARRIERS(doing, stream, count_tiles, t.tiles, call->holds, counts, t) ||
+        START_BARRIERS(doing, stream, number_tiles, t.groups, counts, groups, t.group,
+                       t.tiles))
         return -1;
-    return START(doing, stream, number_groups, 1, call->workspace, t);
+    return START_BARRIERS(doing, stream, number_tiles, 1, groups, groups + t.groups,
+                          t.groups, t.groups);
 }
 
 int dt_cuda_nonzero_write(dt_stream stream, const dt_nonzero_call *call)
@@ -94,6 +130,6 @@ int dt_cuda_nonzero_write(dt_stream stream, const dt_nonzero_call *call)
     shape.ndim = call->ndim;
     for (int d = 0; d < call->ndim; d++)
         shape.sizes[d] = call->shape[d];
-    return START("writing where something is not 0", stream, write_places, t.tiles,
-                 call->holds, call->workspace, call->out, t, shape);
+    return START_BARRIERS("writing where something is not 0", stream, write_places,
+                          t.tiles, call->holds, call->workspace, call->out, t, shape);
 }
