@@ -3,7 +3,7 @@
 #   PYTHON=python3.12   the interpreter to build for
 #   VENV=.venv          the virtual environment to install into
 #   PYDEVTENSOR_CUDA=0  leaves the CUDA backend out even where nvcc is found
-#   GPU_CHECK_ARGS=     for gpu-check: --results FOLDER, --piece 1, --steps tests,memcheck
+#   GPU_CHECK_ARGS=     for gpu-check: --results FOLDER, --piece 1, --steps tests,memcheck, --rehearse
 #   WHEEL_PYTHONS=    for wheels: the interpreters, instead of all that are found
 #   KIT_PYTHON=         for gpu-kit: an interpreter to build a wheel for
 #   CC= CXX= CFLAGS= LDFLAGS=   are respected; see README.md for the other switches

@@ -45,7 +45,7 @@ void update(int64_t elements, void *parameter, const void *gradient,
         if (Rule::nstates > 2)
             s2[i] = s[2];
     }
-    const float one = 1;
+    float one = 1;
     if (any && found) /* other threads may write it too */
         __atomic_store(found, &one, __ATOMIC_RELAXED);
 }
