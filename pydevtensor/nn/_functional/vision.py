@@ -129,7 +129,8 @@ def interpolate(
             "first, e.g. with .float()"
         )
     (input,) = _C._autocast_float_on_gpu(input)
-    # Half-precision is rounded only once. Integers are moved, or computed in float32.
+    # Half-precision is rounded only once. Integers are moved, or computed in float32
+    # and rounded after each dimension, halves up.
     exact = way in ("nearest", "nearest-exact")
     wide = input.dtype in (_C.float32, _C.float64) or exact
     x = input if wide else input.float()
@@ -141,8 +142,8 @@ def interpolate(
         x = _C._resample(
             x, 2 + d, sizes[d], way, factor, bool(align_corners), antialias
         )
-    if input.dtype == _C.uint8 and not exact:
-        x = x.round().clamp(0, 255)
+        if input.dtype == _C.uint8 and not exact:
+            x = (x + 0.5).floor().clamp(0, 255)
     x = x.to(input.dtype)
     return _C._named(x, f"Upsample{node}{ndim}D{'Aa' * antialias}Backward0")
 
