@@ -112,19 +112,110 @@ def test_a_mask_that_learns(device):
     assert gradcheck(lambda *of: sdpa(*of), (q, k, v, mask))
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_types_of_16_bits(device, dtype):
-    torch.manual_seed(4)
-    of = [torch.randn(2, 5, 4, device=device).to(dtype).requires_grad_() for _ in "qkv"]
-    wide = [t.detach().float().requires_grad_() for t in of]
-    found, expected = sdpa(*of, is_causal=True), sdpa(*wide, is_causal=True)
+HALVES = {torch.float16: 2**-11, torch.bfloat16: 2**-8}  # roundings to nearest
+
+
+def close_in_halves(found, expected, dtype):
+    """To some roundings of the largest element."""
     assert found.dtype == dtype
-    close(found.float(), expected, 2e-2)
-    found.float().sum().backward()
-    expected.sum().backward()
-    for one, other in zip(of, wide, strict=True):
-        assert one.grad.dtype == dtype
-        close(one.grad.float(), other.grad, 3e-2)
+    close(found.double(), expected, 8 * HALVES[dtype] * float(expected.abs().max()))
+
+
+# Lengths about those of tiles on tensor cores (16, 32, 64, 128), sizes about theirs (64,
+# 128), rows of whole chunks of 8 elements and others.
+TILES = [
+    ((2, 4, 70, 24), (2, 2, 35, 24), (2, 2, 35, 16), 2),
+    ((129, 65), (66, 65), (66, 3), 1),
+    ((66, 8), (130, 8), (130, 128), 1),
+]
+
+
+@pytest.mark.parametrize("kind", ["plain", "causal", "bool", "float"])
+@pytest.mark.parametrize("dtype", HALVES)
+def test_types_of_16_bits(device, dtype, kind):
+    torch.manual_seed(4)
+    for query, key, value, groups in [*SHAPES, *TILES]:
+        of = [
+            torch.randn(*s, device=device).to(dtype).requires_grad_()
+            for s in (query, key, value)
+        ]
+        wide = [t.detach().cpu().double().requires_grad_() for t in of]
+        mask = None
+        if kind == "bool":
+            mask = torch.rand(query[-2], key[-2]) > 0.3
+            mask[1] = False
+        elif kind == "float":
+            mask = torch.randn(query[-2], key[-2])
+        causal = kind == "causal"
+        expected = whole(*wide, mask, causal, 0.4, groups)
+        mask = mask if mask is None else mask.to(device)
+        found = sdpa(*of, mask, 0.0, causal, scale=0.4, enable_gqa=groups > 1)
+        close_in_halves(found.cpu(), expected, dtype)
+        weight = torch.randn(*found.shape).to(dtype)
+        found.backward(weight.to(device))
+        expected.backward(weight.double())
+        for one, other in zip(of, wide, strict=True):
+            close_in_halves(one.grad.cpu(), other.grad, dtype)
+
+
+def test_masks_of_16_bits_and_what_they_leave_out(device):
+    torch.manual_seed(14)
+    of = [torch.randn(2, 40, 16, device=device).bfloat16() for _ in "qkv"]
+    wide = [t.cpu().double() for t in of]
+    mask = torch.randn(2, 1, 40, device=device).bfloat16()
+    mask[..., 7:] = -math.inf
+    expected = whole(*wide, mask.cpu().double())
+    close_in_halves(sdpa(*of, mask).cpu(), expected, torch.bfloat16)
+    # A key that is left out may have any value.
+    counts = torch.arange(40, device=device) < 7
+    expected = whole(*wide, counts.cpu())
+    of[1][:, 7:] = math.nan
+    close_in_halves(sdpa(*of, counts[None]).cpu(), expected, torch.bfloat16)
+    of[0][1, 3] = math.nan
+    found = sdpa(*of, counts[None]).cpu()
+    assert found[1, 3].isnan().all()
+    assert not found[0].isnan().any()
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+def test_layouts_of_16_bits(device, dtype):
+    """Heads beside each other, as linear layers give them; rows that cannot be read in
+    chunks; one row for all."""
+    torch.manual_seed(15)
+    packed = torch.randn(2, 20, 3, 4, 8, device=device).to(dtype)
+    of = [packed[:, :, i].transpose(1, 2) for i in range(3)]
+    expected = whole(*(t.cpu().double() for t in of), causal=True)
+    found = sdpa(*of, is_causal=True)
+    close_in_halves(found.cpu(), expected, dtype)
+    assert found.transpose(1, 2).is_contiguous()
+    shifted = torch.randn(3, 2 * 20 * 8 + 1, device=device).to(dtype)[:, 1:]
+    of = list(shifted.reshape(3, 2, 20, 8).unbind(0))
+    of[0] = of[0][:, :1].expand(2, 20, 8)
+    close_in_halves(sdpa(*of).cpu(), whole(*(t.cpu().double() for t in of)), dtype)
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize(
+    "size, expected", [(64, (1, 3)), (128, (1, 3)), (129, (5, 11))]
+)
+def test_tensor_cores_take_operands_as_they_lie(gpu, dtype, size, expected):
+    """In one launch and three; sizes that do not fit are converted."""
+    if not torch.cuda.is_simulated():
+        pytest.skip("counts what simulated GPUs do")
+    shape = (1, 2, 9, size)
+    of = [torch.randn(shape, device=gpu).to(dtype).requires_grad_() for _ in "qkv"]
+    weight = torch.ones(shape, device=gpu, dtype=dtype)
+
+    def launches(call):
+        torch.cuda.synchronize(gpu)
+        before = torch.cuda.sim_counters(gpu)["launches"]
+        result = call()
+        torch.cuda.synchronize(gpu)
+        return torch.cuda.sim_counters(gpu)["launches"] - before, result
+
+    forward, out = launches(lambda: sdpa(*of, is_causal=True))
+    backward, _ = launches(lambda: torch.autograd.grad(out, of, weight))
+    assert (forward, backward) == expected
 
 
 def test_layouts(device):

@@ -18,17 +18,29 @@ typedef struct dt_attention_matrices {
  * The backward pass reads out, log_sum and `grad`, the gradient of out, and writes those
  * gradients whose data is not NULL. Sizes are at least 1, but for `size`. Owns nothing. */
 typedef struct dt_attention_call {
-    dt_dtype dtype; /* float32 or float64 */
+    dt_dtype dtype; /* float32, float64, or of 16 bits where these fit */
     bool causal;    /* row i takes keys 0 to i */
     int64_t batch, heads, key_heads, length, key_length, size, value_size;
     double scale;
     dt_attention_matrices query, key, value, out;
-    const void *mask; /* bool: false is left out; or of dtype: is added; NULL: none */
+    const void *mask; /* bool: false is left out; or as log_sum: is added; NULL: none */
     bool mask_is_bool;
     int64_t mask_strides[4]; /* of batch, head, row, key; in elements */
-    /* (batch, heads, length): the logarithm of the sum of a row's exponentials */
+    /* (batch, heads, length), float32 or float64: the logarithm of the sum of a row's
+     * exponentials */
     void *log_sum;
     dt_attention_matrices grad, query_grad, key_grad, value_grad;
 } dt_attention_call;
+
+/* Whether a GPU of this compute capability, as 10 * major + minor, takes floats of 16 bits
+ * without a conversion, on tensor cores. */
+static inline bool dt_attention_halves_fit(const dt_attention_call *c, dt_dtype dtype,
+                                           int capability)
+{
+    const int64_t longest = 1 << 30;
+    return (capability >= 80 || (capability >= 75 && dtype == DT_FLOAT16)) &&
+           c->size <= 128 && c->value_size <= 128 && c->length < longest &&
+           c->key_length < longest;
+}
 
 #endif

@@ -246,11 +246,12 @@ static void visit_attention(const dt_attention_call *c, const listing *to)
 {
     const bool backward = c->grad.data;
     const int use = backward ? READ : WRITE;
+    const size_t statistic = dt_dtype_size(dt_dtype_compute(c->dtype));
     matrices(to, c, &c->query, true, c->size, READ);
     matrices(to, c, &c->key, false, c->size, READ);
     matrices(to, c, &c->value, false, c->value_size, READ);
     if (c->mask) {
-        size_t item = c->mask_is_bool ? sizeof(dt_bool) : dt_dtype_size(c->dtype);
+        size_t item = c->mask_is_bool ? sizeof(dt_bool) : statistic;
         const int64_t shape[] = {c->batch, c->heads, c->length, c->key_length};
         dt_extent mask = start(c->mask, item, READ);
         for (int d = 0; d < 4; d++)
@@ -258,8 +259,7 @@ static void visit_attention(const dt_attention_call *c, const listing *to)
         say(to, &mask);
     }
     matrices(to, c, &c->out, true, c->value_size, use);
-    dense(to, c->log_sum, c->batch * c->heads * c->length, dt_dtype_size(c->dtype),
-          use);
+    dense(to, c->log_sum, c->batch * c->heads * c->length, statistic, use);
     if (!backward)
         return;
     matrices(to, c, &c->grad, true, c->value_size, READ);

@@ -206,7 +206,8 @@ Cost product_cost(double m, double n, double k, double batch, dt_dtype dtype, bo
 static int64_t kernel_time(const dt_sim_card &card, const Cost &cost,
                            ClockedDevice &device)
 {
-    const double rate = cost.kind == Cost::kProduct
+    /* Kernels of 16 bits that compute much multiply on tensor cores. */
+    const double rate = cost.kind == Cost::kProduct || dt_dtype_is_half(cost.dtype)
                             ? product_rate(card, cost.dtype, cost.tf32)
                         : cost.dtype == DT_FLOAT64 ? card.float64
                                                    : card.float32;

@@ -20,6 +20,7 @@ STARTS = {
     "arange": "torch.arange(",
     "argreduce": ".argmax(",
     "attention": "F.scaled_dot_product_attention",
+    "attention_halves": "attend(*((4 * x - 2).to(t)",
     "convert": ".half()",
     "convolution": "F.conv2d(x, w, padding=1)",
     "depthwise": "F.conv2d(x, w, groups=4)",
@@ -134,6 +135,12 @@ def windows(n):
         *[(1, 2, n % 300 + 2, 24)] * 3,
         within=2e-4,  # gradients of q and k are differences
     )
+    for t, size in ((torch.float16, 24), (torch.bfloat16, 72)):
+        same(
+            lambda *of, t=t: attend(*((4 * x - 2).to(t) for x in of), is_causal=True),
+            *[(1, 2, n % 300 + 2, size)] * 3,
+            within=0.1,  # of the gradients; products are rounded to 16 bits
+        )
     same(lambda x: x.mT.contiguous() * 2, (3, n, 37))
     same(lambda x: x.argmax(-1) + x.amin(-1), (5, n))
     same(lambda x, w: F.conv2d(x, w, groups=4), (2, 4, 6, n % 500 + 3), (8, 1, 3, 3))

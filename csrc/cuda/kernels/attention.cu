@@ -1,6 +1,7 @@
 /* Attention by tiles of 64 rows and 64 keys: a block has the scores of a tile, 4 by 4 of
  * them in the registers of each thread, and multiplies matrices through shared memory.
  * No thread adds to what another one has written, so results are the same each time. */
+#include "cuda/kernels/attention.h"
 #include "cuda/kernels/device_functions.h"
 #include "cuda/kernels/warp.h"
 
@@ -9,13 +10,18 @@
 namespace {
 
 #define TILE 64
-#define SIDE 16 /* threads along a side of a tile */
-#define EACH 4  /* elements of a thread along a side */
+#define SIDE 16   /* threads along a side of a tile */
+#define EACH 4    /* elements of a thread along a side */
+#ifdef __CUDACC__ /* a wheel has no room for more of float64 */
+#define UNROLL_PRODUCTS _Pragma("unroll (sizeof(T) == 8 ? 1 : 4)")
+#else
+#define UNROLL_PRODUCTS
+#endif
 
 struct AttentionTask {
     dt_attention_call call;
     void *dots; /* of each row, the sum of out times its gradient; of the call's type */
-    int64_t row_tiles, key_tiles;
+    unsigned row_tiles, key_tiles, group; /* heads of query to one of key */
 };
 POINTERS_OF(AttentionTask, f(s.call.query.data); f(s.call.key.data);
             f(s.call.value.data); f(s.call.out.data); f(s.call.mask); f(s.call.log_sum);
@@ -62,7 +68,7 @@ template <bool ALONG, typename T, class F>
 static __device__ __forceinline__ void fill(T (*to)[TILE + 4], int first, int n, F f)
 {
     constexpr int chunk = Shared<T>::chunk;
-    UNROLL
+    UNROLL_PRODUCTS
     for (int u = 0; u < chunk * TILE / BLOCK; u++) {
         int at = (int)threadIdx.x + u * BLOCK;
         int k = ALONG ? at % chunk : at / TILE, i = ALONG ? at / chunk : at % TILE;
@@ -83,7 +89,7 @@ static __device__ __forceinline__ void multiply(Shared<T> &s, Square<T> &sums, i
         fill<A_ALONG>(s.a, first, n, a);
         fill<B_ALONG>(s.b, first, n, b);
         __syncthreads();
-        UNROLL_BY_4
+        UNROLL_PRODUCTS
         for (int k = 0; k < Shared<T>::chunk; k++) {
             Vector<T, EACH> x = *(const Vector<T, EACH> *)&s.a[k][row];
             Vector<T, EACH> y = *(const Vector<T, EACH> *)&s.b[k][column];
@@ -138,6 +144,30 @@ struct Rows {
 struct Place {
     int64_t batch, head, key_head, row, key;
 };
+
+/* The block's tile: its rows, or its keys with the first head of query. A grid has fewer than
+ * 2^31 blocks. */
+static __device__ __forceinline__ Place tile_of_rows(const AttentionTask &task)
+{
+    unsigned of = blockIdx.x / task.row_tiles, heads = (unsigned)task.call.heads;
+    unsigned head = of % heads, tile = blockIdx.x % task.row_tiles;
+    return {of / heads, head, head / task.group, (int64_t)tile * TILE, 0};
+}
+static __device__ __forceinline__ Place tile_of_keys(const AttentionTask &task)
+{
+    unsigned of = blockIdx.x / task.key_tiles, heads = (unsigned)task.call.key_heads;
+    unsigned head = of % heads, tile = blockIdx.x % task.key_tiles;
+    return {of / heads, (int64_t)head * task.group, head, 0, (int64_t)tile * TILE};
+}
+/* To the next rows, or the first ones of the next head. */
+static __device__ __forceinline__ void next_rows(const dt_attention_call &c, Place *p)
+{
+    p->row += TILE;
+    if (p->row >= c.length) {
+        p->row = 0;
+        p->head++;
+    }
+}
 
 template <typename T>
 static __device__ __forceinline__ Rows<T> rows_of(const dt_attention_call &c,
@@ -214,10 +244,7 @@ __global__ void attention_forward(GRID_CONSTANT(AttentionTask) task)
 {
     __shared__ Shared<T> s;
     const dt_attention_call &c = task.call;
-    int64_t head = blockIdx.x / task.row_tiles;
-    Place p = {head / c.heads, head % c.heads, 0, blockIdx.x % task.row_tiles * TILE,
-               0};
-    p.key_head = p.head / (c.heads / c.key_heads);
+    Place p = tile_of_rows(task);
     Rows<T> out = rows_of<T>(c, c.out, p, c.value_size);
     Square<T> scores, kept, sums;
     T top[EACH], sum[EACH], factor[EACH];
@@ -361,10 +388,7 @@ __global__ void attention_backward_rows(GRID_CONSTANT(AttentionTask) task)
 {
     __shared__ Shared<T> s;
     const dt_attention_call &c = task.call;
-    int64_t head = blockIdx.x / task.row_tiles;
-    Place p = {head / c.heads, head % c.heads, 0, blockIdx.x % task.row_tiles * TILE,
-               0};
-    p.key_head = p.head / (c.heads / c.key_heads);
+    Place p = tile_of_rows(task);
     Rows<T> into = rows_of<T>(c, c.query_grad, p, c.size);
     Square<T> kept, gradients;
     kept.clear();
@@ -381,9 +405,7 @@ __global__ void attention_backward_keys(GRID_CONSTANT(AttentionTask) task)
 {
     __shared__ Shared<T> s;
     const dt_attention_call &c = task.call;
-    int64_t head = blockIdx.x / task.key_tiles, group = c.heads / c.key_heads;
-    Place p = {head / c.key_heads, 0, head % c.key_heads, 0,
-               blockIdx.x % task.key_tiles * TILE};
+    Place p = tile_of_keys(task);
     Rows<T> for_key = keys_of<T>(c, c.key_grad, p, c.size);
     Rows<T> for_value = keys_of<T>(c, c.value_grad, p, c.value_size);
     Square<T> kept_key, kept_value, gradients;
@@ -391,9 +413,8 @@ __global__ void attention_backward_keys(GRID_CONSTANT(AttentionTask) task)
     kept_key.clear();
     kept_value.clear();
     ROLLED
-    for (int64_t item = 0; item < group * task.row_tiles; item++) {
-        p.head = p.key_head * group + item / task.row_tiles;
-        p.row = item % task.row_tiles * TILE;
+    for (int64_t left = (int64_t)task.group * task.row_tiles; left > 0;
+         left--, next_rows(c, &p)) {
         if (is_left_out(c, p))
             continue;
         find_gradients(task, p, s, gradients, [&](Square<T> &shares) {
@@ -451,8 +472,11 @@ static int run(dt_stream stream, AttentionTask &task)
 
 int dt_cuda_attention(dt_stream stream, const dt_attention_call *call)
 {
-    AttentionTask task = {*call, nullptr, (call->length + TILE - 1) / TILE,
-                          (call->key_length + TILE - 1) / TILE};
+    if (dt_dtype_is_half(call->dtype))
+        return attention_of_halves(stream, call);
+    AttentionTask task = {*call, nullptr, (unsigned)((call->length + TILE - 1) / TILE),
+                          (unsigned)((call->key_length + TILE - 1) / TILE),
+                          (unsigned)(call->heads / call->key_heads)};
     return call->dtype == DT_FLOAT64 ? run<double>(stream, task)
                                      : run<float>(stream, task);
 }

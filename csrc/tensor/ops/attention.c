@@ -61,6 +61,21 @@ static int refuse(const dt_attention *a)
         dt_shape_text(a->value->ndim, a->value->shape, value, sizeof value));
 }
 
+/* The type of the call for inputs of `dtype`: float32 for halves that kernels do not take. */
+static int choose_dtype(plan *p, dt_dtype dtype)
+{
+    dt_attention_call *c = &p->call;
+    dt_device_properties gpu;
+    c->dtype = dt_dtype_compute(dtype);
+    if (dtype == c->dtype || !dt_backend_of(p->device)->halves)
+        return 0;
+    if (dt_backend_of(p->device)->device_properties(p->device.index, &gpu))
+        return -1;
+    if (dt_attention_halves_fit(c, dtype, 10 * gpu.major + gpu.minor))
+        c->dtype = dtype;
+    return 0;
+}
+
 static int prepare(plan *p, const dt_attention *a)
 {
     const dt_tensor *q = a->query, *k = a->key, *v = a->value;
@@ -77,7 +92,6 @@ static int prepare(plan *p, const dt_attention *a)
     if (join(p, q, 1) || join(p, k, a->groups) || join(p, v, a->groups))
         return -1;
     p->device = dt_tensor_device(q);
-    c->dtype = q->dtype == DT_FLOAT64 ? DT_FLOAT64 : DT_FLOAT32;
     c->causal = a->causal;
     c->scale = a->scale;
     c->batch = c->heads = 1;
@@ -88,7 +102,7 @@ static int prepare(plan *p, const dt_attention *a)
     c->key_length = k->shape[k->ndim - 2];
     c->size = q->shape[q->ndim - 1];
     c->value_size = v->shape[v->ndim - 1];
-    return 0;
+    return choose_dtype(p, (dt_dtype)q->dtype);
 }
 
 /* Broadcasts t, whose heads are in groups, and gives it the dimensions of the call. */
@@ -140,7 +154,7 @@ static int take_mask(plan *p, const dt_tensor *mask)
     dt_tensor *held = hold(p);
     c->mask_is_bool = mask->dtype == DT_BOOL;
     if (four(p, held, mask, 1, c->length, c->key_length) ||
-        (!c->mask_is_bool && dt_retype(held, c->dtype)) ||
+        (!c->mask_is_bool && dt_retype(held, dt_dtype_compute(c->dtype))) ||
         dt_storage_use(held->storage))
         return -1;
     c->mask = dt_tensor_data(held);
@@ -195,7 +209,8 @@ static int forward(plan *p, dt_tensor *out, dt_tensor *log_sum, const dt_attenti
         make(p, &c->out, &made, c->length, c->value_size, c->heads))
         return -1;
     const int64_t shape[] = {c->batch, c->heads, c->length};
-    if (dt_tensor_empty(NAME, log_sum, c->dtype, 3, shape, p->device) ||
+    if (dt_tensor_empty(NAME, log_sum, dt_dtype_compute(c->dtype), 3, shape,
+                        p->device) ||
         dt_storage_use(log_sum->storage))
         return -1;
     c->log_sum = dt_tensor_data(log_sum);

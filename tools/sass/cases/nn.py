@@ -172,6 +172,28 @@ CASES = (
         registers=128,
         is_round=True,
     ),
+    *(
+        Case(
+            f"attention of halves, {name}",
+            "attention_halves",
+            f"attention_{kernel}",
+            elements=products,
+            passes=("LDGSTS", *["HMMA"] * products),
+            most=most,
+            in_flight=0,
+            registers=registers,
+            spilled=spilled,
+            is_round=True,
+        )
+        for name, kernel, products, most, registers, spilled in (
+            ("a tile of 64 keys", "forward_halves<64>", 64, 8, 128, 8),
+            ("sizes to 128, 32 keys", "forward_halves<128>", 64, 7.1, 255, 0),
+            ("gradient, 32 keys", "backward_halves<64, false>", 48, 7.4, 168, 0),
+            ("gradients, 32 rows", "backward_halves<64, true>", 64, 6.6, 168, 0),
+            ("sizes to 128, 16 keys", "backward_halves<128, false>", 48, 6.9, 255, 0),
+            ("sizes to 128, 16 rows", "backward_halves<128, true>", 64, 5.5, 255, 0),
+        )
+    ),
     Case(
         "Adam, a round",
         "optim",
