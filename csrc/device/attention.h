@@ -34,13 +34,11 @@ typedef struct dt_attention_call {
 
 /* Whether a GPU of this compute capability, as 10 * major + minor, takes floats of 16 bits
  * without a conversion, on tensor cores. */
-static inline bool dt_attention_halves_fit(const dt_attention_call *c, dt_dtype dtype,
-                                           int capability)
+static inline bool dt_attention_halves_fit(const dt_attention_call *c, int capability)
 {
     const int64_t longest = 1 << 30;
-    return (capability >= 80 || (capability >= 75 && dtype == DT_FLOAT16)) &&
-           c->size <= 128 && c->value_size <= 128 && c->length < longest &&
-           c->key_length < longest;
+    return capability >= 80 && c->size <= 128 && c->value_size <= 128 &&
+           c->length < longest && c->key_length < longest;
 }
 
 #endif

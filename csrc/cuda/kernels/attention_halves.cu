@@ -19,8 +19,15 @@
 namespace {
 
 #define WARP_ROWS 16
-#define LOG2_E    1.44269504088896340736f
-#define LN_2      0.693147180559945309417f
+/* A wheel has no room for kernels of older architectures: theirs are empty, and nothing
+ * starts them (dt_attention_halves_fit). */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#define IS_TOO_OLD true
+#else
+#define IS_TOO_OLD false
+#endif
+#define LOG2_E 1.44269504088896340736f
+#define LN_2   0.693147180559945309417f
 
 /* A row's logarithm of the sum of exponentials, to base 2, and sum of out times its
  * gradient. */
@@ -427,6 +434,8 @@ template <int D>
 __global__ void __launch_bounds__(FORWARD_ROWS / WARP_ROWS * 32, D == 64 ? 2 : 1)
     attention_forward_halves(GRID_CONSTANT(HalvesTask) task)
 {
+    if (IS_TOO_OLD)
+        return;
     constexpr int N = 4096 / D, THREADS = FORWARD_ROWS / WARP_ROWS * 32;
     __shared__ union {
         Ring<N, D> ring;
@@ -514,6 +523,8 @@ __global__ void __launch_bounds__(FORWARD_ROWS / WARP_ROWS * 32, D == 64 ? 2 : 1
 /* A row of the statistics for each warp. */
 __global__ void attention_dots_halves(GRID_CONSTANT(HalvesTask) task)
 {
+    if (IS_TOO_OLD)
+        return;
     const dt_attention_call &c = task.call;
     unsigned blocks = task.padded / (BLOCK / 32), of = blockIdx.x / blocks;
     int row = (int)(blockIdx.x % blocks * (BLOCK / 32) + threadIdx.x / 32);
@@ -545,6 +556,8 @@ template <int D, bool KEYS>
 __global__ void __launch_bounds__(BACKWARD_ROWS / WARP_ROWS * 32, D == 64 ? 3 : 2)
     attention_backward_halves(GRID_CONSTANT(HalvesTask) task)
 {
+    if (IS_TOO_OLD)
+        return;
     constexpr int N = 2048 / D, THREADS = BACKWARD_ROWS / WARP_ROWS * 32;
     __shared__ struct {
         Tile<BACKWARD_ROWS, D> first, second;
@@ -700,11 +713,10 @@ static int run(dt_stream stream, HalvesTask &task)
 
 int attention_of_halves(dt_stream stream, const dt_attention_call *call)
 {
-    /* The kernels of an architecture without such products compute nothing. */
     const int *newest = device_architectures;
     while (*newest && newest[1])
         newest++;
-    if (*newest && !dt_attention_halves_fit(call, call->dtype, *newest))
+    if (*newest && !dt_attention_halves_fit(call, *newest))
         return dt_fail(
             DT_ERROR_RUNTIME,
             "attention: kernels were built for compute capability %d.%d, which "
