@@ -173,7 +173,8 @@ static int lay_as_leaf(dt_tensor *out, const dt_tensor *gradient,
  * together. */
 static int accumulate_laid(const accumulator_data *data, dt_tensor *gradient)
 {
-    if (dt_grad_enabled || data->leaf->grad.storage || has_layout_of_leaf(gradient, data))
+    if (dt_grad_enabled || data->leaf->grad.storage ||
+        has_layout_of_leaf(gradient, data))
         return accumulate(data->leaf, gradient);
     DT_LOCAL(laid);
     if (lay_as_leaf(&laid, gradient, data) < 0)
