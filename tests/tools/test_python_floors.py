@@ -28,7 +28,7 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 56_500,
+    "csrc": 57_300,
     "core": 22_050,
     "extras": 6_420,
     "imitations": 545,
