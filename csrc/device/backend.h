@@ -89,6 +89,8 @@ struct dt_convolution;
 struct dt_pooling_call;
 struct dt_resample_call;
 struct dt_lapack_call;
+struct dt_module_kernel;
+struct dt_module_call;
 struct dt_race;
 
 /* Receives NAME=VALUE facts for people: versions, libraries, instruction sets. */
@@ -211,6 +213,13 @@ typedef struct dt_backend {
     int (*graph_capturing)(dt_stream stream); /* 1: a graph takes its work */
     void (*graph_free)(void *graph);          /* ends the capture; launches still run */
 
+    /* --- kernels of the program (device/module.h; NULL for the CPU) --- */
+    /* Loads a module from a file, for a device. It is never unloaded. */
+    int (*module_load)(int device, const char *path, void **out);
+    /* The kernel of that name. */
+    int (*module_kernel)(void *module, const char *name,
+                         const struct dt_module_kernel **out);
+
     /* The program records uses of memory on other streams, as in PyTorch: dt_storage_use
      * does not. Of simulated GPUs alone. */
     bool program_records;
@@ -267,7 +276,9 @@ typedef struct dt_backend {
     MEMBER(graph_dump)                                                                 \
     MEMBER(graph_launch)                                                               \
     MEMBER(graph_capturing)                                                            \
-    MEMBER(graph_free)
+    MEMBER(graph_free)                                                                 \
+    MEMBER(module_load)                                                                \
+    MEMBER(module_kernel)
 
 /* The core's side of a backend in a library of its own. */
 typedef struct dt_host {

@@ -4,6 +4,7 @@
 
 #include "device/attention.h"
 #include "device/convolution.h"
+#include "device/module.h"
 #include "device/lapack.h"
 #include "device/nn.h"
 #include "device/nn_ops.h"
@@ -354,6 +355,12 @@ static void visit_lapack(const dt_lapack_call *c, const listing *to)
         dense(to, c->operands[i], c->batch * operands[i].size,
               operands[i].ints ? sizeof(int32_t) : dt_dtype_size(c->dtype),
               operands[i].written ? READ | WRITE : READ);
+}
+
+static void visit_launch(const dt_module_call *c, const listing *to)
+{
+    for (int i = 0; i < c->noperands; i++)
+        say(to, &c->operands[i]);
 }
 
 void dt_extents(int work, const char *name, const void *call, dt_extent_visitor visit,

@@ -5,6 +5,7 @@
 #include "device/activity.h"
 #include "device/attention.h"
 #include "device/convolution.h"
+#include "device/module.h"
 #include "device/lapack.h"
 #include "device/nn.h"
 #include "device/pooling.h"

@@ -48,6 +48,7 @@
     SETUP(generator_type)                                                              \
     SETUP(cuda)                                                                        \
     SETUP(graphs)                                                                      \
+    SETUP(kernels)                                                                     \
     SETUP(source_lines)                                                                \
     SETUP(memory)                                                                      \
     SETUP(recorder)                                                                    \

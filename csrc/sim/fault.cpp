@@ -11,7 +11,8 @@
 
 namespace sim {
 
-static const int kSignals[] = {SIGSEGV, SIGBUS, SIGFPE};
+/* SIGILL: compilers trap where a program of undefined behaviour comes to. */
+static const int kSignals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 enum { kNumSignals = sizeof kSignals / sizeof *kSignals };
 
 static pthread_t runner; /* the thread that is running kernels */
@@ -86,6 +87,8 @@ static void on_signal(int number, siginfo_t *info, void *)
     char what[160], text[400];
     if (number == SIGFPE)
         snprintf(what, sizeof what, "divided an integer by zero");
+    else if (number == SIGILL)
+        snprintf(what, sizeof what, "came to code of undefined behaviour");
     else {
         memcpy(what, "touched ", 8);
         describe_address(what + 8, sizeof what - 8, info->si_addr);
@@ -93,7 +96,9 @@ static void on_signal(int number, siginfo_t *info, void *)
     snprintf(text, sizeof text, "%s block (%u, %u, %u), thread (%u, %u, %u) %s",
              running_kernel(), blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x,
              threadIdx.y, threadIdx.z, what);
-    abandon(number == SIGFPE ? cudaErrorLaunchFailure : cudaErrorIllegalAddress, text);
+    abandon(number == SIGFPE || number == SIGILL ? cudaErrorLaunchFailure
+                                                 : cudaErrorIllegalAddress,
+            text);
 }
 
 void arm_faults()

@@ -158,7 +158,7 @@ void abandon(cudaError_t error, const char *text)
     __builtin_unreachable();
 }
 
-[[noreturn]] static void abandon_block(const char *what)
+void abandon_block(const char *what)
 {
     fail_grid(cudaErrorLaunchFailure,
               "kernel %s, block (%u, %u, %u), thread (%u, %u, %u): %s",

@@ -322,6 +322,8 @@ struct Outcome {
 void run_grid(const Launch &launch, Body &body, Outcome *outcome);
 /* Abandons the running kernel. */
 [[noreturn]] void abandon(cudaError_t error, const char *text);
+/* The same, of the running thread, which `what` is said of. */
+[[noreturn]] void abandon_block(const char *what);
 bool in_kernel(); /* a kernel is running on the thread that holds the lock */
 const char *running_kernel();
 void arm_faults(); /* from now on a kernel's SIGSEGV, SIGBUS and SIGFPE become its

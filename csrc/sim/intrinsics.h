@@ -1,6 +1,7 @@
 /* CUDA's device functions, on the host. Simulated threads run one at a time, so
  * atomics and fences are plain operations; barriers, shuffles and votes switch
- * fibers (fiber.cpp). */
+ * fibers (fiber.cpp). The kernels of a program are compiled with this file too: they
+ * reach the simulator through services.h. */
 #ifndef DT_SIM_INTRINSICS_H
 #define DT_SIM_INTRINSICS_H
 
@@ -31,15 +32,20 @@ struct dim3 {
     }
 };
 
+namespace sim {
+enum Exchange { kSyncWarp, kShuffle, kBallot };
+}
+
+#ifdef SIM_MODULE
+#include "services.h"
+#else
 /* Plain variables, because one kernel runs at a time; hidden, to avoid the
  * indirection of a shared library's symbols. */
 #define SIM_HIDDEN __attribute__((visibility("hidden")))
 extern SIM_HIDDEN uint3 threadIdx, blockIdx;
 extern SIM_HIDDEN dim3 blockDim, gridDim;
 
-/* --- barriers, shuffles, votes --- */
 namespace sim {
-enum Exchange { kSyncWarp, kShuffle, kBallot };
 /* Waits for the lanes of mask. Each passes a value and gets the value of lane
  * `source` (kShuffle) or the set of lanes with a non-zero value (kBallot). */
 uint64_t exchange(Exchange what, unsigned mask, uint64_t value, unsigned source);
@@ -47,7 +53,11 @@ unsigned lane();
 /* Waits for all threads of the block. */
 void barrier();
 [[noreturn]] void trap();
+} /* namespace sim */
+#endif
 
+/* --- barriers, shuffles, votes --- */
+namespace sim {
 template <class T>
 T shuffle(unsigned mask, T value, unsigned source)
 {
@@ -107,38 +117,70 @@ inline void __threadfence_system() {}
     sim::trap();
 }
 
-/* --- atomics: of the types that CUDA has, those that kernels here use --- */
+/* --- atomics --- */
+namespace sim {
+template <class T, class... Known>
+constexpr bool is_one_of = (std::is_same_v<T, Known> || ...);
+/* A type that is not deduced: the counter says which one it is. */
 template <class T>
-T atomicExch(T *address, T value)
+using Given = std::common_type_t<T>;
+
+/* Stores what `change` makes of the old value, and gives that one. */
+template <class T, class F>
+T exchange_at(T *address, F change)
 {
-    static_assert(std::is_same_v<T, unsigned> || std::is_same_v<T, unsigned long long>);
-    T old = *address;
-    *address = value;
+    const T old = *address;
+    *address = change(old);
     return old;
 }
+} /* namespace sim */
+
+/* ATOMIC(name, result, types): of the value `old` in memory and the argument `value`. */
+#define SIM_ATOMIC(name, result, ...)                                                  \
+    template <class T>                                                                 \
+    T name(T *address, sim::Given<T> value)                                            \
+    {                                                                                  \
+        static_assert(sim::is_one_of<T, __VA_ARGS__>,                                  \
+                      #name " takes a pointer to " #__VA_ARGS__);                      \
+        return sim::exchange_at(                                                       \
+            address, [value]([[maybe_unused]] T old) { return (T)(result); });         \
+    }                                                                                  \
+    template <class T>                                                                 \
+    T name##_block(T *address, sim::Given<T> value)                                    \
+    {                                                                                  \
+        return name(address, value);                                                   \
+    }                                                                                  \
+    /* Also of memory that the host reads meanwhile. */                                \
+    template <class T>                                                                 \
+    T name##_system(T *address, sim::Given<T> value)                                   \
+    {                                                                                  \
+        return name(address, value);                                                   \
+    }
+SIM_ATOMIC(atomicAdd, old + value, int, unsigned, unsigned long long, float, double)
+SIM_ATOMIC(atomicSub, old - value, int, unsigned)
+SIM_ATOMIC(atomicExch, value, int, unsigned, unsigned long long, float)
+SIM_ATOMIC(atomicMin, old < value ? old : value, int, unsigned, long long,
+           unsigned long long)
+SIM_ATOMIC(atomicMax, old < value ? value : old, int, unsigned, long long,
+           unsigned long long)
+SIM_ATOMIC(atomicInc, old >= value ? 0 : old + 1, unsigned)
+SIM_ATOMIC(atomicDec, old == 0 || old > value ? value : old - 1, unsigned)
+SIM_ATOMIC(atomicAnd, old &value, int, unsigned, unsigned long long)
+SIM_ATOMIC(atomicOr, old | value, int, unsigned, unsigned long long)
+SIM_ATOMIC(atomicXor, old ^ value, int, unsigned, unsigned long long)
+#undef SIM_ATOMIC
+
 template <class T>
-T atomicCAS(T *address, T compare, T value)
+T atomicCAS(T *address, sim::Given<T> compare, sim::Given<T> value)
 {
-    static_assert(std::is_same_v<T, unsigned> || std::is_same_v<T, unsigned short> ||
-                  std::is_same_v<T, unsigned long long>);
-    T old = *address;
-    if (old == compare)
-        *address = value;
-    return old;
+    static_assert(sim::is_one_of<T, int, unsigned, unsigned short, unsigned long long>,
+                  "atomicCAS takes a pointer to int, unsigned, unsigned short, "
+                  "unsigned long long");
+    return sim::exchange_at(address,
+                            [=](T old) { return old == compare ? value : old; });
 }
-/* Also of memory that the host reads meanwhile. */
-#define atomicExch_system atomicExch
-#define atomicCAS_system  atomicCAS
-template <class T>
-T atomicAdd(T *address, T value)
-{
-    static_assert(std::is_same_v<T, unsigned> ||
-                  std::is_same_v<T, unsigned long long> || std::is_same_v<T, float> ||
-                  std::is_same_v<T, double>);
-    T old = *address;
-    *address = old + value;
-    return old;
-}
+#define atomicCAS_block  atomicCAS
+#define atomicCAS_system atomicCAS
 
 inline int __popc(unsigned bits)
 {

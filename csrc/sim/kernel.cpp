@@ -76,6 +76,7 @@ cudaError_t submit(const Launch &launch, std::unique_ptr<Body> body,
     work.run = [launch, kept, where] {
         Outcome outcome;
         run_grid(launch, *kept, &outcome);
+        kept->finish();
         if (outcome.error)
             blame(where, outcome.error, outcome.text);
     };

@@ -14,6 +14,9 @@
 #include "clock.h"
 #include "cuda_runtime.h"
 
+struct dt_module_kernel;
+struct dt_module_call;
+
 namespace sim {
 
 struct Launch {
@@ -41,6 +44,8 @@ struct Body {
      * blockIdx in turn. */
     virtual void run() = 0;
     virtual const void *code() const = 0; /* differs from other kernels' */
+    /* The grid has run. */
+    virtual void finish() {}
 };
 
 /* A pointer inside of a body. */
@@ -53,6 +58,12 @@ struct Slot {
  * kernels see. */
 cudaError_t submit(const Launch &launch, std::unique_ptr<Body> body,
                    const std::vector<Slot> &slots);
+
+/* Loads a module for the program's kernels: NULL, or what is wrong. */
+const char *module_load(const char *path, void **out);
+/* NULL: it has none of that name. */
+const dt_module_kernel *module_kernel(void *module, const char *name);
+cudaError_t launch_module(const dt_module_call &call, cudaStream_t stream);
 
 void *dynamic_shared_memory();
 void block_taken(void *pointer, size_t bytes, size_t rounded, cudaStream_t stream);

@@ -28,8 +28,8 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 57_300,
-    "core": 22_050,
+    "csrc": 58_200,
+    "core": 22_750,
     "extras": 6_420,
     "imitations": 545,
     "tools": 760,

@@ -10,6 +10,7 @@ As a program, brings them up to date without installing anything:
 
 from __future__ import annotations
 
+import re
 import sys
 import sysconfig
 from collections.abc import Callable, Iterable
@@ -302,6 +303,37 @@ class Plan:
         return Product("_cuda.so", (*units, *self.base()), link, nvcc.identity, "nvcc")
 
 
+# The header that kernels of the program are compiled with on simulated GPUs, and the
+# file that it is installed as.
+MODULE_HEADER = "csrc/sim/module.h"
+MODULE_INSTALLED = "_module.h"
+
+
+def module_header() -> Path:
+    """One file of a header and what it includes of ours; written where it differs."""
+    known: set[Path] = set()
+
+    def whole(path: Path) -> str:
+        known.add(path)
+        lines = []
+        for line in path.read_text().splitlines():
+            found = re.match(r'#include "(.*)"', line)
+            if not found:
+                lines.append(line)
+                continue
+            folders = (path.parent, ROOT / "csrc")
+            inner = next(f / found[1] for f in folders if (f / found[1]).exists())
+            if inner not in known:
+                lines.append(whole(inner))
+        return "\n".join(lines)
+
+    path = objects.BUILD / MODULE_INSTALLED
+    text = whole(ROOT / MODULE_HEADER) + "\n"
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+    return path
+
+
 # Exists once a release was built here: `make demo` then uses it.
 RELEASED = objects.BUILD / "released"
 
@@ -333,7 +365,7 @@ def build(say: Callable[[str], None]) -> tuple[dict[str, Path], dict[str, object
         "why_no_cuda": why,
         "linked": linked,
     }
-    return {path.name: path for path in paths}, info
+    return {path.name: path for path in (*paths, module_header())}, info
 
 
 def _check_symbols(extension: Path) -> None:

@@ -63,6 +63,8 @@ def bill(
             },
             own,
         )
+        if not file.endswith(".so"):
+            continue
         for part, number in linked.get(file, {}).items():
             row: dict[str, Any] = {"type": "library", "bom-ref": f"linked:{part}"}
             row |= {"name": part, "licenses": [LICENSES[part]]}

@@ -1,0 +1,94 @@
+/* Modules: libraries with kernels of the program (module.h). */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include "device/module.h"
+#include "internal.h"
+#include "services.h"
+
+namespace sim {
+
+const char *module_load(const char *path, void **out)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    auto *services =
+        library ? (Services *)dlsym(library, "dt_module_services") : nullptr;
+    if (!services)
+        return dlerror();
+    *services = {&threadIdx,   &blockIdx, &blockDim, &gridDim,
+                 exchange,     lane,      barrier,   dynamic_shared_memory,
+                 abandon_block};
+    *out = library;
+    return nullptr;
+}
+
+const dt_module_kernel *module_kernel(void *module, const char *name)
+{
+    auto *kernel = (const dt_module_kernel *)dlsym(module, "dt_module_kernels");
+    while (kernel && kernel->name && strcmp(kernel->name, name))
+        kernel++;
+    return kernel && kernel->name ? kernel : nullptr;
+}
+
+namespace {
+
+/* A kernel with values of its own, since the caller's are gone when it runs. */
+struct ModuleBody final : Body {
+    void (*thread)(void *const *values);
+    bool barriers;
+    std::vector<max_align_t> memory; /* which suits every parameter */
+    std::vector<void *> values;
+
+    explicit ModuleBody(const dt_module_call &call)
+        : thread((void (*)(void *const *))call.kernel->handle),
+          barriers(call.kernel->barriers)
+    {
+        std::vector<size_t> at;
+        size_t units = 0;
+        for (int i = 0; i < call.kernel->count; i++) {
+            at.push_back(units);
+            units += (size_of(call, i) + sizeof(max_align_t) - 1) / sizeof(max_align_t);
+        }
+        memory.resize(units);
+        for (int i = 0; i < call.kernel->count; i++) {
+            values.push_back(&memory[at[(size_t)i]]);
+            memcpy(values.back(), call.values[i], size_of(call, i));
+        }
+    }
+    static size_t size_of(const dt_module_call &call, int i)
+    {
+        const dt_module_parameter &parameter = call.kernel->parameters[i];
+        return parameter.pointer ? sizeof(void *) : parameter.size;
+    }
+    void run() override
+    {
+        if (barriers)
+            thread(values.data());
+        else
+            each_index(blockDim, [this](uint3 at) {
+                threadIdx = at;
+                thread(values.data());
+            });
+    }
+    const void *code() const override { return (const void *)thread; }
+    void finish() override { fflush(stdout); /* what the kernel has printed */ }
+};
+
+} /* namespace */
+
+cudaError_t launch_module(const dt_module_call &call, cudaStream_t stream)
+{
+    const unsigned *g = call.grid, *b = call.block;
+    std::unique_ptr<ModuleBody> body(new ModuleBody(call));
+    std::vector<Slot> slots;
+    for (int i = 0; i < call.kernel->count; i++)
+        if (call.kernel->parameters[i].pointer)
+            slots.push_back(
+                {body->values[(size_t)i], call.kernel->parameters[i].constant});
+    submit({call.kernel->name, call.kernel->barriers, dim3(g[0], g[1], g[2]),
+            dim3(b[0], b[1], b[2]), call.shared, stream},
+           std::move(body), slots);
+    return cudaGetLastError();
+}
+
+} /* namespace sim */

@@ -1,0 +1,163 @@
+/* The header that the host's compiler compiles kernels of the program with.
+ *
+ * tools/build/products.py makes one file of this and of what it includes, which is installed;
+ * pydevtensor/cuda/_compiler.py puts it before the program's source, and SIM_MODULE_KERNELS
+ * behind it. The library has the kernels' descriptions (dt_module_kernels) and gets the
+ * simulator's functions (dt_module_services). */
+#ifndef DT_SIM_MODULE_H
+#define DT_SIM_MODULE_H
+
+#define SIM_MODULE
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <type_traits>
+#include "device/module.h"
+#include "intrinsics.h"
+#include "vectors.h"
+#include "functions.h"
+
+enum : int { warpSize = 32 };
+#define __constant__
+#define __noinline__ __attribute__((noinline))
+#define __inline__   inline
+#define __grid_constant__
+#define __restrict__ __restrict
+#undef assert
+#define SIM_TEXT_OF(number) #number
+#define SIM_TEXT(number)    SIM_TEXT_OF(number)
+#define assert(condition)                                                              \
+    ((condition)                                                                       \
+         ? (void)0                                                                     \
+         : sim::fail("line " SIM_TEXT(__LINE__) ": assert(" #condition ") failed"))
+
+namespace sim {
+
+/* `extern __shared__ T name[]` outside of a function. */
+template <class T>
+struct DynamicShared {
+    operator T *() const { return (T *)dynamic_shared_memory(); }
+    template <class U>
+    explicit operator U *() const
+    {
+        return (U *)dynamic_shared_memory();
+    }
+};
+
+template <class T, class = void>
+struct Component {
+    using type = T;
+};
+/* float4 and its kin. */
+template <class T>
+struct Component<T, std::enable_if_t<std::is_class_v<T> && sizeof(T::x) != 0 &&
+                                     sizeof(T) % sizeof(T::x) == 0>> {
+    using type = decltype(T::x);
+};
+
+template <class T>
+constexpr char kind_of()
+{
+    if (std::is_void_v<T>)
+        return 'v';
+    if (std::is_pointer_v<T>)
+        return 'p';
+    if (std::is_same_v<T, bool>)
+        return 'b';
+    if (std::is_same_v<T, char>)
+        return 'c';
+    if (std::is_floating_point_v<T>)
+        return 'f';
+    if (std::is_enum_v<T>)
+        return 'i';
+    if (std::is_integral_v<T>)
+        return std::is_signed_v<T> ? 'i' : 'u';
+    return 's';
+}
+
+template <class T>
+constexpr dt_module_parameter describe_value(bool pointer, bool constant)
+{
+    if constexpr (std::is_void_v<T>)
+        return {'v', pointer, constant, 0, 1};
+    else {
+        using C = typename Component<T>::type;
+        return {kind_of<C>(), pointer, constant, sizeof(C), alignof(T)};
+    }
+}
+
+template <class P>
+constexpr dt_module_parameter describe()
+{
+    using V = std::remove_cv_t<std::remove_reference_t<P>>;
+    static_assert(std::is_trivially_copyable_v<V>,
+                  "a parameter of a kernel is copied byte by byte");
+    if constexpr (std::is_pointer_v<V>) {
+        using T = std::remove_pointer_t<V>;
+        return describe_value<std::remove_cv_t<T>>(true, std::is_const_v<T>);
+    } else {
+        dt_module_parameter value = describe_value<V>(false, false);
+        if (std::is_class_v<V>) /* of a vector too: a call cannot give one */
+            value.kind = 's';
+        value.size = sizeof(V);
+        return value;
+    }
+}
+
+template <size_t... I>
+struct Indices {};
+template <size_t N, size_t... I>
+struct IndicesTo : IndicesTo<N - 1, N - 1, I...> {};
+template <size_t... I>
+struct IndicesTo<0, I...> {
+    using type = Indices<I...>;
+};
+
+template <class F>
+struct Launcher;
+template <class... P>
+struct Launcher<void (*)(P...)> {
+    static_assert(sizeof...(P) <= DT_MODULE_PARAMETERS,
+                  "a kernel has too many parameters");
+    static constexpr int count = sizeof...(P);
+    static constexpr dt_module_parameter parameters[] = {describe<P>()..., {}};
+
+    template <size_t... I>
+    static void call(void (*kernel)(P...), void *const *values, Indices<I...>)
+    {
+        kernel(*(std::remove_reference_t<P> *)values[I]...);
+    }
+    template <void (*kernel)(P...)>
+    static void run(void *const *values)
+    {
+        call(kernel, values, typename IndicesTo<sizeof...(P)>::type());
+    }
+};
+
+/* Picks the kernel among functions of one name: C has functions that programs
+ * call kernels by. */
+template <class... P>
+constexpr auto returning_void(void (*kernel)(P...))
+{
+    return kernel;
+}
+
+template <auto kernel>
+dt_module_kernel kernel_named(const char *name, bool barriers)
+{
+    using L = Launcher<decltype(kernel)>;
+    return {name, (void *)&L::template run<kernel>, barriers, L::count, L::parameters};
+}
+
+} /* namespace sim */
+
+/* The kernels that can be launched, each
+ * sim::kernel_named<sim::returning_void(&NAME)>("NAME", barriers). */
+#define SIM_MODULE_KERNELS(...)                                                        \
+    extern "C" __attribute__((visibility("default")))                                  \
+    const dt_module_kernel dt_module_kernels[] = {__VA_ARGS__, {}};
+
+#endif
