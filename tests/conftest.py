@@ -59,6 +59,20 @@ def gpu(request):
 
 
 @pytest.fixture
+def here(gpu):
+    """Each GPU in turn, made current."""
+    torch.cuda.set_device(gpu)
+    return gpu
+
+
+@pytest.fixture(autouse=True, scope="session")
+def kernel_cache(tmp_path_factory):
+    """Kernels that tests compile are kept with the other files of the run."""
+    folder = tmp_path_factory.getbasetemp() / "kernels"
+    os.environ["PYDEVTENSOR_KERNEL_CACHE"] = str(folder)
+
+
+@pytest.fixture
 def two_gpus():
     """The names of two GPUs."""
     if GPUS < 2:

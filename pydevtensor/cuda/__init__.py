@@ -19,7 +19,7 @@ from pydevtensor.cuda.guards import transfer_guard
 
 __all__ = ["AcceleratorError", "Event", "ExternalStream", "OutOfMemoryError", "Stream"]
 __all__ += ["StreamContext", "amp", "can_device_access_peer", "clock", "comm"]
-__all__ += ["current_device"]
+__all__ += ["CompileError", "Kernel", "compile_kernel", "current_device", "kernels"]
 __all__ += ["current_stream"]
 __all__ += ["default_stream", "device", "device_count", "empty_cache"]
 __all__ += ["CUDAGraph", "graph", "graph_pool_handle", "graphs"]
@@ -402,6 +402,7 @@ from pydevtensor.cuda import (  # noqa: E402
     amp,
     comm,
     graphs,
+    kernels,
     memory,
     nvtx,
     random,
@@ -423,6 +424,12 @@ from pydevtensor.cuda.graphs import (  # noqa: E402
     is_current_stream_capturing,
     make_graphed_callables,
 )
+from pydevtensor.cuda.kernels import (  # noqa: E402
+    CompileError,
+    Kernel,
+    compile_kernel,
+)
+from pydevtensor.cuda.kernels import _compile_kernel as _compile_kernel  # noqa: E402
 from pydevtensor.cuda.memory import (  # noqa: E402
     empty_cache,
     get_per_process_memory_fraction,

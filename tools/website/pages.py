@@ -31,7 +31,14 @@ NAVIGATION: dict[tuple[str, str], tuple[str, ...]] = {
         "from-pytorch",
         "import-torch",
     ),
-    ("Guides", "指南"): ("profiling", "races", "clock", "checkpoints", "errors"),
+    ("Guides", "指南"): (
+        "kernels",
+        "profiling",
+        "races",
+        "clock",
+        "checkpoints",
+        "errors",
+    ),
     ("Notebooks", "笔记本"): (
         "notebooks/gpu",
         "notebooks/several-gpus",

@@ -1,0 +1,273 @@
+"""Compiles the CUDA C of a program for simulated GPUs, and keeps what it has compiled.
+
+The host's compiler makes a library of the program's kernels and csrc/sim/module.h,
+which is installed as _module.h. Libraries are kept in a folder by a digest of all that
+they depend on, and loaded for each GPU from a copy, so that each GPU has its own
+__device__ variables.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from pydevtensor import _C, __version__
+from pydevtensor.cuda import _kernel_source
+from pydevtensor.cuda.kernels import CompileError
+
+HEADER = Path(__file__).parents[1] / "_module.h"
+FILE = "kernel.cu"  # the program's source in messages of the compiler
+FLAGS = (
+    *("-x", "c++", "-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-w", "-pipe"),
+    # As nvcc has it, or more tolerant: char is signed, memory has no types, and NULL is
+    # an address.
+    *("-fsigned-char", "-fno-strict-aliasing", "-fno-delete-null-pointer-checks"),
+    *("-fwrapv", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"),
+    *("-ftabstop=1", "-fdiagnostics-color=never"),
+    *("-Wl,-z,defs", "-Wl,-s"),
+)
+TAKEN = re.compile(r"-[DUI].+|--?std=(c|gnu)\+\+\d\w")
+# They say how a GPU's code is made.
+IGNORED = re.compile(
+    r"-G|-g|-O[0-3]|-w|--?(use_fast_math|lineinfo|generate-line-info|device-debug|"
+    r"restrict|extra-device-vectorization|default-device|dopt|disable-warnings)|"
+    r"--?(arch|gpu-architecture|code|gpu-code|gencode|maxrregcount|fmad|ftz|prec-div|"
+    r"prec-sqrt|relocatable-device-code|rdc|diag-suppress|dopt)=.*"
+)
+
+_lock = threading.Lock()
+_modules: dict[tuple[str, int], int] = {}
+
+
+def compiler() -> list[str]:
+    """The command of the host's compiler."""
+    named = os.environ.get("CXX", "").split()
+    for candidate in [named] if named else [["c++"], ["g++"], ["clang++"]]:
+        if path := _which(candidate[0]):
+            return [path, *candidate[1:]]
+    raise RuntimeError(
+        f"compile_kernel(): CXX is {' '.join(named)}, which is not found; set "
+        "it to a C++ compiler, or unset it"
+        if named
+        else "compile_kernel(): simulated GPUs need a C++ compiler, and none of c++, "
+        "g++ and clang++ is found; install one, on Debian and Ubuntu with: sudo "
+        "apt-get install g++"
+    )
+
+
+def identity(command: Sequence[str]) -> str:
+    """Differs between compilers, and versions of one; needs no process."""
+    seen = [os.path.realpath(_which(word) or word) for word in command]
+    facts = (os.stat(path) for path in seen if os.path.isfile(path))
+    return repr((seen, [(f.st_size, f.st_mtime_ns) for f in facts]))
+
+
+def flags_of(options: Sequence[str]) -> list[str]:
+    """The options that the host's compiler takes."""
+    if isinstance(options, str) or not all(isinstance(o, str) for o in options):
+        raise TypeError(
+            f"compile_kernel(): options is {options!r}; give a list of str, such as "
+            "['-DN=16']"
+        )
+    taken = []
+    for option in options:
+        if TAKEN.fullmatch(option):
+            taken.append(re.sub("^--", "-", option))
+        elif not IGNORED.fullmatch(option):
+            raise ValueError(
+                f"compile_kernel(): the option {option!r} is not known; give "
+                "-DNAME=VALUE, -UNAME, -IFOLDER or -std=c++17, each as one str"
+            )
+    return taken
+
+
+def cache() -> Path | None:
+    """The folder of libraries; None: the user wants none, or has none of their own."""
+    chosen = os.environ.get("PYDEVTENSOR_KERNEL_CACHE")
+    if chosen == "":
+        return None
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join("~", ".cache")
+    folder = Path(chosen or os.path.join(base, "pydevtensor", "kernels")).expanduser()
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        facts = folder.stat()
+    except (OSError, RuntimeError):
+        return None
+    # Whoever can write there could have this process run their code.
+    own = facts.st_uid == os.getuid() and not facts.st_mode & 0o022
+    return folder if own and os.access(folder, os.W_OK) else None
+
+
+class Library:
+    """The library of a source. `name` is the kernel that was asked for, `named` all."""
+
+    def __init__(
+        self,
+        source: str,
+        name: str,
+        named: Sequence[str],
+        options: Sequence[str],
+        headers: Mapping[str, str],
+    ) -> None:
+        self.source, self.name, self.headers = source, name, dict(headers)
+        self.command = compiler()
+        self.flags = flags_of(options)
+        if not any(flag.startswith("-std=") for flag in self.flags):
+            self.flags.append("-std=c++17")
+        texts = [source, *self.headers.values()]
+        waits = any(
+            _kernel_source.WAITS.search(_kernel_source.blank(text)) for text in texts
+        )
+        entries = ", ".join(
+            f'sim::kernel_named<sim::returning_void(&{name})>("{name}", {waits:d})'
+            for name in named
+        )
+        self.text = (
+            f'#line 1 "{FILE}"\n{_kernel_source.prepared(source)}\n'
+            f'#line 1 "pydevtensor"\nSIM_MODULE_KERNELS({entries})\n'
+        )
+        parts = [__version__, HEADER.read_text(), identity(self.command), self.text]
+        parts += [repr((*FLAGS, *self.flags)), repr(sorted(self.headers.items()))]
+        self.key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    def module(self, device: int) -> int:
+        """The module of a GPU, compiled and loaded at its first use."""
+        with _lock:
+            if (self.key, device) not in _modules:
+                _modules[self.key, device] = self._load(device)
+            return _modules[self.key, device]
+
+    def _load(self, device: int) -> int:
+        # Files of folders that -I names may change.
+        folder = None if any(f.startswith("-I") for f in self.flags) else cache()
+        kept = folder and folder / f"{self.key}.so"
+        data = _read(kept) if kept else b""
+        if not data:
+            data = self._compile()
+            if folder and kept:
+                # Whole or not at all; on a full disk, the next process compiles again.
+                with suppress(OSError):
+                    os.replace(_write(folder, data + _seal(data)), kept)
+        # A copy of another name: the linker opens a library of one name once.
+        copy = _write(folder, data)
+        try:
+            return _C._module_load(device, os.fsencode(copy))
+        except RuntimeError as error:
+            raise RuntimeError(
+                f"compile_kernel(): the compiled kernels cannot be loaded: {error}; "
+                "set PYDEVTENSOR_KERNEL_CACHE to a folder whose files may be executed"
+            ) from None
+        finally:
+            copy.unlink()
+
+    def _compile(self) -> bytes:
+        import subprocess
+        import tempfile
+
+        with tempfile.TemporaryDirectory(prefix="pydevtensor-") as name:
+            scratch = Path(name)
+            (scratch / "source.cpp").write_text(self.text)
+            for header, text in self.headers.items():
+                path = scratch / "headers" / header
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            command = [*self.command, *FLAGS, *self.flags, "-include", str(HEADER)]
+            command += ["-I", str(scratch / "headers"), str(scratch / "source.cpp")]
+            done = subprocess.run(
+                [*command, "-o", str(scratch / "made.so"), "-lm"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                env={**os.environ, "LC_ALL": "C"},
+            )
+            if done.returncode:
+                raise CompileError(self._explain(done.stdout))
+            return (scratch / "made.so").read_bytes()
+
+    def _explain(self, output: str) -> str:
+        """The compiler's errors at the lines of the program."""
+        lines = self.source.splitlines()
+        errors = [*dict.fromkeys(_errors(output))]
+        said = []
+        for line, column, text in [e for e in errors if e[0]][:5]:
+            said.append(f"line {line}, column {column}: {text}")
+            if line <= len(lines):
+                said += [f"    {lines[line - 1]}", "    " + " " * (column - 1) + "^"]
+        if not said and errors:
+            text = errors[0][2]
+            if "returning_void" in text:
+                text = "it names no function that returns void, or several"
+            said.append(f"{self.name}: {text}")
+        said = said or [output.strip()[-1000:]]
+        return "compile_kernel(): the source does not compile\n" + "\n".join(said)
+
+
+def _errors(output: str) -> Iterator[tuple[int, int, str]]:
+    """Line and column (0: unknown) and text of each error.
+
+    One in a template of ours is the program's where it used the template; gcc says so
+    before the error, clang after it.
+    """
+    before, pending = (0, 0), ""
+    for row in output.splitlines():
+        found = re.match(r"(.+?):(\d+):(\d+): +(.*)", row)
+        linked = re.search(r"undefined reference to [`'](.+)'", row)
+        if linked:
+            name = linked[1].split("(")[0]
+            yield 0, 0, f"{name} is declared, and nothing defines it"
+        if not found:
+            continue
+        at = (int(found[2]), int(found[3])) if found[1] == FILE else (0, 0)
+        error = re.match(r"(?:fatal )?error: (.*)", found[4])
+        if pending and (at[0] or error):
+            yield *(at if at[0] and not error else (0, 0)), pending
+            pending = ""
+        if error and (at[0] or before[0]):
+            yield *(at if at[0] else before), error[1]
+        elif error:
+            pending = error[1]
+        before = at if at[0] and not error else (0, 0) if error else before
+    if pending:
+        yield 0, 0, pending
+
+
+def _seal(data: bytes) -> bytes:
+    """Ends a file of the cache: opening a damaged library could end the process."""
+    return hashlib.sha256(data).digest()
+
+
+def _read(kept: Path) -> bytes:
+    """The library in a file of the cache; nothing where it is missing or damaged."""
+    try:
+        data = kept.read_bytes()
+    except OSError:
+        return b""
+    data, seal = data[:-32], data[-32:]
+    return data if seal == _seal(data) else b""
+
+
+def _write(folder: Path | None, data: bytes) -> Path:
+    """A new file, in the folder or where temporary files are."""
+    if not folder:
+        import tempfile
+
+        folder = Path(tempfile.gettempdir())
+    path = folder / f".{os.getpid()}-{os.urandom(8).hex()}.so"
+    handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+    return path
+
+
+def _which(word: str) -> str | None:
+    """The path of a program."""
+    folders = [""] if "/" in word else os.environ.get("PATH", os.defpath).split(":")
+    paths = (os.path.join(folder, word) for folder in folders)
+    return next((p for p in paths if os.path.isfile(p) and os.access(p, os.X_OK)), None)

@@ -1,0 +1,218 @@
+"""Reads the CUDA C of a program's kernels as far as a launch needs it.
+
+The compiler knows the types of parameters (csrc/sim/module.h). The text knows their
+names, which kernels there are, and what simulated GPUs lack.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+# Headers that every kernel has.
+BUILT_IN = re.compile(
+    r"(cuda_runtime(_api)?|cuda|device_launch_parameters|device_functions|"
+    r"device_atomic_functions|vector_types|vector_functions|math_functions|math_constants|assert)\.h|"
+    r"cassert"
+)
+LACKING_HEADER = re.compile(
+    r"(cooperative_groups|mma|cuda_fp16|cuda_fp8|cuda_bf16|curand\w*|cub|thrust|cute|"
+    r"cutlass|cublas\w*|cuda|nvToolsExt|texture\w*|surface\w*|cuComplex)(\.h|/.*)"
+)
+# Words that simulated GPUs do not have: what to say, by how they are found.
+LACKING = {
+    r"__asm__|\basm\b": "PTX assembly (asm); write it in CUDA C",
+    r"\bcooperative_groups\b": "cooperative groups; use __syncthreads()",
+    r"\b(tex[123]D\w*|texture\s*<|cudaTextureObject_t|surf[123]D\w*|"
+    r"cudaSurfaceObject_t)": "textures and surfaces; read a pointer",
+    r"<<<": "launches in the source; it takes kernels alone, and calling the Kernel "
+    "launches one",
+    r"\bcuda(Malloc|Memcpy|Memset|Free|DeviceSynchronize|GetLastError|Launch)\w*": ""
+    "the CUDA runtime's functions; allocate and copy with tensors",
+    r"\b(wmma|nvcuda)\b": "tensor cores (wmma); multiply with ordinary floats",
+    r"\bcuda::": "libcu++ (cuda::); use CUDA C's own functions",
+    r"\b(__half2?|half2|__nv_bfloat162?)\b": "16-bit floats; convert the tensors to "
+    "float32",
+    r"\b__activemask\b": "__activemask(); give the mask of the lanes that take part",
+    r"\b__managed__\b": "managed memory; pass a tensor",
+    r"\b__cluster_dims__\b": "clusters of blocks",
+    r"\b(__shfl(_up|_down|_xor)?|__ballot|__any|__all)\s*\(": "shuffles and votes "
+    "without a mask, which CUDA has removed; use those that end in _sync",
+}
+WAITS = re.compile(r"\b(__syncthreads\w*|__syncwarp|__\w+_sync)\b")
+DIRECTIVE = r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*"
+DYNAMIC = re.compile(
+    r"\bextern\b([^;{}()]*?)\b__shared__\b([^;{}]*?)\b(\w+)\s*\[\s*\]((?:\[[^\]]*\])*)\s*;"
+)
+ALIGNED = re.compile(r"\b(__align__|alignas)\s*\([^()]*(\([^()]*\))?[^()]*\)")
+
+
+class Found(NamedTuple):
+    """A kernel in the source."""
+
+    name: str
+    parameters: list[str]  # their text
+    max_threads: int | None  # that __launch_bounds__ allows
+    template: bool
+    plain: bool  # it can be named from the end of the source
+
+
+class Lacking(Exception):
+    """Simulated GPUs do not have something: what, and its line."""
+
+    def __init__(self, what: str, line: int) -> None:
+        self.what, self.line = what, line
+
+
+def blank(source: str) -> str:
+    """The source with comments, texts and characters replaced by blanks."""
+
+    literal = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\''
+    return re.sub(rf"//[^\n]*|/\*.*?(?:\*/|\Z)|{literal}", _blanks, source, flags=re.S)
+
+
+def _blanks(found: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", found[0])
+
+
+def macros_make_kernels(source: str) -> bool:
+    """Whether there may be kernels that kernels() does not find."""
+    directives = re.findall(DIRECTIVE, blank(source), re.M)
+    return any("__global__" in each for each in directives)
+
+
+def _line(text: str, at: int) -> int:
+    return text.count("\n", 0, at) + 1
+
+
+def check(source: str) -> None:
+    """Raise Lacking for the first thing that simulated GPUs do not have."""
+    code = blank(source)
+    faults = [
+        (found.start(), what)
+        for word, what in LACKING.items()
+        if (found := re.search(word, code))
+    ]
+    faults += [
+        (at, f"the header {name}; of CUDA's functions it has those without one")
+        for at, _, name in includes(source, code)
+        if LACKING_HEADER.fullmatch(name)
+    ]
+    if faults:
+        at, what = min(faults)
+        raise Lacking(what, _line(source, at))
+
+
+def includes(source: str, code: str) -> Iterator[tuple[int, int, str]]:
+    """Begin, end and name of each #include."""
+    pattern = r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"\n]+)[>\"]"
+    for found in re.finditer(pattern, source, re.M):
+        if code[found.start() : found.start(1) - 1].strip():
+            yield found.start(), found.end(), found[1].strip()
+
+
+def _conditional(code: str) -> Iterator[tuple[int, int]]:
+    """Where an #if begins and ends, the outermost ones."""
+    depth, start = 0, 0
+    for found in re.finditer(r"^[ \t]*#[ \t]*(if|endif)", code, re.M):
+        if found[1] == "if":
+            start = start if depth else found.start()
+            depth += 1
+        elif depth:
+            depth -= 1
+            if not depth:
+                yield start, found.end()
+
+
+def _depth(code: str, at: int) -> int:
+    """How many braces are open, but for those of extern "C"."""
+    opened: list[str] = []
+    for found in re.finditer(r"\bextern\s*\{|[{}]", code[:at]):
+        if found[0] != "}":
+            opened.append(found[0])
+        elif opened:
+            opened.pop()
+    return opened.count("{")
+
+
+def _matching(text: str, at: int) -> int:
+    """The end of what begins with the parenthesis at `at`."""
+    depth = 0
+    for i in range(at, len(text)):
+        depth += (text[i] == "(") - (text[i] == ")")
+        if not depth:
+            return i
+    return len(text)
+
+
+def _split(text: str) -> list[str]:
+    """The parameters of a list."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter in "(<[{") - (letter in ")>]}")
+        if letter == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    parts = [" ".join(part.split()) for part in parts]
+    return [] if parts in ([""], ["void"]) else parts
+
+
+def kernels(source: str) -> list[Found]:
+    """All kernels, in the order of the source; a later definition replaces a former."""
+    code = blank(source)
+    conditional = [*_conditional(code)]
+    bounds: dict[int, int] = {}  # where one ends: the number
+
+    def remember(found: re.Match[str]) -> str:
+        if found[1] == "__launch_bounds__":
+            number = re.match(r"\s*(\d+)\s*[,)]", found[2] + ")")
+            bounds[found.end()] = int(number[1]) if number else 0
+        return re.sub(r"[^\n]", " ", found[0])
+
+    code = re.sub(DIRECTIVE, _blanks, code, flags=re.M)
+    pattern = r"\b(__launch_bounds__|__attribute__)\s*\(((?:[^()]|\([^()]*\))*)\)"
+    code = re.sub(pattern, remember, code)
+    found_by_name: dict[str, Found] = {}
+    for found in re.finditer(r"\b__global__\b[^;{}()]*?\b(\w+)\s*\(", code):
+        start, opens = found.start(), found.end() - 1
+        closes = _matching(code, opens)
+        before = max(code.rfind(c, 0, start) for c in ";}{") + 1
+        number = [n for at, n in bounds.items() if before <= at <= opens]
+        within = any(a <= start < b for a, b in conditional)
+        found_by_name[found[1]] = Found(
+            found[1],
+            _split(code[opens + 1 : closes]),
+            number[0] if number and number[0] else None,
+            bool(re.search(r"\btemplate\s*<", code[before:start])),
+            not within and _depth(code, start) == 0,
+        )
+    return [*found_by_name.values()]
+
+
+def prepared(source: str) -> str:
+    """The source as the host's compiler takes it, with the same lines."""
+    code = blank(source)
+    changes = [
+        (begin, end, "")
+        for begin, end, name in includes(source, code)
+        if BUILT_IN.fullmatch(name)
+    ]
+    for found in DYNAMIC.finditer(code):
+        kind = ALIGNED.sub(" ", source[found.start(1) : found.end(2)])
+        kind = " ".join(kind.replace("__shared__", " ").split())
+        lines = "\n" * found[0].count("\n")
+        name, rest = found[3], found[4]
+        if _depth(code, found.start()):
+            text = f"{kind} (*{name}){rest}" if rest else f"{kind} *{name}"
+            cast = f"({kind} (*){rest})" if rest else f"({kind} *)"
+            text += f" = {cast}sim::dynamic_shared_memory();"
+        else:
+            text = (
+                f"static sim::DynamicShared<{kind}{' ' + rest if rest else ''}> {name};"
+            )
+        changes.append((found.start(), found.end(), text + lines))
+    for begin, end, text in sorted(changes, reverse=True):
+        source = source[:begin] + text + source[end:]
+    return source
