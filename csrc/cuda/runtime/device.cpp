@@ -51,11 +51,13 @@ int cuda_fail(cudaError_t error, const char *doing)
          "PYDEVTENSOR_CUDA_ARCHS=native pip install ."},
         {cudaErrorOperatingSystem, "the system refused it; check paths, and the limits "
                                    "of the process"},
-        {cudaErrorIllegalAddress, "this is a bug in pydevtensor or a bad pointer from "
-                                  "outside; please report the "
-                                  "operations before it, and restart the program"},
+        {cudaErrorIllegalAddress,
+         "check the indices of your own kernels, and pointers from outside; without "
+         "any, this is a bug in pydevtensor: please report the operations before it. A "
+         "real GPU is lost to this process: restart the program"},
         {cudaErrorLaunchFailure,
-         "a kernel of an operation before this one failed; restart the program"},
+         "a kernel of an operation before this one failed. A "
+         "real GPU is lost to this process: restart the program"},
         {cudaErrorStreamCaptureUnsupported,
          "a graph is being captured, which lets nothing wait or allocate"},
         {cudaErrorStreamCaptureInvalidated, "a call during the capture of a graph was "
