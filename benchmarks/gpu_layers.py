@@ -76,15 +76,21 @@ def kernel_of(t, groups, dtype):
     return w.to(getattr(t, dtype))
 
 
-def convolve(groups=1, tf32=False):
-    def work(t, x, w):
-        before, t.backends.cudnn.allow_tf32 = t.backends.cudnn.allow_tf32, tf32
+def convolve(groups=1):
+    return lambda t, x, w: functional(t).conv2d(x, w, padding=1, groups=groups)
+
+
+def with_tf32(work, allowed):
+    """The work, with TF32 in convolutions or without."""
+
+    def done(t, *operands):
+        before, t.backends.cudnn.allow_tf32 = t.backends.cudnn.allow_tf32, allowed
         try:
-            return functional(t).conv2d(x, w, padding=1, groups=groups)
+            return work(t, *operands)
         finally:
             t.backends.cudnn.allow_tf32 = before
 
-    return work
+    return done
 
 
 def convolution(dtype="float32", groups=1):
@@ -112,7 +118,7 @@ def convolution_case(name, products="float32", groups=1, backward=False):
         CONV,
         name,
         (convolved if backward else convolution)(dtype, groups),
-        gradients if backward else convolve(groups, products == "tf32"),
+        with_tf32(gradients if backward else convolve(groups), products == "tf32"),
         lambda n: times * 2.0 * size * n,
         operations=lambda n: times * 2.0 * 9 * CHANNELS / groups * n,
         products=products,
