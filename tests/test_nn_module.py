@@ -353,6 +353,30 @@ def test_vectors_of_parameters(device):
     assert net[3].bias.tolist() == [vector.numel() - 2, vector.numel() - 1]
 
 
+def test_what_is_not_a_module_is_named():
+    utils, layer, norm = nn.utils, nn.Linear(2, 2), nn.BatchNorm1d(2)
+    for name, call in {
+        "weight_norm": utils.weight_norm,
+        "remove_weight_norm": utils.remove_weight_norm,
+        "spectral_norm": utils.spectral_norm,
+        "remove_spectral_norm": utils.remove_spectral_norm,
+        "fuse_conv_bn_eval": lambda m: utils.fuse_conv_bn_eval(m, norm),
+        "fuse_linear_bn_eval": lambda m: utils.fuse_linear_bn_eval(layer, m),
+        "convert_conv2d_weight_memory_format": lambda m: (
+            utils.convert_conv2d_weight_memory_format(m, torch.channels_last)
+        ),
+        "functional_call": lambda m: torch.func.functional_call(m, {}, ()),
+        "stack_module_state": lambda m: torch.func.stack_module_state([m]),
+        "register_parametrization": lambda m: (
+            utils.parametrize.register_parametrization(layer, "weight", m)
+        ),
+    }.items():
+        with pytest.raises(TypeError, match=rf"^{name}\(\): str is not a Module"):
+            call("w")
+    with pytest.raises(TypeError, match=r"calculate_gain\(\): nonlinearity is 1"):
+        nn.init.calculate_gain(1)
+
+
 def test_what_is_not_a_tensor_is_named():
     names = [name for name in dir(nn.init) if name.endswith("_") and name[0] != "_"]
     for name in names:

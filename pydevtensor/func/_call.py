@@ -8,6 +8,13 @@ from typing import Any
 from pydevtensor import _C
 
 
+def _need_module(name: str, given: Any) -> None:
+    """Raise TypeError for what is not a module. nn imports func, so look at it."""
+    if not hasattr(given, "named_parameters"):
+        kind = type(given).__name__
+        raise TypeError(f"{name}(): {kind} is not a Module; give an nn.Module")
+
+
 def functional_call(
     module: Any,
     parameter_and_buffer_dicts: Any,
@@ -35,6 +42,7 @@ def functional_call(
         if double := given.keys() & each.keys():
             raise ValueError(f"functional_call(): {sorted(double)} is given twice")
         given.update(each)
+    _need_module("functional_call", module)
     places = dict(_places(module))
     if strict:
         missing = [path for path in places if path not in given]
@@ -94,6 +102,8 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[Any, Any], dict[Any,
     """
     if not models:
         raise RuntimeError("stack_module_state(): models is empty; give one or more")
+    for each in models:
+        _need_module("stack_module_state", each)
     if any(type(each) is not type(models[0]) for each in models):
         raise RuntimeError(
             "stack_module_state(): the models are of several classes; give one class"

@@ -55,6 +55,11 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
     >>> nn.init.calculate_gain('tanh')
     1.6666666666666667
     """
+    if not isinstance(nonlinearity, str):
+        raise TypeError(
+            f"calculate_gain(): nonlinearity is {nonlinearity!r:.60} "
+            f"({type(nonlinearity).__name__}); give a name such as 'relu'"
+        )
     if nonlinearity in ("linear", "sigmoid") or nonlinearity.startswith("conv"):
         return 1
     if nonlinearity == "tanh":

@@ -77,6 +77,12 @@ def _no_module(given: Any) -> str:
     return f"{kind} is not a Module subclass; {advice}"
 
 
+def need_module(name: str, given: Any) -> None:
+    """Raise TypeError, with the name of the function, for what is not a module."""
+    if not isinstance(given, Module):
+        raise TypeError(f"{name}(): {_no_module(given)}")
+
+
 class Module(Hooks, States):
     """Base of layers and networks.
 

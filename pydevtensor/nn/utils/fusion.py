@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor.nn.modules.module import need_module
 from pydevtensor.nn.parameter import Parameter
 
 __all__ = [
@@ -16,7 +17,9 @@ __all__ = [
 ]
 
 
-def _check(layer: Any, bn: Any) -> None:
+def _check(name: str, layer: Any, bn: Any) -> None:
+    need_module(name, layer)
+    need_module(name, bn)
     if layer.training or bn.training:
         raise AssertionError(
             "only layers in evaluation mode can be fused; call eval() on both"
@@ -45,7 +48,7 @@ def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
     >>> torch.allclose(nn.utils.fuse_conv_bn_eval(conv, bn)(x), bn(conv(x)), atol=1e-6)
     True
     """
-    _check(conv, bn)
+    _check("fuse_conv_bn_eval", conv, bn)
     fused = copy.deepcopy(conv)
     fused.weight, fused.bias = fuse_conv_bn_weights(
         fused.weight, fused.bias, *_statistics(bn), transpose
@@ -100,7 +103,7 @@ def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
     >>> torch.allclose(fused(x), bn(linear(x)), atol=1e-6)
     True
     """
-    _check(linear, bn)
+    _check("fuse_linear_bn_eval", linear, bn)
     if bn.num_features not in (1, linear.out_features):
         raise AssertionError(
             f"the linear layer has {linear.out_features} outputs and the normalization "

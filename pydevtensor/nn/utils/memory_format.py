@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pydevtensor.nn.modules import conv
-from pydevtensor.nn.modules.module import Module
+from pydevtensor.nn.modules.module import Module, need_module
 
 __all__ = [
     "convert_conv2d_weight_memory_format",
@@ -14,8 +14,9 @@ __all__ = [
 
 
 def _convert(
-    module: Module, kinds: tuple[type[Any], ...], memory_format: Any
+    name: str, module: Module, kinds: tuple[type[Any], ...], memory_format: Any
 ) -> Module:
+    need_module(name, module)
     for each in module.modules():
         if isinstance(each, kinds):
             weight: Any = each.weight
@@ -36,7 +37,12 @@ def convert_conv2d_weight_memory_format(module: Module, memory_format: Any) -> M
     >>> net[0].weight.stride()
     (18, 1, 6, 2)
     """
-    return _convert(module, (conv.Conv2d, conv.ConvTranspose2d), memory_format)
+    return _convert(
+        "convert_conv2d_weight_memory_format",
+        module,
+        (conv.Conv2d, conv.ConvTranspose2d),
+        memory_format,
+    )
 
 
 def convert_conv3d_weight_memory_format(module: Module, memory_format: Any) -> Module:
@@ -52,4 +58,9 @@ def convert_conv3d_weight_memory_format(module: Module, memory_format: Any) -> M
     >>> net.weight.stride()
     (16, 1, 8, 4, 2)
     """
-    return _convert(module, (conv.Conv3d, conv.ConvTranspose3d), memory_format)
+    return _convert(
+        "convert_conv3d_weight_memory_format",
+        module,
+        (conv.Conv3d, conv.ConvTranspose3d),
+        memory_format,
+    )

@@ -8,7 +8,7 @@ from pydevtensor import _C
 from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import no_grad
 from pydevtensor.nn import functional as F
-from pydevtensor.nn.modules.module import Module
+from pydevtensor.nn.modules.module import Module, need_module
 from pydevtensor.nn.utils._weights import (
     WHOLE,
     norm_except,
@@ -153,6 +153,7 @@ def spectral_norm(
     >>> round(torch.linalg.matrix_norm(layer.weight, 2).item(), 3)
     1.0
     """
+    need_module("spectral_norm", module)
     weight = _tensor_of(module, name)
     dim = outputs_dim(module) if dim is None else dim
     normalization = _SpectralNorm(weight, n_power_iterations, dim, eps)

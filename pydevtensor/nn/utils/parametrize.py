@@ -11,7 +11,7 @@ from pydevtensor import _C
 from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import no_grad
 from pydevtensor.nn.modules.container import ModuleDict, ModuleList
-from pydevtensor.nn.modules.module import Module
+from pydevtensor.nn.modules.module import Module, need_module
 from pydevtensor.nn.parameter import Parameter
 
 __all__ = [
@@ -301,6 +301,8 @@ def register_parametrization(
     >>> bool((layer.weight == layer.weight.T).all())
     True
     """
+    need_module("register_parametrization", module)
+    need_module("register_parametrization", parametrization)
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
         held: Any = module.parametrizations

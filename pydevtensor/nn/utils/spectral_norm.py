@@ -6,7 +6,7 @@ from typing import Any
 
 from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import no_grad
-from pydevtensor.nn.modules.module import Module
+from pydevtensor.nn.modules.module import Module, need_module
 from pydevtensor.nn.parameter import Parameter, is_lazy
 from pydevtensor.nn.utils._weights import outputs_dim, rows, to_unit
 
@@ -226,6 +226,7 @@ def spectral_norm(
     >>> [*layer.state_dict()]
     ['bias', 'weight_orig', 'weight_u', 'weight_v']
     """
+    need_module("spectral_norm", module)
     dim = outputs_dim(module) if dim is None else dim
     SpectralNorm.apply(module, name, n_power_iterations, dim, eps)
     return module
@@ -241,6 +242,7 @@ def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
     >>> [*nn.utils.remove_spectral_norm(layer).state_dict()]
     ['bias', 'weight']
     """
+    need_module("remove_spectral_norm", module)
     key = _find(module._forward_pre_hooks, SpectralNorm, name)
     if key is None:
         raise ValueError(

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from pydevtensor._names import publish as _publish
-from pydevtensor.nn.modules.module import Module
+from pydevtensor.nn.modules.module import Module, need_module
 from pydevtensor.nn.parameter import Parameter, is_lazy
 from pydevtensor.nn.utils._weights import WHOLE, norm_except, normalized
 
@@ -98,6 +98,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     >>> layer.weight_g.shape
     torch.Size([2, 1])
     """
+    need_module("weight_norm", module)
     WeightNorm.apply(module, name, dim)
     return module
 
@@ -114,6 +115,7 @@ def remove_weight_norm(module: Module, name: str = "weight") -> Module:
     >>> [*nn.utils.remove_weight_norm(layer).state_dict()]
     ['bias', 'weight']
     """
+    need_module("remove_weight_norm", module)
     key = _find(module, name)
     if key is None:
         raise ValueError(
