@@ -8,11 +8,32 @@ from typing import Any, ClassVar
 from pydevtensor import _C
 from pydevtensor._names import give
 
+_DOC = """A CPU tensor of {kind}.
+
+size: ints, for elements of any value, or one sequence of data. device: the CPU
+(RuntimeError for another). See also tensor().
+
+>>> torch.{name}([1, 2])
+tensor({shown})
+"""
+
 
 class TensorType(type):
     """The class of FloatTensor and the others: what they make are Tensors."""
 
     dtype: _C.dtype
+
+    def __init__(cls, name: str, bases: Any, members: Any) -> None:
+        super().__init__(name, bases, members)
+        kind = str(cls.dtype)
+        shown = "[1., 2.]" if cls.dtype.is_floating_point else "[1, 2]"
+        if cls.dtype is _C.bool:
+            shown = "[True, True]"
+        elif cls.dtype not in (_C.int64, _C.float32):  # which are printed without
+            shown += f", dtype={kind}"
+        cls.__doc__ = _DOC.format(
+            kind=kind.removeprefix("torch."), name=name, shown=shown
+        )
 
     def __instancecheck__(cls, value: Any) -> bool:
         return isinstance(value, _C.Tensor) and (
@@ -70,132 +91,42 @@ def _is_index(value: Any) -> bool:
 
 
 class BoolTensor(metaclass=TensorType):
-    """A CPU tensor of bool.
-
-    size: ints, for elements of any value, or one sequence of data. device: the CPU
-    (RuntimeError for another). See also tensor().
-
-    >>> torch.BoolTensor([0, 1])
-    tensor([False,  True])
-    """
-
     dtype: ClassVar[_C.dtype] = _C.bool
 
 
 class ByteTensor(metaclass=TensorType):
-    """A CPU tensor of uint8.
-
-    size: ints, for elements of any value, or one sequence of data. device: the CPU
-    (RuntimeError for another). See also tensor().
-
-    >>> torch.ByteTensor([1, 2])
-    tensor([1, 2], dtype=torch.uint8)
-    """
-
     dtype: ClassVar[_C.dtype] = _C.uint8
 
 
 class CharTensor(metaclass=TensorType):
-    """A CPU tensor of int8.
-
-    size: ints, for elements of any value, or one sequence of data. device: the CPU
-    (RuntimeError for another). See also tensor().
-
-    >>> torch.CharTensor([1, 2])
-    tensor([1, 2], dtype=torch.int8)
-    """
-
     dtype: ClassVar[_C.dtype] = _C.int8
 
 
 class ShortTensor(metaclass=TensorType):
-    """A CPU tensor of int16.
-
-    size: ints, for elements of any value, or one sequence of data. device: the CPU
-    (RuntimeError for another). See also tensor().
-
-    >>> torch.ShortTensor([1, 2])
-    tensor([1, 2], dtype=torch.int16)
-    """
-
     dtype: ClassVar[_C.dtype] = _C.int16
 
 
 class IntTensor(metaclass=TensorType):
-    """A CPU tensor of int32.
-
-    size: ints, for elements of any value, or one sequence of data. device: the CPU
-    (RuntimeError for another). See also tensor().
-
-    >>> torch.IntTensor([1, 2])
-    tensor([1, 2], dtype=torch.int32)
-    """
-
     dtype: ClassVar[_C.dtype] = _C.int32
 
 
 class LongTensor(metaclass=TensorType):
-    """A CPU tensor of int64.
-
-    size: ints, for elements of any value, or one sequence of data. device: the CPU
-    (RuntimeError for another). See also tensor().
-
-    >>> torch.LongTensor([1, 2])
-    tensor([1, 2])
-    """
-
     dtype: ClassVar[_C.dtype] = _C.int64
 
 
 class HalfTensor(metaclass=TensorType):
-    """A CPU tensor of float16.
-
-    size: ints, for elements of any value, or one sequence of data. device: the CPU
-    (RuntimeError for another). See also tensor().
-
-    >>> torch.HalfTensor([1, 2])
-    tensor([1., 2.], dtype=torch.float16)
-    """
-
     dtype: ClassVar[_C.dtype] = _C.float16
 
 
 class BFloat16Tensor(metaclass=TensorType):
-    """A CPU tensor of bfloat16.
-
-    size: ints, for elements of any value, or one sequence of data. device: the CPU
-    (RuntimeError for another). See also tensor().
-
-    >>> torch.BFloat16Tensor([1, 2])
-    tensor([1., 2.], dtype=torch.bfloat16)
-    """
-
     dtype: ClassVar[_C.dtype] = _C.bfloat16
 
 
 class FloatTensor(metaclass=TensorType):
-    """A CPU tensor of float32.
-
-    size: ints, for elements of any value, or one sequence of data. device: the CPU
-    (RuntimeError for another). See also tensor().
-
-    >>> torch.FloatTensor([1, 2])
-    tensor([1., 2.])
-    """
-
     dtype: ClassVar[_C.dtype] = _C.float32
 
 
 class DoubleTensor(metaclass=TensorType):
-    """A CPU tensor of float64.
-
-    size: ints, for elements of any value, or one sequence of data. device: the CPU
-    (RuntimeError for another). See also tensor().
-
-    >>> torch.DoubleTensor([1, 2])
-    tensor([1., 2.], dtype=torch.float64)
-    """
-
     dtype: ClassVar[_C.dtype] = _C.float64
 
 

@@ -95,8 +95,8 @@ def _columns(x: Tensor, rows: int | None = None) -> Tensor:
     return copy
 
 
-def _lying(x: Tensor) -> Tensor:
-    """x column by column, to be read: no copy where it lies so."""
+def _by_columns(x: Tensor) -> Tensor:
+    """x column by column, to be read: a view of x if x has that layout."""
     return x.mT.contiguous()
 
 
@@ -122,7 +122,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, transposed: bool = False) ->
     n, k = B.shape[-2:]
     b = _columns(B)
     if k:
-        operands = [_lying(LU), pivots.contiguous(), b]
+        operands = [_by_columns(LU), pivots.contiguous(), b]
         _run("getrs", operands, n, n, k, TRANSPOSED if transposed else 0)
     return b.mT
 
@@ -139,7 +139,7 @@ def triangular(A: Tensor, B: Tensor, flags: int) -> Tensor:
     n, k = B.shape[-2:]
     b = _columns(B)
     if k:
-        _run("trsm", [_lying(A), b], n, n, k, flags)
+        _run("trsm", [_by_columns(A), b], n, n, k, flags)
     return b.mT
 
 
