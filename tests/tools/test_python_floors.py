@@ -29,7 +29,7 @@ LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
     "csrc": 58_200,
-    "core": 22_750,
+    "core": 22_800,
     "extras": 6_420,
     "imitations": 545,
     "tools": 760,
