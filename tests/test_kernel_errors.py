@@ -132,7 +132,7 @@ def test_a_block_is_as_large_as_launch_bounds_allow(here):
     ("body", "words"),
     [
         (
-            "x[1 << 26] = 1;",
+            "x[1L << 40] = 1;",
             "illegal memory access.*block .0, 0, 0., thread .0, 0, 0. touched",
         ),
         ("x[2] = 1;", "wrote past the end of a block of 8 bytes"),

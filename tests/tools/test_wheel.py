@@ -21,7 +21,7 @@ LARGEST = int(
     )[1]
 )
 MADE = {".pyc", ".so", ".json", ".new", ".pyi"}
-SUFFIXES = {".py", ".pyi", ".so", ".json", ".typed"}
+SUFFIXES = {".py", ".pyi", ".so", ".json", ".typed", ".h"}
 # What every Linux has; the C++ runtime is linked statically, CUDA's too.
 SYSTEM = re.compile(r"(lib(c|m|dl|rt|pthread)\.so\.\d+|ld-linux[\w.-]*|ld-musl[\w.-]*)")
 
