@@ -85,10 +85,14 @@ def printed(notebook):
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
             assert output.output_type != "error", output
+            # A line that is printed may come in two outputs.
+            stream = output.output_type == "stream"
             texts.append(
-                output.get("text") or output.get("data", {}).get("text/plain", "")
+                output["text"]
+                if stream
+                else output.get("data", {}).get("text/plain", "") + "\n"
             )
-    return "\n".join(texts)
+    return "".join(texts)
 
 
 def run(path, monkeypatch, gpus):
