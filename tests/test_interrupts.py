@@ -195,6 +195,7 @@ THREADS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "what, threads",
     [(what, threads) for what in STOPS for threads in THREADS.get(what, [2])],

@@ -107,6 +107,7 @@ def run(path, monkeypatch, gpus):
     return printed(notebooks.execute(path, timeout=300))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gpus", [0, 2])
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
 def test_runs(path, gpus, monkeypatch):
