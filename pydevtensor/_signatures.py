@@ -37,11 +37,11 @@ class Parameter:
         return f"{self.name}: {self.annotation}{default}"
 
 
-def split(text: str) -> list[str]:
-    """The parts between commas, those inside brackets and quotes aside."""
+def split(text: str, opening: str = "([", closing: str = ")]") -> list[str]:
+    """The parts between commas, those inside brackets aside."""
     parts, depth, start = [], 0, 0
     for place, letter in enumerate(text):
-        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(letter, 0)
+        depth += (letter in opening) - (letter in closing)
         if letter == "," and not depth:
             parts.append(text[start:place].strip())
             start = place + 1
@@ -210,3 +210,10 @@ def compose(
     said |= {key: text for key, text in entries[0].items() if not done & {*key}}
     blocks = [*paragraphs, *([table(said)] if said else []), examples]
     return "\n\n".join(filter(None, blocks)) + "\n"
+
+
+def complete(doc: str, names: Iterable[str], *others: Entries) -> str:
+    """A docstring with what the others say of the names that it leaves out."""
+    names = [*names]
+    paragraphs, said, examples = read_doc(doc, names)
+    return compose(paragraphs, names, [said, *others], examples)

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from pydevtensor._signatures import split
+
 # Headers that every kernel has.
 BUILT_IN = re.compile(
     r"(cuda_runtime(_api)?|cuda|device_launch_parameters|device_functions|"
@@ -146,17 +148,10 @@ def _matching(text: str, at: int) -> int:
     return len(text)
 
 
-def _split(text: str) -> list[str]:
+def _parameters(text: str) -> list[str]:
     """The parameters of a list."""
-    parts, depth = [""], 0
-    for letter in text:
-        depth += (letter in "(<[{") - (letter in ")>]}")
-        if letter == "," and not depth:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    parts = [" ".join(part.split()) for part in parts]
-    return [] if parts in ([""], ["void"]) else parts
+    each = [" ".join(part.split()) for part in split(text, "(<[{", ")>]}")]
+    return [] if each == ["void"] else each
 
 
 def kernels(source: str) -> list[Found]:
@@ -183,7 +178,7 @@ def kernels(source: str) -> list[Found]:
         within = any(a <= start < b for a, b in conditional)
         found_by_name[found[1]] = Found(
             found[1],
-            _split(code[opens + 1 : closes]),
+            _parameters(code[opens + 1 : closes]),
             number[0] if number and number[0] else None,
             bool(re.search(r"\btemplate\s*<", code[before:start])),
             not within and _depth(code, start) == 0,

@@ -27,7 +27,7 @@ _POINTED: dict[tuple[str, int], tuple[_C.dtype, ...]] = {
     **{(kind, 4): (_C.int32,) for kind in "iu"},
     **{(kind, 8): (_C.int64,) for kind in "iu"},
 }
-_FORMATS = {("f", 4): "<f", ("f", 8): "<d", ("b", 1): "<?"}
+_FORMATS = {4: "<f", 8: "<d"}
 
 
 class CompileError(RuntimeError):
@@ -207,7 +207,7 @@ class Kernel:
                 f"{tuple(value.shape)}; pass .item(), which waits for the GPU, or "
                 "declare a pointer"
             )
-        if kind == "f" and size in (4, 8):
+        if kind == "f" and size in _FORMATS:
             return self._float(i, value, size)
         if kind == "b":
             return struct.pack("<?", bool(self._int(i, value, "u", 1)))
@@ -228,7 +228,7 @@ class Kernel:
                 f"{type(value).__name__}; give a float"
             )
         try:
-            return struct.pack(_FORMATS["f", size], float(value))
+            return struct.pack(_FORMATS[size], float(value))
         except OverflowError:
             raise OverflowError(
                 f"{self._where(i)} takes a number of {8 * size} bits, which {value!r} "
@@ -348,7 +348,7 @@ def compile_kernel(
             ) from None
     every = _kernel_source.kernels(source)
     name = _chosen(every, name, _kernel_source.macros_make_kernels(source))
-    base = re.split(r"[<\s]", name)[0].rpartition("::")[2]
+    base = _base(name)
     found = next((each for each in every if each.name == base), None)
     plain = [each.name for each in every if each.plain and not each.template]
     named = [*dict.fromkeys((*plain, name))]
@@ -371,6 +371,11 @@ def _headers(headers: Any) -> dict[str, str]:
                 "source; give such as 'sizes.h' or 'lib/sizes.h'"
             )
     return dict(headers)
+
+
+def _base(name: str) -> str:
+    """A kernel's name in the source: without a namespace and a template's arguments."""
+    return re.split(r"[<\s]", name)[0].rpartition("::")[2]
 
 
 def _chosen(every: Sequence[Any], name: str | None, more: bool) -> str:
@@ -396,7 +401,7 @@ def _chosen(every: Sequence[Any], name: str | None, more: bool) -> str:
             f"compile_kernel(): {name} is a template; name one of its kernels, such as "
             f"'{name}<float>'"
         )
-    base = re.split(r"[<\s]", name)[0].rpartition("::")[2]
+    base = _base(name)
     if not more and base not in {each.name for each in every}:
         raise ValueError(
             f"compile_kernel(): the source has no kernel {base}; it has "

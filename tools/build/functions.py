@@ -174,8 +174,7 @@ def add_old_names(given: ast.arguments, before: str) -> None:
 def completed(doc: str, given: ast.arguments, others: texts.Entries) -> str:
     """The docstring, with what others say of parameters that it does not describe."""
     names = [each.arg for each in (*given.args, *given.kwonlyargs)]
-    paragraphs, said, examples = texts.read_doc(doc, names)
-    return texts.compose(paragraphs, names, [said, others], examples).rstrip()
+    return texts.complete(doc, names, others).rstrip()
 
 
 def in_place_doc(name: str, doc: str) -> str:

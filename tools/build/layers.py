@@ -119,14 +119,13 @@ class Layers:
                     names = [argument.arg for argument in every]
         function = self.values[self.function(node)]
         own = ast.get_docstring(node) or ""
-        paragraphs, said, examples = texts.read_doc(own, names)
         family = [
             texts.read_doc(ast.get_docstring(base) or "", names)[1]
             for base in list(self.family(node))[1:]
             if base.name[0] == "_"
         ]
         others = texts.read_doc(function.__doc__ or "")[1]
-        return texts.compose(paragraphs, names, [said, *family, others], examples)
+        return texts.complete(own, names, *family, others)
 
 
 def members(node: ast.ClassDef) -> Iterator[str]:

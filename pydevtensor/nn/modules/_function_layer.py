@@ -163,12 +163,10 @@ def _doc(owner: type[FunctionLayer], own: str | None) -> str:
     from pydevtensor import _signatures
 
     names = [*inspect.signature(owner.__init__).parameters][1:]
-    own = inspect.cleandoc(own or "")
-    paragraphs, said, examples = _signatures.read_doc(own, names)
     family = [
         _signatures.read_doc(inspect.cleandoc(kind.__doc__ or ""), names)[1]
         for kind in owner.__mro__[1 : owner.__mro__.index(FunctionLayer)]
         if kind.__name__[0] == "_"
     ]
     others = _signatures.read_doc(owner._function.__doc__ or "")[1]
-    return _signatures.compose(paragraphs, names, [said, *family, others], examples)
+    return _signatures.complete(inspect.cleandoc(own or ""), names, *family, others)
