@@ -364,12 +364,12 @@ static PyObject *stream_use(PyObject *Py_UNUSED(self), PyObject *args)
 /* _convolution_tf32(allowed=None): sets the mode, if it is given; gives the old one. */
 static PyObject *convolution_tf32(PyObject *Py_UNUSED(self), PyObject *args)
 {
-    int allowed = dt_convolution_tf32;
-    PyObject *old = PyBool_FromLong(allowed);
+    const bool old = dt_convolution_tf32;
+    int allowed = old;
     if (!PyArg_ParseTuple(args, "|p:allow_tf32", &allowed))
         return NULL;
     dt_convolution_tf32 = allowed;
-    return old;
+    return PyBool_FromLong(old);
 }
 
 /* --- seeds --- */

@@ -15,9 +15,9 @@ static PyObject *module_load(PyObject *Py_UNUSED(self), PyObject *args)
     void *module = NULL;
     if (!PyArg_ParseTuple(args, "iy:compile_kernel", &index, &path))
         return NULL;
-    if (dt_device_check(dt_device_make(DT_CUDA, index)) < 0)
+    if (dt_device_check(dt_device_make(DT_ACCELERATOR, index)) < 0)
         return dt_raise();
-    DT_WAIT(status, dt_backends[DT_CUDA]->module_load(index, path, &module));
+    DT_WAIT(status, dt_backends[DT_ACCELERATOR]->module_load(index, path, &module));
     return status < 0 ? dt_raise() : PyLong_FromVoidPtr(module);
 }
 
@@ -30,7 +30,7 @@ static PyObject *module_kernel(PyObject *Py_UNUSED(self), PyObject *args)
     const dt_module_kernel *kernel;
     if (!PyArg_ParseTuple(args, "ns:compile_kernel", &module, &name))
         return NULL;
-    if (dt_backends[DT_CUDA]->module_kernel((void *)module, name, &kernel) < 0)
+    if (dt_backends[DT_ACCELERATOR]->module_kernel((void *)module, name, &kernel) < 0)
         return dt_raise();
     DT_REF parameters = PyTuple_New(kernel->count);
     for (int i = 0; parameters && i < kernel->count; i++) {
@@ -140,8 +140,8 @@ static PyObject *kernel_launch(PyObject *Py_UNUSED(self), PyObject *args)
     for (int i = 0; i < kernel->count; i++)
         if (take_argument(&made, i, PyTuple_GET_ITEM(arguments, i)) < 0)
             return NULL;
-    dt_stream stream = dt_stream_current(dt_device_make(DT_CUDA, index));
-    DT_WAIT(status, dt_backends[DT_CUDA]->launch(stream, &made.call));
+    dt_stream stream = dt_stream_current(dt_device_make(DT_ACCELERATOR, index));
+    DT_WAIT(status, dt_backends[DT_ACCELERATOR]->launch(stream, &made.call));
     if (status < 0)
         return dt_raise();
     for (int i = 0; i < kernel->count; i++) {
