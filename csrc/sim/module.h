@@ -1,8 +1,8 @@
 /* The header that the host's compiler compiles kernels of the program with.
  *
- * tools/build/products.py makes one file of this and of what it includes, which is installed;
- * pydevtensor/cuda/_compiler.py puts it before the program's source, and SIM_MODULE_KERNELS
- * behind it. The library has the kernels' descriptions (dt_module_kernels) and gets the
+ * tools/build/products.py expands its includes into one file, which is installed.
+ * pydevtensor/cuda/_kernel_compiler.py puts that before the program's source, and
+ * SIM_MODULE_KERNELS after it. The library has the kernels' descriptions (dt_module_kernels) and gets the
  * simulator's functions (dt_module_services). */
 #ifndef DT_SIM_MODULE_H
 #define DT_SIM_MODULE_H

@@ -267,7 +267,8 @@ static const dt_function rows[] = {
         "the table that _update_own fills before each replay of it. rate: a Tensor on "
         "the\nparameters' GPU that is the number lr; the others are those of an lr of "
         "1. found: a float32 Tensor\nof one element, which becomes 1 where the rule "
-        "finds what it looks for. Sees no history: call it\nunder no_grad().",
+        "finds a gradient that is not finite. Autograd\ndoes not record it: call it "
+        "under no_grad().",
         "", ""),
     DT_FUNCTION(
         update_own, "_update_own",
