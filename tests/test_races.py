@@ -424,7 +424,7 @@ def test_nothing_is_looked_for_unless_it_is_wanted():
         x = torch.ones(10, device="cuda")
         with s:
             y = x + 1
-        assert _C._places() == []  # no line of the program was asked for
+        assert _C._source_lines() == []  # no line of the program was asked for
         """.replace("\n        ", "\n")
     )
 

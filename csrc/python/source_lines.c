@@ -115,8 +115,8 @@ void dt_source_lines_start(const char *folder)
     snprintf(package, sizeof package, "%s/", folder);
 }
 
-/* _place_module(path): sets it for this thread, None for none; returns the former. */
-static PyObject *place_module(PyObject *Py_UNUSED(self), PyObject *path)
+/* _set_module_path(path): sets it for this thread, None for none; returns the former. */
+static PyObject *set_module_path(PyObject *Py_UNUSED(self), PyObject *path)
 {
     if (path != Py_None && !PyUnicode_Check(path))
         return PyErr_Format(PyExc_TypeError, "a path is a str or None");
@@ -125,15 +125,16 @@ static PyObject *place_module(PyObject *Py_UNUSED(self), PyObject *path)
     return former;
 }
 
-/* _places(): [(file, line, function, module), ...] by number. */
-static PyObject *list_places(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
+/* _source_lines(): [(file, line, function, module), ...] by number. */
+static PyObject *list_source_lines(PyObject *Py_UNUSED(self),
+                                   PyObject *Py_UNUSED(unused))
 {
     return dt_source_lines();
 }
 
 static PyMethodDef functions[] = {
-    {"_places", list_places, METH_NOARGS, NULL},
-    {"_place_module", place_module, METH_O, NULL},
+    {"_source_lines", list_source_lines, METH_NOARGS, NULL},
+    {"_set_module_path", set_module_path, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -187,7 +187,7 @@ def _by_line(index: int) -> list[str]:
     """Who holds the memory, where _record_memory_history() was called."""
     from pydevtensor._notebook import name_of_file
 
-    places = _C._places()
+    source_lines = _C._source_lines()
     held: dict[int, list[int]] = {}
     for _, size, place, _, _ in _C._device_storages(index):
         if place >= 0:
@@ -199,7 +199,7 @@ def _by_line(index: int) -> list[str]:
     largest = sorted(held.items(), key=lambda item: -item[1][0])
     lines = ["held by the tensors that these lines made:"]
     for place, (size, count) in largest[:_LINES]:
-        file, line, function, module = places[place]
+        file, line, function, module = source_lines[place]
         plural = "s" if count > 1 else ""
         where = f"{name_of_file(file)}:{line} {function}"
         where += f" in {module}" if module else ""
@@ -302,11 +302,11 @@ def _record_memory_history(
 
 
 def _frames(
-    places: list[tuple[str, int, str, str]], place: int
+    source_lines: list[tuple[str, int, str, str]], place: int
 ) -> list[dict[str, Any]]:
     if place < 0:
         return []
-    file, line, function, _ = places[place]
+    file, line, function, _ = source_lines[place]
     return [{"filename": file, "line": line, "name": function}]
 
 
@@ -326,7 +326,7 @@ def memory_snapshot(
     >>> sum(s['allocated_size'] for s in torch.cuda.memory_snapshot()) >= 4000
     True
     """
-    places = _C._places()
+    source_lines = _C._source_lines()
     segments: dict[tuple[int, int], dict[str, Any]] = {}
     for index in range(_C._device_count("cuda")):
         storages = _C._device_storages(index)
@@ -357,7 +357,7 @@ def memory_snapshot(
                     "size": size,
                     "requested_size": requested if taken else 0,
                     "state": "active_allocated" if taken else state,
-                    "frames": _frames(places, lines.get(address, -1)),
+                    "frames": _frames(source_lines, lines.get(address, -1)),
                 }
             )
             segment["total_size"] += size
@@ -373,7 +373,7 @@ def _snapshot(device: Any = None) -> dict[str, Any]:
     >>> sorted(torch.cuda.memory._snapshot())
     ['allocator_settings', 'device_traces', 'segments']
     """
-    places = _C._places()
+    source_lines = _C._source_lines()
     traces: list[list[dict[str, Any]]] = [[] for _ in range(_C._device_count("cuda"))]
     sizes: dict[int, int] = {}
     events = _C._memory_events() or ()
@@ -383,7 +383,7 @@ def _snapshot(device: Any = None) -> dict[str, Any]:
             "size": sizes.get(address, size) if freed else size,
             "stream": stream,
             "time_us": time,
-            "frames": _frames(places, place),
+            "frames": _frames(source_lines, place),
         }
         if freed:
             traces[index].append({**event, "action": "free_requested"})

@@ -37,9 +37,9 @@ class PathFollower:
         path = self._threads.paths.get(id(module))
         if path is None:  # made since the outermost call began
             path = f"{stack[-1][0]}.{type(module).__name__}"
-        stack.append((path, _C._place_module(path)))
+        stack.append((path, _C._set_module_path(path)))
 
     def _leave(self, module: Any, args: Any, result: Any) -> None:
         stack = self._threads.__dict__.get("stack")
         if stack:
-            _C._place_module(stack.pop()[1])
+            _C._set_module_path(stack.pop()[1])
