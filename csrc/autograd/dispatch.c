@@ -380,7 +380,7 @@ static int write_in_place(dt_call *c, const dt_op_info *info)
     return dt_in_place_steal(target, node);
 }
 
-static int run(dt_call *c, const dt_op_info *info)
+static int run_call(dt_call *c, const dt_op_info *info)
 {
     if (check_devices(c, info) < 0 || c->op->forward(c) < 0)
         return -1;
@@ -398,7 +398,7 @@ static int run_results(dt_call *c, const dt_op_info *info)
         if (c->out[k])
             c->out[k]->storage = NULL;
     }
-    int status = run(c, info);
+    int status = run_call(c, info);
     if (status < 0 && info->list)
         dt_call_free_list(c);
     for (int k = 0; k < info->nmade; k++) {
@@ -438,7 +438,7 @@ int dt_dispatch_as_is(dt_call *c)
     if (!info->plain)
         return run_results(c, info);
     c->out[0]->storage = NULL;
-    if (__builtin_expect(run(c, info) == 0, 1))
+    if (__builtin_expect(run_call(c, info) == 0, 1))
         return 0;
     dt_tensor_clear(c->out[0]);
     return -1;

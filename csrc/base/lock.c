@@ -38,7 +38,7 @@ static void in_child(void)
     own.forks++;
 }
 
-__attribute__((constructor)) static void start(void)
+__attribute__((constructor)) static void start_locks(void)
 {
     make();
     pthread_atfork(before_fork, in_parent, in_child);

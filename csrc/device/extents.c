@@ -37,7 +37,7 @@ static void dense(const listing *to, const void *data, int64_t numel, size_t ite
     to->visit(to->context, &extent);
 }
 
-static dt_extent start(const void *data, size_t item, int use)
+static dt_extent extent_at(const void *data, size_t item, int use)
 {
     return (dt_extent){.data = data,
                        .item = (int64_t)item,
@@ -72,7 +72,7 @@ static void visit_plan(const dt_plan *p, const listing *to)
         if (operand->scalar)
             continue;
         dt_extent extent =
-            start(operand->data, dt_dtype_size(operand->dtype), i ? READ : WRITE);
+            extent_at(operand->data, dt_dtype_size(operand->dtype), i ? READ : WRITE);
         add_all(&extent, p->ndim, p->shape, operand->strides);
         say(to, &extent);
     }
@@ -81,7 +81,7 @@ static void visit_plan(const dt_plan *p, const listing *to)
 static void visit_reduction(const dt_reduction *r, const listing *to)
 {
     if (r->reduced_numel) {
-        dt_extent input = start(r->input, dt_dtype_size(r->input_dtype), READ);
+        dt_extent input = extent_at(r->input, dt_dtype_size(r->input_dtype), READ);
         add_all(&input, r->kept_ndim, r->kept_shape, r->kept_strides);
         add_all(&input, r->reduced_ndim, r->reduced_shape, r->reduced_strides);
         say(to, &input);
@@ -93,9 +93,10 @@ static void visit_reduction(const dt_reduction *r, const listing *to)
 static void visit_gemm(const dt_gemm *g, const listing *to)
 {
     const int64_t item = (int64_t)dt_dtype_size(g->dtype);
-    dt_extent a = start(g->a, (size_t)item, READ), b = start(g->b, (size_t)item, READ);
+    dt_extent a = extent_at(g->a, (size_t)item, READ),
+              b = extent_at(g->b, (size_t)item, READ);
     dt_extent c =
-        start(g->c, (size_t)item, g->beta == 0 || g->row ? WRITE : READ | WRITE);
+        extent_at(g->c, (size_t)item, g->beta == 0 || g->row ? WRITE : READ | WRITE);
     add(&a, g->batch, g->a_batch * item);
     add(&a, g->m, g->a_row * item);
     add(&a, g->k, g->a_col * item);
@@ -128,17 +129,17 @@ static void visit_index(const dt_index_call *c, const listing *to)
     const bool reads = to->indexed_read;
     const size_t item = dt_dtype_size(c->dtype);
     for (int k = 0; k < c->nindices; k++) {
-        dt_extent index = start(c->indices[k].data, sizeof(int64_t), READ);
+        dt_extent index = extent_at(c->indices[k].data, sizeof(int64_t), READ);
         add_all(&index, c->ndim, c->shape, c->indices[k].strides);
         say(to, &index);
     }
     /* Which elements of an indexed dimension are meant is not known before it runs. */
-    dt_extent table = start(c->table, item, reads ? READ : READ | WRITE);
+    dt_extent table = extent_at(c->table, item, reads ? READ : READ | WRITE);
     add_all(&table, c->ndim, c->shape, c->table_strides);
     for (int k = 0; k < c->nindices; k++)
         add(&table, c->indices[k].size, c->indices[k].stride);
     say(to, &table);
-    dt_extent values = start(c->values, item, reads ? WRITE : READ);
+    dt_extent values = extent_at(c->values, item, reads ? WRITE : READ);
     add_all(&values, c->ndim, c->shape, c->value_strides);
     say(to, &values);
 }
@@ -165,7 +166,7 @@ static void visit_nonzero(const dt_nonzero_call *c, const listing *to)
     dense(to, c->holds, c->numel, sizeof *c->holds, READ);
     dense(to, c->workspace, tiles.tiles + tiles.groups + 1, sizeof *c->workspace,
           READ | WRITE);
-    dt_extent out = start(c->out, 0, WRITE); /* as many as are true */
+    dt_extent out = extent_at(c->out, 0, WRITE); /* as many as are true */
     say(to, &out);
 }
 
@@ -235,7 +236,7 @@ static void matrices(const listing *to, const dt_attention_call *c,
                      int use)
 {
     const int64_t item = (int64_t)dt_dtype_size(c->dtype);
-    dt_extent extent = start(m->data, (size_t)item, use);
+    dt_extent extent = extent_at(m->data, (size_t)item, use);
     add(&extent, c->batch, m->batch * item);
     add(&extent, of_queries ? c->heads : c->key_heads, m->head * item);
     add(&extent, of_queries ? c->length : c->key_length, m->row * item);
@@ -254,7 +255,7 @@ static void visit_attention(const dt_attention_call *c, const listing *to)
     if (c->mask) {
         size_t item = c->mask_is_bool ? sizeof(dt_bool) : statistic;
         const int64_t shape[] = {c->batch, c->heads, c->length, c->key_length};
-        dt_extent mask = start(c->mask, item, READ);
+        dt_extent mask = extent_at(c->mask, item, READ);
         for (int d = 0; d < 4; d++)
             add(&mask, shape[d], c->mask_strides[d] * (int64_t)item);
         say(to, &mask);

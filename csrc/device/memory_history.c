@@ -21,7 +21,7 @@ static int64_t now(void)
     return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-static int begin(const dt_activity *activity, void **mark)
+static int begin_event(const dt_activity *activity, void **mark)
 {
     (void)mark;
     if (activity->kind == DT_ACTIVITY_ALLOCATE && !dt_device_is_host(activity->device))
@@ -49,7 +49,7 @@ static void end(const dt_activity *activity, void *mark, int status)
     dt_unlock(DT_LOCK_MEMORY_HISTORY);
 }
 
-static const dt_observer observer = {.kernels = true, .begin = begin, .end = end};
+static const dt_observer observer = {.kernels = true, .begin = begin_event, .end = end};
 
 static void keep(dt_memory_event *events, int64_t capacity)
 {

@@ -6,7 +6,7 @@
 
 #define SHIFT 397
 
-static void start(dt_generator *generator, uint64_t seed)
+static void start_generator(dt_generator *generator, uint64_t seed)
 {
     generator->seed = seed;
     uint32_t word = (uint32_t)seed;
@@ -28,13 +28,13 @@ void dt_generator_init(dt_generator *generator, uint64_t seed)
     generator->lock =
         DT_LOCK_GENERATOR +
         (int)(__atomic_fetch_add(&made, 1, __ATOMIC_RELAXED) % DT_LOCK_COPIES);
-    start(generator, seed);
+    start_generator(generator, seed);
 }
 
 void dt_generator_seed(dt_generator *generator, uint64_t seed)
 {
     dt_lock(generator->lock);
-    start(generator, seed);
+    start_generator(generator, seed);
     dt_unlock(generator->lock);
 }
 

@@ -98,7 +98,7 @@ static bool is_timed(const dt_activity *activity)
            activity->kind < DT_ACTIVITY_WAIT;
 }
 
-static int begin(const dt_activity *activity, void **mark)
+static int begin_record(const dt_activity *activity, void **mark)
 {
     if (activity->kind == DT_ACTIVITY_HOST_USE)
         return 0;
@@ -153,9 +153,10 @@ static void end(const dt_activity *activity, void *mark, int status)
     __atomic_sub_fetch(&recorder.open, 1, __ATOMIC_RELEASE);
 }
 
-static const dt_observer observer = {.kernels = true, .begin = begin, .end = end};
+static const dt_observer observer = {
+    .kernels = true, .begin = begin_record, .end = end};
 static const dt_observer observer_of_lines = {
-    .kernels = true, .lines = true, .begin = begin, .end = end};
+    .kernels = true, .lines = true, .begin = begin_record, .end = end};
 
 /* --- start and stop --- */
 

@@ -163,7 +163,7 @@ void dt_storages_visit(dt_device device,
 /* --- allocation and release --- */
 
 /* A storage without memory. NULL after dt_fail. */
-static dt_storage *start(dt_device device, size_t bytes)
+static dt_storage *start_storage(dt_device device, size_t bytes)
 {
     dt_storage *storage =
         dt_struct_new(&freed, _Alignof(dt_storage), sizeof(dt_storage));
@@ -200,7 +200,7 @@ static void end(dt_storage *storage)
 
 dt_storage *dt_storage_new(dt_device device, size_t bytes)
 {
-    dt_storage *storage = start(device, bytes);
+    dt_storage *storage = start_storage(device, bytes);
     if (!storage)
         return NULL;
     if (dt_device_is_host(device) && bytes <= DT_INLINE_BYTES) {
@@ -223,7 +223,7 @@ dt_storage *dt_storage_new_borrowed(dt_device device, void *data, size_t bytes,
                                     bool read_only, void (*release)(void *owner),
                                     void *owner)
 {
-    dt_storage *storage = start(device, bytes);
+    dt_storage *storage = start_storage(device, bytes);
     if (!storage)
         return NULL;
     storage->data = data;

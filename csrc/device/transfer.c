@@ -44,7 +44,7 @@ static dt_activity a_copy(dt_activity_kind kind, dt_device gpu, dt_stream stream
 }
 
 /* Tells of a copy or wait, and counts it if nobody forbids it. */
-static int begin(dt_observed *observed, const dt_activity *activity)
+static int begin_transfer(dt_observed *observed, const dt_activity *activity)
 {
     if (dt_activity_begin(observed, activity))
         return -1;
@@ -126,7 +126,7 @@ int dt_transfer(dt_device target_device, void *target, dt_device source_device,
         activity =
             a_copy(DT_ACTIVITY_DEVICE_TO_DEVICE, target_device, to, tensor, bytes);
     }
-    if (begin(&observed, &activity))
+    if (begin_transfer(&observed, &activity))
         return -1;
     DT_WITHOUT_GIL(true);
     return dt_activity_end(
@@ -144,7 +144,7 @@ int dt_transfer_pinned(dt_device target_device, void *target, dt_device source_d
         a_copy(to_host ? DT_ACTIVITY_DEVICE_TO_HOST : DT_ACTIVITY_HOST_TO_DEVICE, gpu,
                stream, tensor, bytes);
     dt_observed observed;
-    if (begin(&observed, &activity))
+    if (begin_transfer(&observed, &activity))
         return -1;
     DT_WITHOUT_GIL(true);
     return dt_activity_end(
@@ -161,7 +161,7 @@ static int begin_wait(dt_observed *observed, dt_activity *activity, const char *
                               .stream = stream,
                               .waits = true,
                               .asked = by_name};
-    return begin(observed, activity);
+    return begin_transfer(observed, activity);
 }
 
 int dt_stream_synchronize(dt_device device, dt_stream stream)

@@ -99,7 +99,7 @@ static int check_depth(const char *function)
 
 /* A backward pass. With inputs it returns their gradients, or adds these to their grad,
  * which those that are not leaves keep from then on. */
-static PyObject *run(const pass *p)
+static PyObject *run_pass(const pass *p)
 {
     PyObject *result = NULL;
     Py_ssize_t count = p->nroots + p->ninputs;
@@ -176,7 +176,7 @@ static PyObject *run_backward(PyObject *module, PyObject *arguments)
     p.roots = PySequence_Fast_ITEMS(roots);
     p.gradients = PySequence_Fast_ITEMS(gradients);
     p.inputs = PySequence_Fast_ITEMS(inputs);
-    return run(&p);
+    return run_pass(&p);
 }
 
 DT_PUBLIC(backward, "backward(input: Tensor, gradient: Any = None, "
@@ -197,7 +197,7 @@ DT_PUBLIC(backward, "backward(input: Tensor, gradient: Any = None, "
                   .keep = keep,
                   .create = create,
                   .accumulates = true};
-        return run(&p);
+        return run_pass(&p);
     }
     PyObject *given[6], *result = NULL; /* the fifth is an old name of the second */
     for (int i = 0; i < 4; i++)

@@ -215,8 +215,8 @@ static PyObject *finish_without_graph(const dt_args *args, dt_call *call,
 }
 
 /* The result of a call that does not simply return one new tensor. */
-static PyObject *finish(const dt_args *args, const dt_op_info *info, dt_call *call,
-                        dt_tensor_object **objects, int status)
+static PyObject *finish_record(const dt_args *args, const dt_op_info *info,
+                               dt_call *call, dt_tensor_object **objects, int status)
 {
     int out = args->signature->out;
     if (info->list)
@@ -293,7 +293,7 @@ static int dispatch(dt_call *call, dt_values *s)
                : dt_dispatch(call);
 }
 
-static PyObject *run(dt_signature *signature, bool in_place, DT_CALL_PARAMETERS)
+static PyObject *run_record(dt_signature *signature, bool in_place, DT_CALL_PARAMETERS)
 {
     PyObject *quick;
     if (!kwnames && run_quickly(signature, in_place, self, values, count, &quick))
@@ -368,7 +368,7 @@ static PyObject *run(dt_signature *signature, bool in_place, DT_CALL_PARAMETERS)
     if (info->plain && !in_place && first < 0 && !has_out)
         result = dt_tensor_result(objects[0], status);
     else
-        result = finish(args, info, &call, objects, status);
+        result = finish_record(args, info, &call, objects, status);
 done:
     while (made)
         Py_DECREF((PyObject *)objects[--made]);
@@ -391,11 +391,12 @@ static dt_signature *function_signatures[NROWS], *method_signatures[NROWS],
     *in_place_signatures[NROWS];
 
 #define OP(id, ...)                                                                    \
-    DT_FUNCTION_ENTRY(id##_function, run, function_signatures[ROW_##id], false)        \
-    DT_METHOD_ENTRY(id##_method, run, method_signatures[ROW_##id], false)              \
-    DT_FUNCTION_ENTRY(id##_in_place_function, run, in_place_signatures[ROW_##id],      \
-                      true)                                                            \
-    DT_METHOD_ENTRY(id##_in_place_method, run, in_place_signatures[ROW_##id], true)
+    DT_FUNCTION_ENTRY(id##_function, run_record, function_signatures[ROW_##id], false) \
+    DT_METHOD_ENTRY(id##_method, run_record, method_signatures[ROW_##id], false)       \
+    DT_FUNCTION_ENTRY(id##_in_place_function, run_record,                              \
+                      in_place_signatures[ROW_##id], true)                             \
+    DT_METHOD_ENTRY(id##_in_place_method, run_record, in_place_signatures[ROW_##id],   \
+                    true)
 #include "ops/functions/all.def"
 #undef OP
 

@@ -85,7 +85,7 @@ static int check_copy(const dt_activity *activity, rule r)
             : "ask for the copy with .to(device)");
 }
 
-static int begin(const dt_activity *activity, void **mark)
+static int begin_guard(const dt_activity *activity, void **mark)
 {
     (void)mark;
     rule r = ALLOWED;
@@ -105,7 +105,7 @@ static int begin(const dt_activity *activity, void **mark)
     return status;
 }
 
-static const dt_observer observer = {.begin = begin};
+static const dt_observer observer = {.begin = begin_guard};
 
 static void observe(void)
 {

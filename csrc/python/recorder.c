@@ -5,7 +5,7 @@
 #include "python/source_lines.h"
 
 /* _recorder_start(capacity, device_times, lines, shapes) */
-static PyObject *start(PyObject *Py_UNUSED(self), PyObject *args)
+static PyObject *start_recorder(PyObject *Py_UNUSED(self), PyObject *args)
 {
     Py_ssize_t capacity;
     int device_times, lines, shapes;
@@ -67,7 +67,7 @@ static PyObject *now(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 }
 
 static PyMethodDef functions[] = {
-    {"_recorder_start", start, METH_VARARGS, NULL},
+    {"_recorder_start", start_recorder, METH_VARARGS, NULL},
     {"_recorder_stop", stop, METH_NOARGS, NULL},
     {"_recorder_now", now, METH_NOARGS, NULL},
     {"_recorder_events", events, METH_NOARGS, NULL},

@@ -331,7 +331,7 @@ uint64_t exchange(Exchange what, unsigned mask, uint64_t value, unsigned source)
 
 /* --- called by the host --- */
 
-static void start(Fiber *fiber)
+static void start_fiber(Fiber *fiber)
 {
     if (!fiber->begun) {
 #if DT_ASAN
@@ -357,7 +357,7 @@ static void run_block()
 {
     unsigned i = 0;
     each_index(grid.launch->block, [&](uint3 at) {
-        start(fibers[i]);
+        start_fiber(fibers[i]);
         fibers[i++]->index = at;
     });
     memset(waiting, kReady, grid.threads);
@@ -444,7 +444,7 @@ void run_grid(const Launch &launch, Body &body, Outcome *outcome)
         memset((char *)grid.shared + launch.shared, kCanary, extra);
     arm_faults();
     if (grid.solo) {
-        start(&solo);
+        start_fiber(&solo);
         grid.current = 0;
         enter(&solo);
         if (grid.shared)

@@ -10,7 +10,7 @@ static bool has_work(const dt_activity *activity)
     return activity->device.type == DT_CUDA && activity->kind < DT_ACTIVITY_WAIT;
 }
 
-static int begin(const dt_activity *activity, void **)
+static int begin_operation(const dt_activity *activity, void **)
 {
     if (!has_work(activity))
         return 0;
@@ -38,7 +38,7 @@ const dt_observer *sim_observer()
     static const dt_observer observer = [] {
         dt_observer made = {};
         made.kernels = true;
-        made.begin = begin;
+        made.begin = begin_operation;
         made.end = end;
         return made;
     }();

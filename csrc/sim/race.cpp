@@ -513,7 +513,7 @@ static bool is_work(const dt_activity *activity)
     return activity->device.type == DT_CUDA && activity->kind < DT_ACTIVITY_WAIT;
 }
 
-static int begin(const dt_activity *activity, void **)
+static int begin_race(const dt_activity *activity, void **)
 {
     std::vector<dt_extent> operands;
     const bool work = is_work(activity);
@@ -542,7 +542,7 @@ static void end(const dt_activity *activity, void *, int)
 
 const dt_observer *race_observer(const dt_host *host)
 {
-    static const dt_observer observer = {true, false, begin, end};
+    static const dt_observer observer = {true, false, begin_race, end};
     core = *host;
     return races().mode ? &observer : nullptr;
 }

@@ -12,8 +12,8 @@ void dt_tensor_update(dt_tensor *t)
 }
 
 /* Checks the shape and sets everything but strides and storage. */
-static int begin(const char *op_name, dt_tensor *out, dt_dtype dtype, int ndim,
-                 const int64_t *shape)
+static int begin_tensor(const char *op_name, dt_tensor *out, dt_dtype dtype, int ndim,
+                        const int64_t *shape)
 {
     out->storage = NULL;
     if (ndim > DT_MAX_NDIM)
@@ -53,7 +53,7 @@ static int allocate(const char *op_name, dt_tensor *out, dt_device device)
 int dt_tensor_empty(const char *op_name, dt_tensor *out, dt_dtype dtype, int ndim,
                     const int64_t *shape, dt_device device)
 {
-    if (begin(op_name, out, dtype, ndim, shape))
+    if (begin_tensor(op_name, out, dtype, ndim, shape))
         return -1;
     dt_shape_strides(ndim, shape, out->strides);
     out->contiguous = true;
@@ -64,7 +64,7 @@ int dt_tensor_empty_strided(const char *op_name, dt_tensor *out, dt_dtype dtype,
                             int ndim, const int64_t *shape, const int64_t *strides,
                             dt_device device)
 {
-    if (begin(op_name, out, dtype, ndim, shape))
+    if (begin_tensor(op_name, out, dtype, ndim, shape))
         return -1;
     for (int d = 0; d < ndim; d++)
         out->strides[d] = strides[d];

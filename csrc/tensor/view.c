@@ -6,7 +6,7 @@
 
 /* Views start as an alias and then change shape and strides; on failure, clears the
  * alias. */
-static int finish(dt_tensor *out, int status)
+static int finish_view(dt_tensor *out, int status)
 {
     if (status < 0) {
         dt_tensor_clear(out);
@@ -99,7 +99,7 @@ int dt_view_index(dt_tensor *out, const dt_tensor *t, const dt_subscript *items,
 {
     if (count == 1 && items->kind == DT_SUBSCRIPT_INTEGER && t->ndim) {
         dt_tensor_alias(out, t);
-        return finish(out, take_integer("index", out, 0, items->start, 0));
+        return finish_view(out, take_integer("index", out, 0, items->start, 0));
     }
     int consumed = 0;
     for (int i = 0; i < count; i++) {
@@ -138,7 +138,7 @@ int dt_view_index(dt_tensor *out, const dt_tensor *t, const dt_subscript *items,
             break;
         }
     }
-    return finish(out, status);
+    return finish_view(out, status);
 }
 
 /* --- shapes --- */
@@ -313,9 +313,9 @@ int dt_view_permute(dt_tensor *out, const dt_tensor *t, int count, const int64_t
     for (int d = 0; d < count; d++) {
         int from = dt_shape_wrap_dim("permute", dims[d], t->ndim);
         if (from < 0)
-            return finish(out, -1);
+            return finish_view(out, -1);
         if (seen[from])
-            return finish(
+            return finish_view(
                 out,
                 dt_fail(DT_ERROR_RUNTIME,
                         "permute: dimension %d is given twice; give each once", from));
@@ -323,7 +323,7 @@ int dt_view_permute(dt_tensor *out, const dt_tensor *t, int count, const int64_t
         out->shape[d] = t->shape[from];
         out->strides[d] = t->strides[from];
     }
-    return finish(out, 0);
+    return finish_view(out, 0);
 }
 
 static void swap_dims(dt_tensor *t, int a, int b)
@@ -378,7 +378,7 @@ int dt_view_reverse(dt_tensor *out, const dt_tensor *t)
     dt_tensor_alias(out, t);
     for (int a = 0, b = t->ndim - 1; a < b; a++, b--)
         swap_dims(out, a, b);
-    return finish(out, 0);
+    return finish_view(out, 0);
 }
 
 /* --- sizes of 1 --- */
@@ -392,7 +392,7 @@ int dt_view_squeeze(dt_tensor *out, const dt_tensor *t, int count, const int64_t
     for (int d = t->ndim - 1; d >= 0; d--)
         if ((count < 0 || drop[d]) && t->shape[d] == 1)
             drop_dim(out, d);
-    return finish(out, 0);
+    return finish_view(out, 0);
 }
 
 int dt_view_unsqueeze(dt_tensor *out, const dt_tensor *t, int64_t wanted)
@@ -424,7 +424,7 @@ int dt_view_expand(const char *op_name, dt_tensor *out, const dt_tensor *t, int 
     for (int d = ndim - 1, own = t->ndim - 1; d >= 0; d--, own--) {
         int64_t size = shape[d], stride = 0;
         if (own < 0 ? size < 0 : size < -1)
-            return finish(
+            return finish_view(
                 out,
                 dt_fail(DT_ERROR_RUNTIME,
                         "%s: size %" PRId64 " of dimension %d in %s; give 0 or "
@@ -435,7 +435,7 @@ int dt_view_expand(const char *op_name, dt_tensor *out, const dt_tensor *t, int 
             if (size == -1)
                 size = t->shape[own];
             if (t->shape[own] != 1 && size != t->shape[own])
-                return finish(
+                return finish_view(
                     out,
                     dt_fail(
                         DT_ERROR_RUNTIME,
@@ -449,10 +449,10 @@ int dt_view_expand(const char *op_name, dt_tensor *out, const dt_tensor *t, int 
         out->strides[d] = stride;
     }
     out->ndim = (unsigned char)ndim;
-    return finish(out, dt_shape_numel(op_name, ndim, out->shape,
-                                      dt_dtype_size((dt_dtype)t->dtype)) < 0
-                           ? -1
-                           : 0);
+    return finish_view(out, dt_shape_numel(op_name, ndim, out->shape,
+                                           dt_dtype_size((dt_dtype)t->dtype)) < 0
+                                ? -1
+                                : 0);
 }
 
 /* --- slices --- */
@@ -487,7 +487,7 @@ int dt_view_narrow(dt_tensor *out, const dt_tensor *t, int64_t wanted, int64_t s
     dt_tensor_alias(out, t);
     out->offset += from * t->strides[dim];
     out->shape[dim] = length;
-    return finish(out, 0);
+    return finish_view(out, 0);
 }
 
 int dt_view_select(dt_tensor *out, const dt_tensor *t, int64_t wanted, int64_t index)
@@ -499,7 +499,7 @@ int dt_view_select(dt_tensor *out, const dt_tensor *t, int64_t wanted, int64_t i
     if (dim < 0)
         return -1;
     dt_tensor_alias(out, t);
-    return finish(out, take_integer("select", out, dim, index, dim));
+    return finish_view(out, take_integer("select", out, dim, index, dim));
 }
 
 int dt_view_diagonal(dt_tensor *out, const dt_tensor *t, int64_t offset, int64_t dim1,
@@ -521,7 +521,7 @@ int dt_view_diagonal(dt_tensor *out, const dt_tensor *t, int64_t offset, int64_t
     drop_dim(out, a > b ? b : a);
     out->shape[out->ndim] = size > 0 ? size : 0;
     out->strides[out->ndim++] = stride;
-    return finish(out, 0);
+    return finish_view(out, 0);
 }
 
 int dt_view_unfold(dt_tensor *out, const dt_tensor *t, int64_t wanted, int64_t size,
@@ -552,7 +552,7 @@ int dt_view_unfold(dt_tensor *out, const dt_tensor *t, int64_t wanted, int64_t s
     }
     out->shape[out->ndim] = size;
     out->strides[out->ndim++] = within;
-    return finish(out, 0);
+    return finish_view(out, 0);
 }
 
 int dt_view_unflatten(dt_tensor *out, const dt_tensor *t, int64_t wanted, int count,

@@ -255,7 +255,7 @@ static bool fits(const dt_tensor *target, const dt_arg *args, int count)
 
 /* Ends a call with the row op of args: into the first argument (in place), into out=
  * where that has the result's shape, or into a new tensor. */
-static int finish(dt_call *c, dt_elementwise_op op, const dt_arg *args)
+static int finish_row(dt_call *c, dt_elementwise_op op, const dt_arg *args)
 {
     const int arity = dt_elementwise_rows[op].arity;
     if (__builtin_expect(!c->in_place && !c->target, 1))
@@ -285,18 +285,18 @@ static int finish(dt_call *c, dt_elementwise_op op, const dt_arg *args)
 static int finish_scope(dt_scope *scope, dt_call *c, dt_elementwise_op op,
                         const dt_arg *args)
 {
-    int status = scope->failed ? -1 : finish(c, op, args);
+    int status = scope->failed ? -1 : finish_row(c, op, args);
     dt_scope_end(scope);
     return status;
 }
 
 /* A row whose operands are the first arguments. */
-static inline int forward(dt_call *c, dt_elementwise_op op, int arity)
+static inline int forward_row(dt_call *c, dt_elementwise_op op, int arity)
 {
     dt_arg args[3];
     for (int i = 0; i < arity; i++)
         args[i] = dt_value_operand(&c->args[i]);
-    return finish(c, op, args);
+    return finish_row(c, op, args);
 }
 
 /* To a number of decimals, before the point where that is negative. */
@@ -305,7 +305,7 @@ int dt_round_forward(dt_call *c)
     const dt_arg x = dt_arg_tensor(c->args[0].tensor);
     const int64_t decimals = c->args[1].i;
     if (!decimals)
-        return forward(c, DT_OP_round, 1);
+        return forward_row(c, DT_OP_round, 1);
     if (!dt_dtype_is_float((dt_dtype)x.tensor->dtype))
         return dt_fail(
             DT_ERROR_RUNTIME,
@@ -324,7 +324,7 @@ int dt_round_forward(dt_call *c)
 int dt_logit_forward(dt_call *c)
 {
     if (!c->args[1].given)
-        return forward(c, DT_OP_logit, 1);
+        return forward_row(c, DT_OP_logit, 1);
     const dt_arg x = dt_arg_tensor(c->args[0].tensor);
     const dt_arg low = NUMBER(c->args[1].f), high = NUMBER(1 - c->args[1].f);
     dt_scope own, *scope = &own;
@@ -340,7 +340,7 @@ static int add_scaled(dt_call *c, dt_elementwise_op op, const dt_value *first,
     dt_arg args[] = {dt_value_operand(first), dt_value_operand(second)}, *b = &args[1];
     const dt_scalar alpha = c->args[2].scalar;
     if (!c->args[2].given)
-        return finish(c, op, args);
+        return finish_row(c, op, args);
     if (alpha.kind == DT_KIND_FLOAT && !dt_dtype_is_float(dt_result_type(args, 2)))
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s(): alpha is the float %g, and the tensors hold integers; "
@@ -371,9 +371,9 @@ int dt_div_forward(dt_call *c)
 {
     const char *mode = c->args[2].text;
     if (!mode)
-        return forward(c, DT_OP_div, 2);
+        return forward_row(c, DT_OP_div, 2);
     if (!strcmp(mode, "floor"))
-        return forward(c, DT_OP_div_floor, 2);
+        return forward_row(c, DT_OP_div_floor, 2);
     if (strcmp(mode, "trunc") != 0)
         return dt_fail(DT_ERROR_RUNTIME,
                        "div(): rounding_mode is '%s'; give None, 'trunc' or 'floor'",
@@ -401,7 +401,7 @@ static int polygamma(dt_call *c, int64_t n, const dt_tensor *x)
         return dt_fail(DT_ERROR_RUNTIME,
                        "polygamma(): n is %lld; give 0 or a greater number",
                        (long long)n);
-    return finish(c, DT_OP_polygamma, DT_ARGS(NUMBER((double)n), dt_arg_tensor(x)));
+    return finish_row(c, DT_OP_polygamma, DT_ARGS(NUMBER((double)n), dt_arg_tensor(x)));
 }
 
 /* tensor1 times value. */
@@ -456,13 +456,13 @@ static bool bounds_bools(const dt_arg *args)
 int dt_clamp_min_forward(dt_call *c)
 {
     dt_arg args[] = {dt_value_operand(&c->args[0]), dt_value_operand(&c->args[1])};
-    return finish(c, bounds_bools(args) ? DT_OP_maximum : DT_OP_clamp_min, args);
+    return finish_row(c, bounds_bools(args) ? DT_OP_maximum : DT_OP_clamp_min, args);
 }
 
 int dt_clamp_max_forward(dt_call *c)
 {
     dt_arg args[] = {dt_value_operand(&c->args[0]), dt_value_operand(&c->args[1])};
-    return finish(c, bounds_bools(args) ? DT_OP_minimum : DT_OP_clamp_max, args);
+    return finish_row(c, bounds_bools(args) ? DT_OP_minimum : DT_OP_clamp_max, args);
 }
 
 int dt_clamp_forward(dt_call *c)
@@ -477,10 +477,10 @@ int dt_clamp_forward(dt_call *c)
                        c->name);
     dt_dtype dtype = dt_result_type(given, count);
     if (count == 2 && bounds_bools(given))
-        return finish(c, c->args[1].given ? DT_OP_maximum : DT_OP_minimum, given);
+        return finish_row(c, c->args[1].given ? DT_OP_maximum : DT_OP_minimum, given);
     dt_arg low = c->args[1].given ? given[1] : boundless(dtype, true);
     dt_arg high = c->args[2].given ? given[count - 1] : boundless(dtype, false);
-    return finish(c, DT_OP_clamp, DT_ARGS(given[0], low, high));
+    return finish_row(c, DT_OP_clamp, DT_ARGS(given[0], low, high));
 }
 
 int dt_celu_forward(dt_call *c)
@@ -488,16 +488,16 @@ int dt_celu_forward(dt_call *c)
     if (dt_scalar_as_double(c->args[1].scalar) == 0)
         return dt_fail(DT_ERROR_RUNTIME,
                        "celu(): alpha is 0, which divides; give another number");
-    return forward(c, DT_OP_celu, 2);
+    return forward_row(c, DT_OP_celu, 2);
 }
 
 int dt_gelu_forward(dt_call *c)
 {
     const char *formula = c->args[1].text;
     if (!formula || !strcmp(formula, "none"))
-        return forward(c, DT_OP_gelu, 1);
+        return forward_row(c, DT_OP_gelu, 1);
     if (!strcmp(formula, "tanh"))
-        return forward(c, DT_OP_gelu_tanh, 1);
+        return forward_row(c, DT_OP_gelu_tanh, 1);
     return dt_fail(DT_ERROR_RUNTIME,
                    "gelu(): approximate is '%s'; give 'none' or 'tanh'", formula);
 }
@@ -508,7 +508,7 @@ int dt_softshrink_forward(dt_call *c)
     if (!(lambd >= 0))
         return dt_fail(DT_ERROR_RUNTIME, "softshrink(): lambd is %g; give 0 or more",
                        lambd);
-    return forward(c, DT_OP_softshrink, 2);
+    return forward_row(c, DT_OP_softshrink, 2);
 }
 
 static int hardtanh(dt_call *c, dt_scalar low, dt_scalar high)
@@ -524,8 +524,9 @@ static int hardtanh(dt_call *c, dt_scalar low, dt_scalar high)
                        "%s(): the input holds bools; convert it with .int()", c->name);
     if (isnan(dt_scalar_as_double(low)) || isnan(dt_scalar_as_double(high)))
         low = high = dt_scalar_float(NAN); /* so is each element */
-    return finish(c, DT_OP_hardtanh,
-                  DT_ARGS(dt_arg_tensor(x), dt_arg_scalar(low), dt_arg_scalar(high)));
+    return finish_row(
+        c, DT_OP_hardtanh,
+        DT_ARGS(dt_arg_tensor(x), dt_arg_scalar(low), dt_arg_scalar(high)));
 }
 
 /* A weight for each channel is a vector along dimension 1. */

@@ -82,8 +82,8 @@ static dt_arg reshaped(dt_scope *scope, dt_arg a, int ndim, const int64_t *shape
 }
 
 /* The result of a product in its final shape. */
-static int finish(dt_scope *scope, const char *node, dt_tensor *out, dt_arg c, int ndim,
-                  const int64_t *shape)
+static int finish_product(dt_scope *scope, const char *node, dt_tensor *out, dt_arg c,
+                          int ndim, const int64_t *shape)
 {
     if (scope->failed)
         return -1;
@@ -105,7 +105,7 @@ static int rows_product(dt_scope *scope, dt_tensor *out, const dt_tensor *a,
         shape[ndim++] = b->shape[1];
     dt_arg c = product(scope, b->ndim == 2 ? DT_RECORD(mm) : DT_RECORD(mv),
                        reshaped(scope, dt_arg_tensor(a), 2, flat), dt_arg_tensor(b));
-    return finish(scope, "UnsafeViewBackward0", out, c, ndim, shape);
+    return finish_product(scope, "UnsafeViewBackward0", out, c, ndim, shape);
 }
 
 /* t as a batch of `count` matrices. */
@@ -137,7 +137,7 @@ static int batch_product(dt_scope *scope, dt_tensor *out, const dt_tensor *a,
                        as_batch(scope, b, ndim, batch, count));
     batch[ndim] = a->shape[a->ndim - 2];
     batch[ndim + 1] = b->shape[b->ndim - 1];
-    return finish(scope, "UnsafeViewBackward0", out, c, ndim + 2, batch);
+    return finish_product(scope, "UnsafeViewBackward0", out, c, ndim + 2, batch);
 }
 
 /* A vector and a batch: the vector becomes a matrix, whose added size is removed. */
@@ -156,9 +156,9 @@ static int vector_product(dt_scope *scope, dt_tensor *out, const dt_tensor *a,
     for (int d = 0; d < c.tensor->ndim; d++)
         if (d != added)
             shape[ndim++] = c.tensor->shape[d];
-    return finish(scope,
-                  c.tensor->ndim == 2 ? "SqueezeBackward4" : "UnsafeViewBackward0", out,
-                  c, ndim, shape);
+    return finish_product(
+        scope, c.tensor->ndim == 2 ? "SqueezeBackward4" : "UnsafeViewBackward0", out, c,
+        ndim, shape);
 }
 
 /* Where a gradient is wanted, matmul is made of the strict products. */

@@ -9,7 +9,7 @@ namespace {
  * rounded to the type; what is left at the end, element by element. So do we, to the
  * last bit. */
 template <typename T>
-void run(void *context, int64_t begin, int64_t end)
+void run_arange(void *context, int64_t begin, int64_t end)
 {
     const dt_arange_call *p = (const dt_arange_call *)context;
     T *out = (T *)p->out;
@@ -39,7 +39,7 @@ dt_scalar whole_number(dt_scalar s)
 }
 
 const dt_pool_task tasks[] = {
-#define DT_DTYPE(ID, name, alias, type) run<type>,
+#define DT_DTYPE(ID, name, alias, type) run_arange<type>,
 #include "ops/dtype.def"
 };
 

@@ -34,7 +34,7 @@ typedef struct tile {
     int64_t batch, head, first_row, rows, first_key, keys;
 } tile;
 
-static job begin(const dt_attention_call *call)
+static job begin_attention(const dt_attention_call *call)
 {
     bool narrow = call->dtype == DT_FLOAT32;
     int64_t rows = call->length < ROWS_LONG ? ROWS_FEW : ROWS;
@@ -47,7 +47,7 @@ static job begin(const dt_attention_call *call)
                  .key_tiles = (call->key_length + KEYS - 1) / KEYS};
 }
 
-static int finish(const job *j, int status)
+static int finish_attention(const job *j, int status)
 {
     if (status)
         return -1;
@@ -235,12 +235,12 @@ static double multiplications(const dt_attention_call *c)
 int dt_cpu_attention(dt_stream stream, const dt_attention_call *call)
 {
     (void)stream;
-    job j = begin(call);
+    job j = begin_attention(call);
     double work = multiplications(call);
     DT_WITHOUT_GIL(work > LONG);
-    return finish(&j,
-                  dt_pool_try(run_forward, &j, call->batch * call->heads * j.row_tiles,
-                              work > LONG ? 1 : INT64_MAX));
+    return finish_attention(&j, dt_pool_try(run_forward, &j,
+                                            call->batch * call->heads * j.row_tiles,
+                                            work > LONG ? 1 : INT64_MAX));
 }
 
 /* --- backward --- */
@@ -341,7 +341,7 @@ static void run_rows_backward(void *context, int64_t begin, int64_t end)
 int dt_cpu_attention_backward(dt_stream stream, const dt_attention_call *call)
 {
     (void)stream;
-    job j = begin(call);
+    job j = begin_attention(call);
     double work = multiplications(call);
     int64_t heads = call->batch * call->key_heads, grain = work > LONG ? 1 : INT64_MAX;
     bool for_keys = call->key_grad.data || call->value_grad.data;
@@ -356,5 +356,5 @@ int dt_cpu_attention_backward(dt_stream stream, const dt_attention_call *call)
     if (!status && !j.whole && call->query_grad.data)
         status = dt_pool_try(run_rows_backward, &j,
                              call->batch * call->heads * j.row_tiles, grain);
-    return finish(&j, status);
+    return finish_attention(&j, status);
 }

@@ -85,14 +85,14 @@ double shares(int64_t n, int64_t count, void *scores, const dt_attention_mask *m
 }
 
 template <typename T>
-double finish(double top, double sum, void *log_sum)
+double finish_softmax(double top, double sum, void *log_sum)
 {
     *(T *)log_sum = (T)attention::log_sum(top, sum);
     return attention::inverse_sum(sum);
 }
 
 template <typename T>
-void multiply(int64_t n, void *row, double factor)
+void scale_row(int64_t n, void *row, double factor)
 {
     T *x = (T *)row;
     for (int64_t i = 0; i < n; i++)
@@ -130,7 +130,8 @@ void product_gradients(int64_t n, const void *shares, void *gradients, double ou
 }
 
 #define KERNELS(T)                                                                     \
-    {shares<T>, finish<T>, multiply<T>, shares_again<T>, dot<T>, product_gradients<T>}
+    {shares<T>, finish_softmax<T>,   scale_row<T>, shares_again<T>,                    \
+     dot<T>,    product_gradients<T>}
 
 } // namespace
 

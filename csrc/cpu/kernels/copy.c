@@ -24,7 +24,7 @@ typedef struct transposition {
     const char *source;
 } transposition;
 
-static void run(void *context, int64_t begin, int64_t end)
+static void run_copy(void *context, int64_t begin, int64_t end)
 {
     const transposition *t = context;
     int which = __builtin_ctzll((unsigned long long)t->size);
@@ -85,7 +85,7 @@ static bool transpose(const dt_plan *plan, int *out_status)
     t.parts = (t.columns + t.width - 1) / t.width;
     int64_t each = t.rows * (t.columns < t.width ? t.columns : t.width);
     *out_status =
-        dt_pool_try(run, &t, items * t.parts, (DT_LOOP_GRAIN + each - 1) / each);
+        dt_pool_try(run_copy, &t, items * t.parts, (DT_LOOP_GRAIN + each - 1) / each);
     return true;
 }
 

@@ -47,7 +47,7 @@ DT_INLINE void run_dense(int64_t n, R *out, const First *a, const E *b, const E 
  * for the case. For an input that the function lacks stands one that it has: the compiler
  * drops it, and the loops of its cases. */
 template <class Row, typename E>
-void run(int64_t n, char *const *data, const int64_t *strides)
+void run_loop(int64_t n, char *const *data, const int64_t *strides)
 {
     typedef Compute<E> T;
     typedef std::conditional_t<Row::row_class.truth, bool, T> R;
@@ -130,7 +130,7 @@ constexpr dt_kernel *kernel_of()
     else if constexpr (Row::row_class.exact)
         return run_quick<Row, T>;
     else
-        return run<Row, T>;
+        return run_loop<Row, T>;
 }
 template <typename T>
 dt_kernel *const kernels[] = {

@@ -11,7 +11,7 @@ typedef struct work {
 } work;
 
 /* Partial results begin to end-1. */
-static void run(void *context, int64_t begin, int64_t end)
+static void run_norms(void *context, int64_t begin, int64_t end)
 {
     const work *w = context;
     const dt_foreach_norm_call *call = w->call;
@@ -50,8 +50,9 @@ int dt_cpu_foreach_norm(dt_stream stream, dt_reduce_op op,
     partials =
         last->first + (last->numel + DT_FOREACH_NORM_CHUNK - 1) / DT_FOREACH_NORM_CHUNK;
     if (numel < 2 * DT_LOOP_GRAIN)
-        run(&w, 0, partials);
+        run_norms(&w, 0, partials);
     else
-        return dt_pool_try(run, &w, partials, 1 + partials * DT_LOOP_GRAIN / numel);
+        return dt_pool_try(run_norms, &w, partials,
+                           1 + partials * DT_LOOP_GRAIN / numel);
     return 0;
 }

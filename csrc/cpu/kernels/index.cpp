@@ -98,7 +98,7 @@ void add(const row *r)
     each<T>(r, [](T *x, T *y) { *x = (T)(C)((C)*x + (C)*y); });
 }
 template <typename T>
-void multiply(const row *r)
+void multiply_row(const row *r)
 {
     typedef Compute<T> C;
     each<T>(r, [](T *x, T *y) { *x = (T)(C)((C)*x * (C)*y); });
@@ -115,7 +115,7 @@ row_fn *const accumulates[][DT_NDTYPES] = {
 #include "ops/dtype.def"
     },
     {
-#define DT_DTYPE(ID, name, alias, type) multiply<type>,
+#define DT_DTYPE(ID, name, alias, type) multiply_row<type>,
 #include "ops/dtype.def"
     },
 };

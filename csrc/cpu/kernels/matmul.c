@@ -125,7 +125,7 @@ static int own(const dt_gemm *g)
 /* One slice on this thread; batch is 1. With blas, the caller has called dt_blas_begin.
  * tiny is said of the whole product, so that a result does not depend on the number of
  * slices, which is that of threads. */
-static int multiply(const dt_gemm *g, bool blas, bool tiny)
+static int multiply_block(const dt_gemm *g, bool blas, bool tiny)
 {
     put_row(g);
     if (g->k == 0 || g->alpha == 0) {
@@ -158,7 +158,7 @@ static bool is_tiny(const dt_gemm *g)
 static int multiply_alone(const dt_gemm *g, bool blas)
 {
     int before = blas ? dt_blas_begin(1) : DT_BLAS_UNCHANGED;
-    int status = multiply(g, blas, is_tiny(g));
+    int status = multiply_block(g, blas, is_tiny(g));
     dt_blas_end(before);
     return status;
 }
@@ -203,7 +203,7 @@ static int multiply_blocks(const dt_gemm *g, bool blas, bool tiny)
             dt_gemm block = part_of(g, 0, i, i_end, j, j_end);
             if ((i || j) && dt_pool_is_stopping())
                 return 0;
-            if (multiply(&block, blas, tiny))
+            if (multiply_block(&block, blas, tiny))
                 return -1;
         }
     return 0;

@@ -11,7 +11,7 @@ typedef struct work {
 } work;
 
 /* Elements begin to end-1 of all tensors, one tensor after the other. */
-static void run(void *context, int64_t begin, int64_t end)
+static void run_update(void *context, int64_t begin, int64_t end)
 {
     const work *w = context;
     const dt_optim_call *call = w->call;
@@ -48,8 +48,8 @@ int dt_cpu_optim_step(dt_stream stream, const dt_optim_call *call)
     const dt_optim_entry *last = &call->entries[call->count - 1];
     int64_t numel = last->first + last->numel;
     if (numel < 2 * DT_LOOP_GRAIN)
-        run(&w, 0, numel);
+        run_update(&w, 0, numel);
     else
-        dt_pool_run(run, &w, numel, DT_LOOP_GRAIN);
+        dt_pool_run(run_update, &w, numel, DT_LOOP_GRAIN);
     return 0;
 }

@@ -6,7 +6,7 @@
 
 #define WORK 32768 /* elements of windows in a piece of parallel work, at least */
 
-static void run(void *context, int64_t begin, int64_t end)
+static void run_pooling(void *context, int64_t begin, int64_t end)
 {
     dt_cpu_kernels.pooling->run(context, begin, end);
 }
@@ -25,5 +25,6 @@ int dt_cpu_pooling(dt_stream stream, const dt_pooling_call *call)
     double work = (double)each * (double)w->kernel[0] * (double)w->kernel[1] *
                   (double)w->kernel[2];
     DT_WITHOUT_GIL(work * (double)items >= 2 * WORK);
-    return dt_pool_try(run, &own, items, work < WORK ? (int64_t)(WORK / work) + 1 : 1);
+    return dt_pool_try(run_pooling, &own, items,
+                       work < WORK ? (int64_t)(WORK / work) + 1 : 1);
 }

@@ -220,7 +220,7 @@ void run_type(const dt_pooling_call &c, int64_t begin, int64_t end)
         choose_step<true, false, T>(c, begin, end);
 }
 
-void run(const dt_pooling_call *c, int64_t begin, int64_t end)
+void run_pooling(const dt_pooling_call *c, int64_t begin, int64_t end)
 {
     if (c->dtype == DT_FLOAT32)
         run_type<float>(*c, begin, end);
@@ -232,4 +232,4 @@ void run(const dt_pooling_call *c, int64_t begin, int64_t end)
 
 } // namespace
 
-const dt_pooling_kernels DT_ISA_NAME(dt_pooling) = {run};
+const dt_pooling_kernels DT_ISA_NAME(dt_pooling) = {run_pooling};

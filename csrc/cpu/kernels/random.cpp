@@ -235,7 +235,7 @@ void bernoulli(dt_generator *g, const dt_random_call *call)
 }
 
 template <typename T>
-int run(dt_generator *g, const dt_random_call *call)
+int run_random(dt_generator *g, const dt_random_call *call)
 {
     if (call->distribution == DT_RANDOM_INTEGERS) {
         integers<T>(g, call);
@@ -253,7 +253,7 @@ int run(dt_generator *g, const dt_random_call *call)
     return 0;
 }
 int (*const runs[])(dt_generator *, const dt_random_call *) = {
-#define DT_DTYPE(ID, name, alias, type) run<type>,
+#define DT_DTYPE(ID, name, alias, type) run_random<type>,
 #include "ops/dtype.def"
 };
 

@@ -232,7 +232,7 @@ static void run_pieces(void *context, int64_t begin, int64_t end)
     }
 }
 
-static int run(call *c)
+static int run_reduction(call *c)
 {
     const dt_reduction *r = c->r;
     int64_t items = r->kept_numel / c->columns * c->groups * c->blocks;
@@ -399,7 +399,7 @@ static int reduce(call *c, void *out)
     c->out = c->groups > 1 ? malloc(bytes) : out;
     if (!c->out)
         return fail_for_memory(c->name);
-    int status = run(c);
+    int status = run_reduction(c);
     if (!status && (c->failed || (c->groups > 1 && join_groups(c, out) < 0)))
         status = fail_for_memory(c->name);
     if (c->groups > 1)
@@ -577,5 +577,5 @@ int dt_cpu_argreduce(dt_stream stream, bool greatest, const dt_reduction *r)
     c.reduce = c.columns > 1 ? find_columns : find_element;
     c.rows = r->reduced_numel;
     c.groups = 1;
-    return run(&c);
+    return run_reduction(&c);
 }

@@ -6,7 +6,7 @@
 
 #define WORK 16384 /* products in a piece of parallel work, at least */
 
-static void run(void *context, int64_t begin, int64_t end)
+static void run_resample(void *context, int64_t begin, int64_t end)
 {
     dt_cpu_kernels.resample->run(context, begin, end);
 }
@@ -21,5 +21,5 @@ int dt_cpu_resample(dt_stream stream, const dt_resample_call *call)
     int64_t products = call->starts[call->outputs] + call->outputs;
     int64_t work = rows ? products : (products / call->outputs + 1) * call->inner;
     DT_WITHOUT_GIL((double)work * (double)items >= 2 * WORK);
-    return dt_pool_try(run, &own, items, WORK / work + 1);
+    return dt_pool_try(run_resample, &own, items, WORK / work + 1);
 }

@@ -107,7 +107,7 @@ void run_type(const dt_resample_call &c, int64_t begin, int64_t end)
             run_inner<T>(c, number);
 }
 
-void run(const dt_resample_call *c, int64_t begin, int64_t end)
+void run_resample(const dt_resample_call *c, int64_t begin, int64_t end)
 {
     if (c->dtype == DT_FLOAT32)
         run_type<float>(*c, begin, end);
@@ -119,4 +119,4 @@ void run(const dt_resample_call *c, int64_t begin, int64_t end)
 
 } // namespace
 
-const dt_resample_kernels DT_ISA_NAME(dt_resample) = {run};
+const dt_resample_kernels DT_ISA_NAME(dt_resample) = {run_resample};

@@ -34,7 +34,7 @@ void keep(typename Op::State local, dt_scan_state *to)
 }
 
 template <class Op>
-void start(dt_scan_state *state)
+void start_scan(dt_scan_state *state)
 {
     State<Op>().put(state);
 }
@@ -131,7 +131,7 @@ struct Sequential {
     {
         for (int64_t j = 0; j < columns; j++) {
             dt_scan_state own;
-            start<Op>(&own);
+            start_scan<Op>(&own);
             row(n, step, (const T *)from + j, (T *)to + j, nullptr, 0, 0,
                 states ? &states[j] : &own);
         }
@@ -208,7 +208,7 @@ struct Extreme {
 /* Integers lose nothing in any order; float32 has room in double. A float64 row of
  * common length is added one by one, as NumPy does. */
 #define SCAN(op, ...)                                                                  \
-    {__VA_ARGS__::row, __VA_ARGS__::columns, start<op>, __VA_ARGS__::join}
+    {__VA_ARGS__::row, __VA_ARGS__::columns, start_scan<op>, __VA_ARGS__::join}
 #define SUMS(T, A, chained)                                                            \
     SCAN(scan::Sum<A>, Running<scan::Sum<A>, T, chained>),                             \
         SCAN(scan::Product<A>, Running<scan::Product<A>, T, chained>)

@@ -51,7 +51,7 @@ static int no_memory(void)
                    "tensors first");
 }
 
-static dt_winograd start(const dt_patches *p)
+static dt_winograd start_winograd(const dt_patches *p)
 {
     dt_winograd w = {.p = p, .turned = p->axis[1].offset_step < 0};
     for (int d = 0; d < 2; d++)
@@ -83,7 +83,7 @@ static int64_t best_lines(const dt_winograd *w, int64_t most, int64_t columns)
 int dt_winograd_run(const dt_patches *p)
 {
     const dt_winograd_kernels *kernels = dt_cpu_kernels.winograd;
-    dt_winograd w = start(p);
+    dt_winograd w = start_winograd(p);
     const int64_t cell = DT_WINOGRAD_PLANES * p->channels * (int64_t)sizeof(float);
     const int64_t threads = dt_pool_threads(), columns = kernels->tile_columns;
     int64_t most = SOURCE_BYTES / cell / columns * columns;
@@ -110,7 +110,7 @@ int dt_winograd_run(const dt_patches *p)
 int dt_winograd_run_gradient(const dt_patches *p)
 {
     const dt_winograd_kernels *kernels = dt_cpu_kernels.winograd;
-    dt_winograd w = start(p);
+    dt_winograd w = start_winograd(p);
     w.line_part = dt_least(DT_WINOGRAD_CELLS / w.across, w.lines);
     w.cells = w.line_part * w.across;
     w.block = dt_even_part(p->channels, BLOCK);

@@ -71,7 +71,7 @@ static size_t read_limit(const char *path)
     return (size_t)value;
 }
 
-static void start(void)
+static void start_allocator(void)
 {
     struct sysinfo info;
     size_t memory = (size_t)1 << 32, swap = 0;
@@ -99,7 +99,7 @@ static void ensure_started(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     if (!__atomic_load_n(&heap.ready, __ATOMIC_ACQUIRE)) {
-        pthread_once(&once, start);
+        pthread_once(&once, start_allocator);
         __atomic_store_n(&heap.ready, true, __ATOMIC_RELEASE);
     }
 }

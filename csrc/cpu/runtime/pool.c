@@ -241,8 +241,8 @@ static void await_workers(job *j)
     }
 }
 
-static int run(dt_pool_task task, void *context, int64_t count, int64_t grain,
-               bool stops)
+static int run_chunks(dt_pool_task task, void *context, int64_t count, int64_t grain,
+                      bool stops)
 {
     if (count <= 0)
         return 0;
@@ -305,12 +305,12 @@ static int run(dt_pool_task task, void *context, int64_t count, int64_t grain,
 
 void dt_pool_run(dt_pool_task task, void *context, int64_t count, int64_t grain)
 {
-    run(task, context, count, grain, false);
+    run_chunks(task, context, count, grain, false);
 }
 
 int dt_pool_try(dt_pool_task task, void *context, int64_t count, int64_t grain)
 {
-    return run(task, context, count, grain, true);
+    return run_chunks(task, context, count, grain, true);
 }
 
 /* Runs before the library is unloaded, at exit or by dlclose. */

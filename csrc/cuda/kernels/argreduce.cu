@@ -81,9 +81,9 @@ __global__ void argreduce_kernel(char *values, int64_t *indices, const char *inp
     }
 }
 
-static int start(dt_stream stream, void *values, int64_t *indices, const void *input,
-                 const int64_t *places, const ReductionPlan &f, dt_dtype dtype,
-                 bool greatest)
+static int start_argreduce(dt_stream stream, void *values, int64_t *indices,
+                           const void *input, const int64_t *places,
+                           const ReductionPlan &f, dt_dtype dtype, bool greatest)
 {
     return with_type(dtype, [&](auto zero) {
         return START_REDUCTION("starting a search for an extreme", stream,
@@ -100,15 +100,15 @@ int dt_cuda_argreduce(dt_stream stream, bool greatest, const dt_reduction *call)
     if (reduce_plan(call, &f))
         return -1;
     if (f.parts == 1)
-        return start(stream, call->output, call->index, call->input, nullptr, f, dtype,
-                     greatest);
+        return start_argreduce(stream, call->output, call->index, call->input, nullptr,
+                               f, dtype, greatest);
     size_t count = (size_t)(f.results * f.parts), item = dt_dtype_size(dtype);
     Scratch partial(stream, count * item), places(stream, count * sizeof(int64_t));
     if (!partial.data || !places.data ||
-        start(stream, partial.data, (int64_t *)places.data, call->input, nullptr, f,
-              dtype, greatest))
+        start_argreduce(stream, partial.data, (int64_t *)places.data, call->input,
+                        nullptr, f, dtype, greatest))
         return -1;
-    return start(stream, call->output, call->index, partial.data,
-                 (const int64_t *)places.data,
-                 reduce_plan_parts(f.results, f.parts, item), dtype, greatest);
+    return start_argreduce(
+        stream, call->output, call->index, partial.data, (const int64_t *)places.data,
+        reduce_plan_parts(f.results, f.parts, item), dtype, greatest);
 }

@@ -209,7 +209,7 @@ __global__ void depthwise_weight(GRID_CONSTANT(Depthwise) p, bool adds)
 }
 
 template <typename T, bool NARROW>
-int run(dt_stream stream, const dt_convolution *call)
+int run_depthwise(dt_stream stream, const dt_convolution *call)
 {
     static const char doing[] = "convolving channel by channel";
     const dt_window &w = call->window;
@@ -265,7 +265,7 @@ int run(dt_stream stream, const dt_convolution *call)
 
 int depthwise_convolution(dt_stream stream, const dt_convolution *call)
 {
-    return call->dtype == DT_FLOAT64   ? run<double, false>(stream, call)
-           : call->dtype == DT_FLOAT32 ? run<float, false>(stream, call)
-                                       : run<float, true>(stream, call);
+    return call->dtype == DT_FLOAT64   ? run_depthwise<double, false>(stream, call)
+           : call->dtype == DT_FLOAT32 ? run_depthwise<float, false>(stream, call)
+                                       : run_depthwise<float, true>(stream, call);
 }

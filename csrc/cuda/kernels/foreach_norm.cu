@@ -30,8 +30,8 @@ __global__ void ENOUGH_BLOCKS norm_kernel(T *partials, GRID_CONSTANT(Table) tabl
 }
 
 template <typename T, class Table>
-int start(dt_stream stream, dt_reduce_op op, const dt_foreach_norm_call *call,
-          const Table &table, int64_t begin, int64_t blocks)
+int start_norms(dt_stream stream, dt_reduce_op op, const dt_foreach_norm_call *call,
+                const Table &table, int64_t begin, int64_t blocks)
 {
     Reduction c = {};
     c.op = op;
@@ -58,9 +58,9 @@ int dt_cuda_foreach_norm(dt_stream stream, dt_reduce_op op,
         },
         [&](const auto &table, int64_t begin, int64_t blocks) {
             if (call->dtype == DT_FLOAT32)
-                return start<float>(stream, op, call, table, begin, blocks);
+                return start_norms<float>(stream, op, call, table, begin, blocks);
             if (call->dtype == DT_FLOAT64)
-                return start<double>(stream, op, call, table, begin, blocks);
+                return start_norms<double>(stream, op, call, table, begin, blocks);
             return dt_fail(DT_ERROR_RUNTIME, "norm: elements of type %s have none",
                            dt_dtype_name(call->dtype));
         });

@@ -152,7 +152,7 @@ static __device__ __forceinline__ int64_t place_offset(int64_t place,
     return (place + (place < 0 ? index.size : 0)) * index.stride;
 }
 
-static __device__ __forceinline__ void report_place(Report *report, int64_t place,
+static __device__ __forceinline__ void report_place(KernelReport *report, int64_t place,
                                                     const Index &index)
 {
     if (index.dim >= 0)
@@ -204,8 +204,8 @@ struct Elements {
 /* False for a thread without any. An index out of range is reported, and leads to the
  * first entry if `reads`, else nowhere. */
 static __device__ __forceinline__ bool find(const IndexCall &s, char *values,
-                                            char *table, Report *report, bool reads,
-                                            Elements *out)
+                                            char *table, KernelReport *report,
+                                            bool reads, Elements *out)
 {
     const Packs<3> &p = s.p;
     int64_t at[3];
@@ -291,7 +291,7 @@ static __device__ __forceinline__ void write_words(const Elements &e)
 
 /* reads: values = table[...]; else the other way. */
 __global__ void ENOUGH_BLOCKS index_words(GRID_CONSTANT(IndexCall) s, char *values,
-                                          char *table, Report *report, int size,
+                                          char *table, KernelReport *report, int size,
                                           bool reads)
 {
     Elements e;
@@ -328,7 +328,7 @@ static __device__ __forceinline__ void accumulate_numbers(Elements e, const char
 
 /* table[...] += values, or *= them. */
 __global__ void index_numbers(GRID_CONSTANT(IndexCall) s, char *values, char *table,
-                              int64_t bytes, Report *report, dt_dtype dtype,
+                              int64_t bytes, KernelReport *report, dt_dtype dtype,
                               bool multiplies)
 {
     Elements e;
@@ -353,7 +353,7 @@ static_assert(sizeof(ManyIndices) <= 3900, "too large for a kernel's arguments")
 
 /* Where the places of all indices lead, in bytes of the table; -1: nowhere. */
 __global__ void join_indices(GRID_CONSTANT(ManyIndices) s, int64_t *joined,
-                             Report *report, unsigned numel)
+                             KernelReport *report, unsigned numel)
 {
     unsigned number = (unsigned)thread_number();
     if (number >= numel)
@@ -387,7 +387,7 @@ struct Write {};
  * added goes one by one. */
 template <class Op, typename T>
 __global__ void index_rows(Index index, char *values, char *table, int64_t bytes,
-                           Report *report, GRID_CONSTANT(Packs<3>) p)
+                           KernelReport *report, GRID_CONSTANT(Packs<3>) p)
 {
     constexpr int N = 16 / (int)sizeof(T);
     int64_t at[3];
@@ -458,7 +458,7 @@ static int64_t bytes_of_table(const dt_index_call *s)
 }
 
 template <class Op, typename T>
-static int run_rows(dt_stream stream, const dt_index_call *s, Report *report)
+static int run_rows(dt_stream stream, const dt_index_call *s, KernelReport *report)
 {
     const Index index = index_of(s, 0);
     const dt_plan plan = plan_of(s);
@@ -472,7 +472,7 @@ static int run_rows(dt_stream stream, const dt_index_call *s, Report *report)
                  bytes_of_table(s), report, packs);
 }
 
-static int add_rows(dt_stream stream, const dt_index_call *s, Report *report)
+static int add_rows(dt_stream stream, const dt_index_call *s, KernelReport *report)
 {
     switch (s->dtype) {
     case DT_FLOAT16:
@@ -507,7 +507,7 @@ static IndexCall elements_of_call(const dt_index_call *s)
  * bytes, for the dimensions along which the many change. */
 template <class Use>
 static int with_joined(dt_stream stream, const dt_index_call *s, bool reads,
-                       Report *report, Use use)
+                       KernelReport *report, Use use)
 {
     dt_index_call call = *s;
     ManyIndices many;
@@ -558,7 +558,7 @@ static int with_joined(dt_stream stream, const dt_index_call *s, bool reads,
 template <class Use>
 static int each_part(dt_stream stream, const dt_index_call *s, bool reads, Use use)
 {
-    Report *report = report_of(stream.device);
+    KernelReport *report = report_of(stream.device);
     if (!report)
         return -1;
     if (s->numel < MAX_LAYOUT_NUMEL)
@@ -595,30 +595,32 @@ static bool is_of_rows(const dt_index_call *s)
 /* Without arithmetic an element is so many bytes. */
 static int move(dt_stream stream, const dt_index_call *call, bool reads)
 {
-    return each_part(stream, call, reads, [&](const dt_index_call *s, Report *report) {
-        if (is_of_rows(s))
-            return with_word(s->dtype, [&](auto word) {
-                typedef decltype(word) Word;
-                return reads ? run_rows<Read, Word>(stream, s, report)
-                             : run_rows<Write, Word>(stream, s, report);
-            });
-        IndexCall c = elements_of_call(s);
-        return START("starting an index operation", stream, index_words, c.p.numel, c,
-                     (char *)s->values, (char *)s->table, report,
-                     (int)dt_dtype_size(s->dtype), reads);
-    });
+    return each_part(
+        stream, call, reads, [&](const dt_index_call *s, KernelReport *report) {
+            if (is_of_rows(s))
+                return with_word(s->dtype, [&](auto word) {
+                    typedef decltype(word) Word;
+                    return reads ? run_rows<Read, Word>(stream, s, report)
+                                 : run_rows<Write, Word>(stream, s, report);
+                });
+            IndexCall c = elements_of_call(s);
+            return START("starting an index operation", stream, index_words, c.p.numel,
+                         c, (char *)s->values, (char *)s->table, report,
+                         (int)dt_dtype_size(s->dtype), reads);
+        });
 }
 
 static int accumulate(dt_stream stream, const dt_index_call *call, bool multiplies)
 {
-    return each_part(stream, call, false, [&](const dt_index_call *s, Report *report) {
-        if (!multiplies && dt_dtype_is_float(s->dtype) && is_of_rows(s))
-            return add_rows(stream, s, report);
-        IndexCall c = elements_of_call(s);
-        return START("starting an index operation", stream, index_numbers, c.p.numel, c,
-                     (char *)s->values, (char *)s->table, bytes_of_table(s), report,
-                     s->dtype, multiplies);
-    });
+    return each_part(
+        stream, call, false, [&](const dt_index_call *s, KernelReport *report) {
+            if (!multiplies && dt_dtype_is_float(s->dtype) && is_of_rows(s))
+                return add_rows(stream, s, report);
+            IndexCall c = elements_of_call(s);
+            return START("starting an index operation", stream, index_numbers,
+                         c.p.numel, c, (char *)s->values, (char *)s->table,
+                         bytes_of_table(s), report, s->dtype, multiplies);
+        });
 }
 
 } // namespace

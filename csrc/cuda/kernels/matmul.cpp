@@ -51,8 +51,8 @@ static CublasProduct product_of(const dt_gemm *g, dt_dtype c_type)
     return p;
 }
 
-static int multiply(const dt_cublas *cublas, dt_cublas_handle handle,
-                    const CublasProduct &p, const dt_gemm *g)
+static int multiply_batch(const dt_cublas *cublas, dt_cublas_handle handle,
+                          const CublasProduct &p, const dt_gemm *g)
 {
     const CublasScalar alpha(p, g->alpha), beta(p, g->beta);
     int status = cublas->gemm(handle, p.op_a, p.op_b, p.m, p.n, p.k, alpha.at, p.a,
@@ -139,5 +139,5 @@ int cuda_gemm_into(dt_stream stream, const dt_gemm *g, dt_dtype c_type)
         if (put_row(stream, g))
             return -1;
     }
-    return multiply(cublas, blas.handle, p, g);
+    return multiply_batch(cublas, blas.handle, p, g);
 }

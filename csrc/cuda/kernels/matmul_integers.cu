@@ -24,7 +24,7 @@ __global__ void integer_gemm(T *c, const T *a, const T *b, int64_t alpha, int64_
 }
 
 template <typename T>
-static int run(dt_stream stream, const dt_gemm *g)
+static int run_integers(dt_stream stream, const dt_gemm *g)
 {
     return START("multiplying matrices", stream, (integer_gemm<T>),
                  g->batch * g->m * g->n, (T *)g->c, (const T *)g->a, (const T *)g->b,
@@ -35,7 +35,7 @@ int matmul_integers(dt_stream stream, const dt_gemm *g)
 {
     return with_type(g->dtype, [&](auto zero) {
         if constexpr (dt_kind_of<decltype(zero)> == DT_KIND_INTEGER)
-            return run<decltype(zero)>(stream, g);
+            return run_integers<decltype(zero)>(stream, g);
         return dt_fail(DT_ERROR_RUNTIME,
                        "a matrix product of type %s does not exist; convert "
                        "the matrices first",

@@ -76,8 +76,8 @@ __global__ void moments_kernel(T *variances, T *means, dt_moments *parts,
 }
 
 template <typename T, bool First>
-int start(dt_stream stream, T *variances, T *means, dt_moments *parts,
-          const void *input, Half half, const ReductionPlan &f, double divisor)
+int start_moments(dt_stream stream, T *variances, T *means, dt_moments *parts,
+                  const void *input, Half half, const ReductionPlan &f, double divisor)
 {
     return START_REDUCTION("starting a variance", stream, (moments_kernel<T, First>), f,
                            variances, means, parts, (const char *)input, half, f,
@@ -85,7 +85,7 @@ int start(dt_stream stream, T *variances, T *means, dt_moments *parts,
 }
 
 template <typename T>
-int run(dt_stream stream, void *mean, const dt_reduction *call)
+int run_moments(dt_stream stream, void *mean, const dt_reduction *call)
 {
     ReductionPlan f;
     Half half = half_of(call->input_dtype);
@@ -95,21 +95,22 @@ int run(dt_stream stream, void *mean, const dt_reduction *call)
         return -1;
     T *variances = (T *)call->output, *means = (T *)mean, *none = nullptr;
     if (f.parts == 1)
-        return start<T, true>(stream, variances, means, nullptr, call->input, half, f,
-                              divisor);
+        return start_moments<T, true>(stream, variances, means, nullptr, call->input,
+                                      half, f, divisor);
     Scratch parts(stream, (size_t)(f.results * f.parts) * sizeof(dt_moments));
-    if (!parts.data || start<T, true>(stream, none, none, (dt_moments *)parts.data,
-                                      call->input, half, f, divisor))
+    if (!parts.data ||
+        start_moments<T, true>(stream, none, none, (dt_moments *)parts.data,
+                               call->input, half, f, divisor))
         return -1;
-    return start<T, false>(stream, variances, means, nullptr, parts.data, WHOLE,
-                           reduce_plan_parts(f.results, f.parts, sizeof(dt_moments)),
-                           divisor);
+    return start_moments<T, false>(
+        stream, variances, means, nullptr, parts.data, WHOLE,
+        reduce_plan_parts(f.results, f.parts, sizeof(dt_moments)), divisor);
 }
 
 } // namespace
 
 int dt_cuda_moments(dt_stream stream, void *mean, const dt_reduction *call)
 {
-    return call->output_dtype == DT_FLOAT32 ? run<float>(stream, mean, call)
-                                            : run<double>(stream, mean, call);
+    return call->output_dtype == DT_FLOAT32 ? run_moments<float>(stream, mean, call)
+                                            : run_moments<double>(stream, mean, call);
 }

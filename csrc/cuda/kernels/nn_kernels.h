@@ -24,7 +24,7 @@ namespace {
 struct NnCall {
     const char *op_name; /* the host's, for the report */
     void *operands[DT_NN_OPERANDS];
-    Report *report;
+    KernelReport *report;
     int64_t rows, n, inner;
     LongDivider by_n, by_inner;
     int threads; /* of a row: 1, 32 or BLOCK */

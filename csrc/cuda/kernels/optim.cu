@@ -152,8 +152,8 @@ __global__ void update_kernel(GRID_CONSTANT(Table) table, dt_optim_op op, int op
 }
 
 template <typename T, class Table>
-int start(dt_stream stream, const dt_optim_call *call, const Table &table,
-          int64_t blocks)
+int start_update(dt_stream stream, const dt_optim_call *call, const Table &table,
+                 int64_t blocks)
 {
     static const int nstates[] = {
 #define OPTIM(name, count, ...) count,
@@ -199,9 +199,9 @@ int dt_cuda_optim_step(dt_stream stream, const dt_optim_call *call)
         [&](int64_t i, OptimTensor &row) { return fill(call->entries[i], row); },
         [&](const auto &table, int64_t, int64_t blocks) {
             if (call->dtype == DT_FLOAT32)
-                return start<float>(stream, call, table, blocks);
+                return start_update<float>(stream, call, table, blocks);
             if (call->dtype == DT_FLOAT64)
-                return start<double>(stream, call, table, blocks);
+                return start_update<double>(stream, call, table, blocks);
             return dt_fail(DT_ERROR_RUNTIME,
                            "update: elements of type %s are not updated",
                            dt_dtype_name(call->dtype));

@@ -98,7 +98,7 @@ __global__ void average_backward_kernel(GRID_CONSTANT(Pooling) p)
 }
 
 template <typename T>
-int run(dt_stream stream, const dt_pooling_call *call)
+int run_pooling(dt_stream stream, const dt_pooling_call *call)
 {
     const bool backward = call->op == DT_POOLING_AVERAGE_BACKWARD;
     const dt_window &w = call->window;
@@ -142,7 +142,7 @@ int run(dt_stream stream, const dt_pooling_call *call)
 
 int dt_cuda_pooling(dt_stream stream, const dt_pooling_call *call)
 {
-    return call->dtype == DT_FLOAT32   ? run<float>(stream, call)
-           : call->dtype == DT_FLOAT64 ? run<double>(stream, call)
-                                       : run<int64_t>(stream, call);
+    return call->dtype == DT_FLOAT32   ? run_pooling<float>(stream, call)
+           : call->dtype == DT_FLOAT64 ? run_pooling<double>(stream, call)
+                                       : run_pooling<int64_t>(stream, call);
 }

@@ -153,8 +153,8 @@ __global__ void random_kernel(T *out, int64_t n, uint64_t seed, uint64_t offset,
 }
 
 template <typename T, class Distribution>
-int start(dt_stream stream, const dt_random_call *call, struct dt_generator *generator,
-          Distribution distribution)
+int start_random(dt_stream stream, const dt_random_call *call,
+                 struct dt_generator *generator, Distribution distribution)
 {
     constexpr int N = Distribution::count;
     const int64_t counters = (call->numel + N - 1) / N;
@@ -167,26 +167,28 @@ int start(dt_stream stream, const dt_random_call *call, struct dt_generator *gen
 }
 
 template <typename T>
-int run(dt_stream stream, const dt_random_call *call, struct dt_generator *generator)
+int run_random(dt_stream stream, const dt_random_call *call,
+               struct dt_generator *generator)
 {
     typedef Compute<T> C;
     C low = (C)dt_scalar_as_double(call->low),
       high = (C)dt_scalar_as_double(call->high);
     switch (call->distribution) {
     case DT_RANDOM_INTEGERS:
-        return start<T>(stream, call, generator,
-                        Integers{call->low.i,
-                                 call->high.i == INT64_MIN
-                                     ? (uint64_t)1 << (8 * sizeof(T) - 1)
-                                     : (uint64_t)call->high.i - (uint64_t)call->low.i});
+        return start_random<T>(
+            stream, call, generator,
+            Integers{call->low.i,
+                     call->high.i == INT64_MIN
+                         ? (uint64_t)1 << (8 * sizeof(T) - 1)
+                         : (uint64_t)call->high.i - (uint64_t)call->low.i});
     case DT_RANDOM_BERNOULLI:
-        return start<T>(stream, call, generator,
-                        Bernoulli{dt_scalar_as_double(call->low)});
+        return start_random<T>(stream, call, generator,
+                               Bernoulli{dt_scalar_as_double(call->low)});
     default:
         if constexpr (dt_kind_of<T> == DT_KIND_FLOAT)
             return call->distribution == DT_RANDOM_UNIFORM
-                       ? start<T>(stream, call, generator, Uniform<C>{low, high})
-                       : start<T>(stream, call, generator, Normal<C>{low, high});
+                       ? start_random<T>(stream, call, generator, Uniform<C>{low, high})
+                       : start_random<T>(stream, call, generator, Normal<C>{low, high});
         return dt_fail(DT_ERROR_RUNTIME,
                        "random numbers of this distribution are floats; the "
                        "type is %s",
@@ -200,6 +202,6 @@ int dt_cuda_random(dt_stream stream, struct dt_generator *generator,
                    const dt_random_call *call)
 {
     return with_type(call->dtype, [&](auto zero) {
-        return run<decltype(zero)>(stream, call, generator);
+        return run_random<decltype(zero)>(stream, call, generator);
     });
 }

@@ -31,7 +31,7 @@ __global__ void resample_kernel(T *y, const T *x, const int64_t *starts,
 }
 
 template <typename T>
-int run(dt_stream stream, const dt_resample_call *c)
+int run_resample(dt_stream stream, const dt_resample_call *c)
 {
     const size_t starts_bytes = (size_t)(c->outputs + 1) * sizeof(int64_t);
     const size_t taps_bytes = (size_t)c->starts[c->outputs] * sizeof(dt_tap);
@@ -51,7 +51,7 @@ int run(dt_stream stream, const dt_resample_call *c)
 
 int dt_cuda_resample(dt_stream stream, const dt_resample_call *call)
 {
-    return call->dtype == DT_FLOAT32   ? run<float>(stream, call)
-           : call->dtype == DT_FLOAT64 ? run<double>(stream, call)
-                                       : run<int64_t>(stream, call);
+    return call->dtype == DT_FLOAT32   ? run_resample<float>(stream, call)
+           : call->dtype == DT_FLOAT64 ? run_resample<double>(stream, call)
+                                       : run_resample<int64_t>(stream, call);
 }

@@ -33,7 +33,7 @@ __global__ void step_kernel(GRID_CONSTANT(RnnCall) call)
 }
 
 template <class Op>
-int start(dt_stream stream, const dt_rnn_call *given)
+int start_cells(dt_stream stream, const dt_rnn_call *given)
 {
     RnnCall call;
     for (int k = 0; k < DT_RNN_OPERANDS; k++) {
@@ -55,7 +55,7 @@ int start(dt_stream stream, const dt_rnn_call *given)
 int dt_cuda_rnn(dt_stream stream, const dt_rnn_call *call)
 {
     static int (*const table[DT_NRNN])(dt_stream stream, const dt_rnn_call *call) = {
-#define RNN_OP(op, ...) start<rnn::op>,
+#define RNN_OP(op, ...) start_cells<rnn::op>,
 #include "ops/rnn.def"
     };
     return table[call->op](stream, call);

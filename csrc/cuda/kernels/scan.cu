@@ -233,8 +233,8 @@ static const int64_t kParts = 512;
 static_assert(kParts <= TILE, "the parts of a row are a tile");
 
 template <class Op>
-static int start(dt_stream stream, const dt_scan *s, typename Op::State *carries,
-                 const Rows &r, bool totals)
+static int start_scan(dt_stream stream, const dt_scan *s, typename Op::State *carries,
+                      const Rows &r, bool totals)
 {
     return START_BARRIERS("starting a scan", stream, (scan_kernel<Op>),
                           r.rows * r.parts, s->out, s->index, s->x, carries, totals, r);
@@ -251,7 +251,7 @@ static bool has_packs(const dt_scan *s)
 }
 
 template <class Op>
-static int run(dt_stream stream, const dt_scan *s, bool min = false)
+static int run_scan(dt_stream stream, const dt_scan *s, bool min = false)
 {
     typedef typename Op::State State;
     Rows r = {s->outer * s->inner,
@@ -277,12 +277,12 @@ static int run(dt_stream stream, const dt_scan *s, bool min = false)
         r.parts = (s->n + r.part - 1) / r.part;
     }
     if (r.parts == 1)
-        return start<Op>(stream, s, nullptr, r, false);
+        return start_scan<Op>(stream, s, nullptr, r, false);
     Scratch scratch(stream, (size_t)(r.rows * r.parts) * sizeof(State));
     State *carries = (State *)scratch.data;
-    if (!carries || start<Op>(stream, s, carries, r, true))
+    if (!carries || start_scan<Op>(stream, s, carries, r, true))
         return -1;
-    return start<Op>(stream, s, carries, r, false);
+    return start_scan<Op>(stream, s, carries, r, false);
 }
 
 template <typename T>
@@ -290,16 +290,16 @@ static int choose(dt_stream stream, dt_scan_op op, const dt_scan *s)
 {
     switch (op) {
     case DT_SCAN_SUM:
-        return run<scan::Sum<T>>(stream, s);
+        return run_scan<scan::Sum<T>>(stream, s);
     case DT_SCAN_PRODUCT:
-        return run<scan::Product<T>>(stream, s);
+        return run_scan<scan::Product<T>>(stream, s);
     case DT_SCAN_MAX:
-        return run<scan::Max<T>>(stream, s);
+        return run_scan<scan::Max<T>>(stream, s);
     case DT_SCAN_MIN:
-        return run<scan::Max<T>>(stream, s, true);
+        return run_scan<scan::Max<T>>(stream, s, true);
     default:
         if constexpr (T(0.5) != T(0))
-            return run<scan::LogSumExp<T>>(stream, s);
+            return run_scan<scan::LogSumExp<T>>(stream, s);
         return dt_fail(DT_ERROR_RUNTIME, "logcumsumexp: not defined for integers");
     }
 }

@@ -238,7 +238,7 @@ POINTERS_OF(Search, f(s.sorter); f(s.out);)
 /* Where a value goes: before what is not less (right: what is greater), so that the
  * order holds; a NaN goes to the end. */
 template <typename T>
-__global__ void search_kernel(const T *sequence, const T *values, Report *report,
+__global__ void search_kernel(const T *sequence, const T *values, KernelReport *report,
                               GRID_CONSTANT(Search) s)
 {
     int64_t i = thread_number();
@@ -272,7 +272,7 @@ static int search(dt_stream stream, const dt_search *s)
     Search call = {
         s->op_name, s->sorter, s->out, s->rows, s->n, s->m, long_divider_for(s->m),
         s->right};
-    Report *report = report_of(stream.device);
+    KernelReport *report = report_of(stream.device);
     if (!report)
         return -1;
     return START("starting a search", stream, (search_kernel<T>), s->rows * s->m,

@@ -65,7 +65,7 @@ __global__ void transpose_tiles(char *out, const char *x, GRID_CONSTANT(Tiles) t
 }
 
 template <typename Word>
-int start(dt_stream stream, const dt_plan *plan, int dim)
+int start_tiles(dt_stream stream, const dt_plan *plan, int dim)
 {
     /* The dimension of the source's runs goes next to the innermost one, which is that
      * of the result's. */
@@ -108,6 +108,6 @@ int transposed_dim(const dt_plan *plan)
 int start_transpose(dt_stream stream, const dt_plan *plan, int dim)
 {
     return with_word(plan->operands[0].dtype, [&](auto word) {
-        return start<decltype(word)>(stream, plan, dim);
+        return start_tiles<decltype(word)>(stream, plan, dim);
     });
 }

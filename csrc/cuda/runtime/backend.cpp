@@ -86,9 +86,9 @@ DT_CUDA_WITHOUT_DEVICE(NAME)
 
 /* A function of the table: `run`, for those that begin with a stream after device_use. */
 template <auto run, class F = decltype(run)>
-struct Entry;
+struct WithDevice;
 template <auto run, class R, class... A>
-struct Entry<run, R (*)(A...)> {
+struct WithDevice<run, R (*)(A...)> {
     static R call(A... arguments)
     {
         Restore after;
@@ -96,7 +96,7 @@ struct Entry<run, R (*)(A...)> {
     }
 };
 template <auto run, class... A>
-struct Entry<run, int (*)(dt_stream, A...)> {
+struct WithDevice<run, int (*)(dt_stream, A...)> {
     static int call(dt_stream stream, A... arguments)
     {
         Restore after;
@@ -129,7 +129,7 @@ dt_backend_open(const dt_host *host)
     backend.version = DT_BACKEND_VERSION;
     backend.name = "cuda";
     backend.halves = true;
-#define MEMBER(name)    backend.name = Entry<dt_cuda_##name>::call;
+#define MEMBER(name)    backend.name = WithDevice<dt_cuda_##name>::call;
 #define WORK(name, ...) MEMBER(name)
     DT_BACKEND_MEMBERS(MEMBER)
     DT_BACKEND_GPU_MEMBERS(MEMBER)

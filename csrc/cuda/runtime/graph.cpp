@@ -90,7 +90,7 @@ int prepare(Graph *graph, dt_generator *const *generators, int count)
     return report_of(graph->stream.device) ? 0 : -1;
 }
 
-int begin(Graph *graph, cudaStreamCaptureMode mode)
+int begin_capture(Graph *graph, cudaStreamCaptureMode mode)
 {
     const int device = graph->stream.device;
     heap_begin_capture(device, graph->pool);
@@ -199,7 +199,7 @@ int dt_cuda_graph_begin(dt_stream stream, int mode, uint64_t pool,
     graph->stream = stream;
     graph->pool = pool;
     if (prepare(graph, generators, count) ||
-        begin(graph, (cudaStreamCaptureMode)mode)) {
+        begin_capture(graph, (cudaStreamCaptureMode)mode)) {
         dt_cuda_graph_free(graph);
         return -1;
     }

@@ -7,23 +7,23 @@
 #include "cuda/runtime/graph.h"
 
 /* NULL until the first launch of a kernel that reports. */
-static Report *reports[DT_MAX_DEVICES];
+static KernelReport *reports[DT_MAX_DEVICES];
 
-Report *report_of(int device)
+KernelReport *report_of(int device)
 {
-    Report *report = __atomic_load_n(&reports[device], __ATOMIC_ACQUIRE);
+    KernelReport *report = __atomic_load_n(&reports[device], __ATOMIC_ACQUIRE);
     if (report)
         return report;
     dt_locked guard(DT_LOCK_REPORTS);
     if (!reports[device]) {
         Relaxed mode;
-        cudaError_t error = cudaHostAlloc(&report, sizeof(Report),
+        cudaError_t error = cudaHostAlloc(&report, sizeof(KernelReport),
                                           cudaHostAllocPortable | cudaHostAllocMapped);
         if (error != cudaSuccess) {
             cuda_fail(error, "allocating pinned memory");
             return nullptr;
         }
-        memset(report, 0, sizeof(Report));
+        memset(report, 0, sizeof(KernelReport));
         __atomic_store_n(&reports[device], report, __ATOMIC_RELEASE);
     }
     return reports[device];
@@ -31,13 +31,13 @@ Report *report_of(int device)
 
 int report_take(int device)
 {
-    Report *report = __atomic_load_n(&reports[device], __ATOMIC_ACQUIRE);
+    KernelReport *report = __atomic_load_n(&reports[device], __ATOMIC_ACQUIRE);
     if (!report || !__atomic_load_n(&report->filled, __ATOMIC_ACQUIRE))
         return 0;
     dt_locked guard(DT_LOCK_REPORTS);
     if (!__atomic_load_n(&report->filled, __ATOMIC_ACQUIRE))
         return 0;
-    Report found = *report;
+    KernelReport found = *report;
     __atomic_store_n(&report->filled, 0u, __ATOMIC_RELEASE);
     __atomic_store_n(&report->claimed, 0u, __ATOMIC_RELEASE);
     return dt_fail(DT_ERROR_ACCELERATOR,

@@ -8,7 +8,7 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-struct Report {
+struct KernelReport {
     unsigned claimed; /* by the thread that fills it */
     unsigned filled;
     const char *what; /* operation name: a host literal, never dereferenced on the
@@ -19,7 +19,7 @@ struct Report {
 
 /* The device's report, borrowed; NULL after dt_fail. The caller has called
  * device_use. */
-Report *report_of(int device);
+KernelReport *report_of(int device);
 
 /* Call after a synchronization: -1 after dt_fail if there is a report, which it
  * clears. */
@@ -33,7 +33,7 @@ int report_take(int device);
 
 #ifdef REPORT_DEVICE
 /* Reports that value, an index of dimension dim, is not in low to size-1. */
-REPORT_DEVICE void report_range(Report *report, const char *what, int64_t value,
+REPORT_DEVICE void report_range(KernelReport *report, const char *what, int64_t value,
                                 int64_t low, int64_t size, int dim)
 {
     if (atomicCAS_system(&report->claimed, 0u, 1u))

@@ -374,7 +374,7 @@ static PyObject *positive(PyObject *self)
     return Py_NewRef(self);
 }
 
-static int multiply(dt_tensor *out, const dt_tensor *x, const dt_tensor *y)
+static int multiply_tensors(dt_tensor *out, const dt_tensor *x, const dt_tensor *y)
 {
     return dt_recording(x) || dt_recording(y) || dt_autocast.on
                ? DT_CALL(matmul, out, dt_value_tensor(x), dt_value_tensor(y))
@@ -385,7 +385,7 @@ static __attribute__((noinline)) int multiply_long(dt_tensor *out, const dt_tens
                                                    const dt_tensor *y)
 {
     int status;
-    DT_RUN(status, true, multiply(out, x, y), &x, &y);
+    DT_RUN(status, true, multiply_tensors(out, x, y), &x, &y);
     return status;
 }
 
@@ -401,7 +401,7 @@ static PyObject *matrix_multiply(PyObject *a, PyObject *b)
     bool long_run =
         (double)x->numel * (double)columns > 5e5 || y->numel > DT_LONG_NUMEL;
     return dt_tensor_result(out, long_run ? multiply_long(&out->tensor, x, y)
-                                          : multiply(&out->tensor, x, y));
+                                          : multiply_tensors(&out->tensor, x, y));
 }
 
 /* --- number protocol --- */

@@ -210,9 +210,9 @@ static int without_input(dt_tensor *out, const dt_tensor *bias)
 }
 
 /* Computes out from a and b, in the roles that the part gives them: x, w and y. */
-static int run(const dt_call *c, dt_convolution *call, int ndim, const int64_t *shape,
-               const dt_tensor *a, const dt_tensor *b, const dt_tensor *bias,
-               int64_t first)
+static int run_convolution(const dt_call *c, dt_convolution *call, int ndim,
+                           const int64_t *shape, const dt_tensor *a, const dt_tensor *b,
+                           const dt_tensor *bias, int64_t first)
 {
     const dt_value *v = c->args + first;
     dt_tensor *out = c->out[0];
@@ -273,7 +273,8 @@ int dt_convolve_forward(dt_call *c)
     shape[0] = input->shape[0];
     shape[1] = transposed ? weight->shape[1] * call.groups : weight->shape[0];
     memcpy(shape + 2, c->args[2].ints, (size_t)c->args[2].count * sizeof *shape);
-    return run(c, &call, input->ndim, shape, input, weight, c->args[8].tensor, 3);
+    return run_convolution(c, &call, input->ndim, shape, input, weight,
+                           c->args[8].tensor, 3);
 }
 
 int dt_convolve_weight_forward(dt_call *c)
@@ -284,5 +285,5 @@ int dt_convolve_weight_forward(dt_call *c)
     shape[0] = y->shape[1];
     shape[1] = x->shape[1] / call.groups;
     memcpy(shape + 2, c->args[2].ints, (size_t)c->args[2].count * sizeof *shape);
-    return run(c, &call, x->ndim, shape, x, y, NULL, 3);
+    return run_convolution(c, &call, x->ndim, shape, x, y, NULL, 3);
 }

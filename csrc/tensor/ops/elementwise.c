@@ -244,8 +244,8 @@ static int find_device(const dt_elementwise_row *row, const dt_tensor *target,
 
 /* target NULL: *out, which holds nothing, is made, and cleared on failure. Else out is
  * the target, which is left as it is on failure. */
-static int run(dt_elementwise_op op, dt_tensor *out, dt_tensor *target,
-               const dt_arg *args)
+static int run_elementwise(dt_elementwise_op op, dt_tensor *out, dt_tensor *target,
+                           const dt_arg *args)
 {
     const dt_elementwise_row *row = &dt_elementwise_rows[op];
     const dt_class *class = &row->class_;
@@ -335,7 +335,7 @@ done:
 }
 
 /* The commonest calls by far: row-major tensors of one shape, type and device, and, of
- * floats, numbers. Every question that `run` asks has its answer. Returns 1 where the
+ * floats, numbers. Every question that `run_elementwise` asks has its answer. Returns 1 where the
  * call is another. In place, the first input is the target. */
 static inline __attribute__((always_inline)) int
 run_plain(dt_elementwise_op op, dt_tensor *out, bool in_place, const dt_arg *args,
@@ -425,7 +425,7 @@ int dt_elementwise(dt_elementwise_op op, dt_tensor *out, const dt_arg *args)
     out->storage = NULL;
     int status = arity == 2 ? run_plain(op, out, false, args, 2)
                             : run_plain(op, out, false, args, arity);
-    return status > 0 ? run(op, out, NULL, args) : status;
+    return status > 0 ? run_elementwise(op, out, NULL, args) : status;
 }
 
 int dt_elementwise_into(dt_elementwise_op op, dt_tensor *target, const dt_arg *args)
@@ -434,5 +434,5 @@ int dt_elementwise_into(dt_elementwise_op op, dt_tensor *target, const dt_arg *a
     if (op == DT_OP_pow)
         op = power_of(args);
     int status = run_plain(op, target, true, args, dt_elementwise_rows[op].arity);
-    return status > 0 ? run(op, target, target, args) : status;
+    return status > 0 ? run_elementwise(op, target, target, args) : status;
 }

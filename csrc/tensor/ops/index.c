@@ -194,7 +194,7 @@ static int find_space(dt_index_call *s, const dt_tensor *x, const dt_indexing *i
 
 /* Drops dimensions of size 1, merges neighbours that all operands allow to, and turns
  * elements into bytes. */
-static void finish(dt_index_call *s)
+static void finish_index(dt_index_call *s)
 {
     int to = 0;
     int64_t item = (int64_t)dt_dtype_size(s->dtype);
@@ -233,15 +233,15 @@ static void finish(dt_index_call *s)
         s->indices[k].stride *= item;
 }
 
-static int run(dt_index_op op, dt_index_call *s, const dt_tensor *table,
-               const dt_tensor *values, const prepared *p)
+static int run_index(dt_index_op op, dt_index_call *s, const dt_tensor *table,
+                     const dt_tensor *values, const prepared *p)
 {
     dt_device device = dt_tensor_device(table);
     s->table = dt_tensor_data(table);
     s->values = dt_tensor_data(values);
     for (int k = 0; k < s->nindices; k++)
         s->indices[k].data = dt_tensor_data(&p->indices[k]);
-    finish(s);
+    finish_index(s);
     if (dt_storage_use(table->storage) || dt_storage_use(values->storage))
         return -1;
     return dt_backend_of(device)->index(dt_stream_current(device), op, s);
@@ -266,7 +266,7 @@ int dt_index_read(dt_tensor *out, const dt_tensor *x, const dt_indexing *indexin
         return -1;
     for (int d = 0; d < s.ndim; d++)
         s.value_strides[d] = out->strides[d];
-    return s.numel ? run(DT_INDEX_READ, &s, x, out, &p) : 0;
+    return s.numel ? run_index(DT_INDEX_READ, &s, x, out, &p) : 0;
 }
 
 /* --- writing --- */
@@ -349,7 +349,7 @@ int dt_index_write(dt_index_op op, dt_tensor *target, const dt_indexing *indexin
         dt_tensor_move(&p.indices[k], &own);
     }
     if (find_space(&s, table, indexing, &p) || place_values(&s, indexing, values) ||
-        (s.numel && run(op, &s, table, values, &p)))
+        (s.numel && run_index(op, &s, table, values, &p)))
         return -1;
     if (row_major.storage && row_major.storage != target->storage)
         return dt_copy_into(indexing->op_name, target, &row_major);

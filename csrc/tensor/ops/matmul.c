@@ -104,8 +104,9 @@ static void matrix_strides(const dt_tensor *t, int64_t *row, int64_t *column)
 /* a and b have 3 dimensions with equal first sizes (expanded batches have stride 0);
  * out is row-major. out = alpha * a @ b + beta * out; row, if not NULL, stands for each
  * row of out before. */
-static int multiply(const char *op_name, dt_tensor *out, const dt_tensor *a,
-                    const dt_tensor *b, double alpha, double beta, const dt_tensor *row)
+static int multiply_matrices(const char *op_name, dt_tensor *out, const dt_tensor *a,
+                             const dt_tensor *b, double alpha, double beta,
+                             const dt_tensor *row)
 {
     DT_LOCAL(acopy);
     DT_LOCAL(bcopy);
@@ -166,7 +167,7 @@ static int matrix_product(const char *op_name, dt_tensor *out, const dt_tensor *
                            dt_tensor_device(a)) ||
                    dt_view_unsqueeze(&abatch, a, 0) ||
                    dt_view_unsqueeze(&bbatch, b, 0) ||
-                   multiply(op_name, out, &abatch, &bbatch, 1, 0, NULL)
+                   multiply_matrices(op_name, out, &abatch, &bbatch, 1, 0, NULL)
                ? -1
                : 0;
 }
@@ -230,7 +231,7 @@ static int batched(const char *op_name, dt_tensor *out, const dt_tensor *a,
     return dt_tensor_empty(op_name, out, (dt_dtype)a->dtype, ndim + 2, shape,
                            dt_tensor_device(a))
                ? -1
-               : multiply(op_name, out, &aflat, &bflat, 1, 0, NULL);
+               : multiply_matrices(op_name, out, &aflat, &bflat, 1, 0, NULL);
 }
 
 /* a @ b in any of its forms. */
@@ -319,8 +320,8 @@ static int addmm(dt_call *c)
     if ((scale != 0 && !is_row && dt_copy_into(c->name, out, &wide)) ||
         dt_view_unsqueeze(&abatch, a, 0) || dt_view_unsqueeze(&bbatch, b, 0))
         return -1;
-    return multiply(c->name, out, &abatch, &bbatch, alpha, scale,
-                    is_row ? &wide : NULL);
+    return multiply_matrices(c->name, out, &abatch, &bbatch, alpha, scale,
+                             is_row ? &wide : NULL);
 }
 
 #include "tensor/ops/define.h"

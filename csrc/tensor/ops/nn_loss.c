@@ -95,8 +95,8 @@ static dt_dtype type_of(const dt_loss_options *o, const dt_tensor *x,
     return o->shares ? dt_dtype_promote(own, (dt_dtype)target->dtype) : own;
 }
 
-static void begin(dt_nn_rows *rows, const dt_loss_options *o, const dt_tensor *x,
-                  const dt_tensor *target)
+static void begin_loss(dt_nn_rows *rows, const dt_loss_options *o, const dt_tensor *x,
+                       const dt_tensor *target)
 {
     int dim = dt_loss_dim(x->ndim);
     dt_nn_begin(rows, o->op_name, type_of(o, x, target), dt_tensor_device(x), x->ndim,
@@ -115,7 +115,7 @@ static int row_losses(dt_tensor *losses, dt_tensor *weights, dt_call *c,
     int64_t shape[DT_MAX_NDIM];
     int ndim = row_shape(x, shape);
     bool weighs = o->reduction == DT_LOSS_MEAN && !o->shares;
-    begin(&rows, o, x, target);
+    begin_loss(&rows, o, x, target);
     rows.keeps_type = true;
     NN_MAKE(&rows, nll_loss, loss, losses, ndim, shape);
     if (!o->scores) {
@@ -250,7 +250,7 @@ int dt_class_loss_gradient(dt_tensor *out, const dt_tensor *g, const dt_loss_kep
             return -1;
         target = &classes;
     }
-    begin(&rows, o, x, target);
+    begin_loss(&rows, o, x, target);
     NN_MAKE(&rows, nll_loss_backward, dx, out, x->ndim, x->shape);
     if (!o->scores) {
         NN_TAKE_AS_IT_IS(&rows, nll_loss_backward, target, target);

@@ -85,8 +85,8 @@ static int set_adaptive(const dt_call *c, dt_window *w, int ndim, const int64_t 
 
 /* The call of planes of x, whose results are `results` and maybe an index, which are
  * made. */
-static int run(dt_call *c, dt_pooling_call *call, int ndim, const int64_t *sizes,
-               bool indexed)
+static int run_pooling(dt_call *c, dt_pooling_call *call, int ndim,
+                       const int64_t *sizes, bool indexed)
 {
     const dt_tensor *x = c->args[0].tensor;
     dt_tensor *out = c->out[0];
@@ -146,7 +146,7 @@ int dt_max_pool(dt_call *c, bool indexed)
             : set_window(c, &call.window, (int)ndim, sizes, &c->args[5], c->args[6].b))
         return -1;
     c->node = max_nodes[call.adaptive][ndim - 1];
-    return run(c, &call, (int)ndim, call.window.output, indexed);
+    return run_pooling(c, &call, (int)ndim, call.window.output, indexed);
 }
 
 int dt_avg_pool_forward(dt_call *c)
@@ -180,7 +180,7 @@ int dt_avg_pool_forward(dt_call *c)
         return -1;
     c->node = average_nodes[call.adaptive][ndim - 1];
     if (!backward)
-        return run(c, &call, (int)ndim, call.window.output, false);
+        return run_pooling(c, &call, (int)ndim, call.window.output, false);
     call.op = DT_POOLING_AVERAGE_BACKWARD;
     if (!dt_shape_equal((int)ndim, x->shape + x->ndim - ndim, (int)ndim,
                         call.window.output + DT_WINDOW_DIMS - ndim))
@@ -188,5 +188,5 @@ int dt_avg_pool_forward(dt_call *c)
                        "%s: the input's last sizes are not those of the averages of "
                        "planes of size",
                        c->name);
-    return run(c, &call, (int)ndim, call.window.input, false);
+    return run_pooling(c, &call, (int)ndim, call.window.input, false);
 }

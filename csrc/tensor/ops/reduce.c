@@ -145,9 +145,9 @@ static bool needs_elements(dt_reduce_op op)
            op == DT_REDUCE_norm_min;
 }
 
-static int run(const char *op_name, dt_reduce_op op, dt_tensor *out, const dt_tensor *x,
-               const bool *reduced, bool whole, bool keepdim, dt_dtype result,
-               double parameter)
+static int run_reduction(const char *op_name, dt_reduce_op op, dt_tensor *out,
+                         const dt_tensor *x, const bool *reduced, bool whole,
+                         bool keepdim, dt_dtype result, double parameter)
 {
     dt_reduction call;
     split_dims(&call, x, reduced, true);
@@ -192,7 +192,8 @@ static int reduce_as(const char *op_name, dt_reduce_op op, dt_tensor *out,
         x = &converted;
     }
     dt_dtype made = class == TRUTH ? DT_BOOL : whole ? DT_INT64 : (dt_dtype)result;
-    if (run(op_name, op, out, x, reduced, count <= 0, keepdim, made, parameter))
+    if (run_reduction(op_name, op, out, x, reduced, count <= 0, keepdim, made,
+                      parameter))
         return -1;
     /* any and all of bytes give bytes. */
     return made == (dt_dtype)result ? 0 : dt_retype(out, (dt_dtype)result);

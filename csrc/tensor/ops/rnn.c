@@ -72,7 +72,7 @@ static int open_layer(layer *l, const dt_value *list, int64_t all, int64_t batch
 }
 
 /* first = h @ weight.T, or dh = first @ weight. */
-static int multiply(const layer *l)
+static int multiply_layer(const layer *l)
 {
     const dt_rnn_call *step = &l->step;
     dt_gemm gemm = {
@@ -108,11 +108,11 @@ static int run_step(layer *l, int64_t row, int64_t rows)
         if (each)
             step->operands[k] = l->operands[k] + row * dt_rnn_row(step, k) * size;
     }
-    if (!l->backward && multiply(l))
+    if (!l->backward && multiply_layer(l))
         return -1;
     if (l->backend->rnn(l->stream, step))
         return -1;
-    return l->backward ? multiply(l) : 0;
+    return l->backward ? multiply_layer(l) : 0;
 }
 
 int dt_rnn_steps_forward(dt_call *c)
