@@ -1,6 +1,5 @@
 #include "tensor/ops/elementwise.h"
 
-#include <assert.h>
 #include <inttypes.h>
 
 #include "device/stream.h"
@@ -242,10 +241,8 @@ static int find_device(const dt_elementwise_row *row, const dt_tensor *target,
     return 0;
 }
 
-/* target NULL: *out, which holds nothing, is made, and cleared on failure. Else out is
- * the target, which is left as it is on failure. */
-static int run_elementwise(dt_elementwise_op op, dt_tensor *out, dt_tensor *target,
-                           const dt_arg *args)
+int dt_elementwise_whole(dt_elementwise_op op, dt_tensor *out, dt_tensor *target,
+                         const dt_arg *args)
 {
     const dt_elementwise_row *row = &dt_elementwise_rows[op];
     const dt_class *class = &row->class_;
@@ -334,75 +331,7 @@ done:
     return status;
 }
 
-/* The commonest calls by far: row-major tensors of one shape, type and device, and, of
- * floats, numbers. Every question that `run_elementwise` asks has its answer. Returns 1 where the
- * call is another. In place, the first input is the target. */
-static inline __attribute__((always_inline)) int
-run_plain(dt_elementwise_op op, dt_tensor *out, bool in_place, const dt_arg *args,
-          const int arity)
-{
-    const dt_elementwise_row *row = &dt_elementwise_rows[op];
-    const dt_class *class = &row->class_;
-    const dt_tensor *t = args[0].tensor;
-    if (!t || !t->contiguous || !t->numel || class->choice)
-        return 1;
-    dt_dtype dtype = (dt_dtype)t->dtype;
-    dt_kind kind = dt_dtype_kind(dtype);
-    if (!class->takes[kind] || (class->rule && kind != DT_KIND_FLOAT))
-        return 1;
-    if (in_place && (t != out || class->truth || out->storage->read_only))
-        return 1;
-    dt_device device = dt_tensor_device(t);
-    for (int i = 1; i < arity; i++) {
-        const dt_tensor *other = args[i].tensor;
-        if (!other ? kind != DT_KIND_FLOAT || args[i].scalar.kind == DT_KIND_BOOL
-                   : other->dtype != t->dtype || !other->contiguous ||
-                         !dt_device_equal(dt_tensor_device(other), device) ||
-                         !dt_shape_equal(t->ndim, t->shape, other->ndim, other->shape))
-            return 1;
-        /* Memory of the target that is read at another place may be written before. */
-        if (in_place && other && other->storage == out->storage &&
-            other->offset != out->offset)
-            return 1;
-    }
-    if (in_place)
-        dt_tensor_written(out);
-    else if (dt_tensor_empty_like(row->name, out, class->truth ? DT_BOOL : dtype, t))
-        return -1;
-    dt_plan plan;
-    plan.ndim = 1;
-    plan.noperands = arity + 1;
-    plan.numel = plan.shape[0] = t->numel;
-    plan.contiguous = true;
-    for (int i = 0; i <= arity; i++) {
-        dt_operand *o = &plan.operands[i];
-        const dt_tensor *tensor = i ? args[i - 1].tensor : out;
-        o->scalar = !tensor;
-        if (tensor) {
-            o->data = dt_tensor_data(tensor);
-            o->dtype = (dt_dtype)tensor->dtype;
-            o->strides[0] = (int64_t)dt_dtype_size(o->dtype);
-            if (i && dt_storage_use(tensor->storage))
-                goto fail;
-        } else {
-            o->data = NULL;
-            o->dtype = row->flags & DT_WIDE_NUMBERS ? dt_dtype_compute(dtype) : dtype;
-            o->strides[0] = 0;
-            o->value = dt_element_from_scalar(o->dtype, args[i - 1].scalar);
-        }
-    }
-    if (!dt_backend_of(device)->elementwise(dt_stream_current(device), op, &plan))
-        return 0;
-fail:
-    if (!in_place)
-        dt_tensor_clear(out);
-    return -1;
-}
-
-/* The operation that computes a power whose exponent is a number. PyTorch has some by
- * other means as well, so that (-inf) ** 0.5 is NaN, and pow() takes many times as
- * long. */
-static dt_elementwise_op power_of(const dt_arg *args)
+dt_elementwise_op dt_elementwise_power(const dt_arg *args)
 {
     if (args[1].tensor || !args[0].tensor ||
         !dt_dtype_is_float((dt_dtype)args[0].tensor->dtype))
@@ -414,25 +343,4 @@ static dt_elementwise_op power_of(const dt_arg *args)
            : exponent == -0.5 ? DT_OP_rsqrt
            : exponent == -1   ? DT_OP_reciprocal
                               : DT_OP_pow;
-}
-
-int dt_elementwise(dt_elementwise_op op, dt_tensor *out, const dt_arg *args)
-{
-    if (op == DT_OP_pow)
-        op = power_of(args);
-    const int arity = dt_elementwise_rows[op].arity;
-    /* Loops over two inputs are unrolled. */
-    out->storage = NULL;
-    int status = arity == 2 ? run_plain(op, out, false, args, 2)
-                            : run_plain(op, out, false, args, arity);
-    return status > 0 ? run_elementwise(op, out, NULL, args) : status;
-}
-
-int dt_elementwise_into(dt_elementwise_op op, dt_tensor *target, const dt_arg *args)
-{
-    assert(target);
-    if (op == DT_OP_pow)
-        op = power_of(args);
-    int status = run_plain(op, target, true, args, dt_elementwise_rows[op].arity);
-    return status > 0 ? run_elementwise(op, target, target, args) : status;
 }

@@ -37,6 +37,16 @@ int dt_elementwise(dt_elementwise_op op, dt_tensor *out, const dt_arg *args);
 /* Into target, whose shape args broadcast to, and whose type can hold the result. */
 int dt_elementwise_into(dt_elementwise_op op, dt_tensor *target, const dt_arg *args);
 
+/* Both, where the quick way (elementwise_quick.c) will not do. target NULL: *out, which
+ * holds nothing, is made, and cleared on failure. Else out is the target, which is left
+ * as it is on failure. */
+int dt_elementwise_whole(dt_elementwise_op op, dt_tensor *out, dt_tensor *target,
+                         const dt_arg *args);
+/* The operation that computes a power whose exponent is a number. PyTorch has some by
+ * other means as well, so that (-inf) ** 0.5 is NaN, and pow() takes many times as
+ * long. */
+dt_elementwise_op dt_elementwise_power(const dt_arg *args);
+
 /* The type that args promote to: tensors with dimensions first, then those without,
  * then numbers; a later group only counts where its kind is higher. */
 dt_dtype dt_result_type(const dt_arg *args, int count);
