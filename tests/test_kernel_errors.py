@@ -183,7 +183,7 @@ def test_a_compile_error_is_at_the_programs_line(here):
     ("line", "words"),
     [
         ('asm("mov.u32 %0, 1;" : "=r"(y));', "line 3: simulated GPUs do not have PTX"),
-        ("auto g = cooperative_groups::this_grid();", "cooperative groups; use __sync"),
+        ("wmma::fill_fragment(y, 0);", "tensor cores .wmma."),
         ("y = tex2D<float>(t, 0, 0);", "textures and surfaces; read a pointer"),
         ("f<<<1, 1>>>(x);", "launches in the source"),
         ("cudaMalloc(&x, 4);", "the CUDA runtime's functions; allocate"),
@@ -194,10 +194,8 @@ def test_what_simulated_gpus_lack_is_named(here, line, words):
     source = "// asm(\n__global__ void f(int *x) { int y = 0;\n" + line + "\n}"
     with pytest.raises(torch.cuda.CompileError, match=words):
         compiled(source)
-    with pytest.raises(
-        torch.cuda.CompileError, match=r"line 1: .* the header cooperative_g"
-    ):
-        compiled("#include <cooperative_groups.h>\n" + ADD)
+    with pytest.raises(torch.cuda.CompileError, match=r"line 1: .* the header cub/cub"):
+        compiled("#include <cub/cub.cuh>\n" + ADD)
 
 
 def test_wrong_names_and_options(here):

@@ -21,8 +21,8 @@ static PyObject *module_load(PyObject *Py_UNUSED(self), PyObject *args)
     return status < 0 ? dt_raise() : PyLong_FromVoidPtr(module);
 }
 
-/* _module_kernel(module, name): the kernel, and a tuple (kind, pointer, constant, size,
- * alignment) for each parameter, as in dt_module_parameter. */
+/* _module_kernel(module, name): the kernel, and a tuple (kind, pointer, constant,
+ * components, size, alignment) for each parameter, as in dt_module_parameter. */
 static PyObject *module_kernel(PyObject *Py_UNUSED(self), PyObject *args)
 {
     Py_ssize_t module;
@@ -35,9 +35,9 @@ static PyObject *module_kernel(PyObject *Py_UNUSED(self), PyObject *args)
     DT_REF parameters = PyTuple_New(kernel->count);
     for (int i = 0; parameters && i < kernel->count; i++) {
         const dt_module_parameter *p = &kernel->parameters[i];
-        PyObject *row =
-            Py_BuildValue("(CNNII)", p->kind, PyBool_FromLong(p->pointer),
-                          PyBool_FromLong(p->constant), p->size, p->alignment);
+        PyObject *row = Py_BuildValue("(CNNIII)", p->kind, PyBool_FromLong(p->pointer),
+                                      PyBool_FromLong(p->constant), p->components,
+                                      p->size, p->alignment);
         if (!row)
             return NULL;
         PyTuple_SET_ITEM(parameters, i, row);
@@ -93,9 +93,10 @@ static int take_argument(launch *to, int i, PyObject *argument)
     to->pointers[i] = NULL;
     to->values[i] = &to->pointers[i];
     if (!p->pointer) {
-        if (!PyBytes_Check(argument) || PyBytes_GET_SIZE(argument) != p->size)
-            return DT_SET_ERROR(PyExc_TypeError, "%s: value %d is not %u bytes",
-                                kernel->name, i, p->size);
+        const size_t bytes = dt_module_bytes(p);
+        if (!PyBytes_Check(argument) || (size_t)PyBytes_GET_SIZE(argument) != bytes)
+            return DT_SET_ERROR(PyExc_TypeError, "%s: value %d is not %zu bytes",
+                                kernel->name, i, bytes);
         to->values[i] = PyBytes_AS_STRING(argument);
     } else if (argument != Py_None) {
         if (!dt_tensor_check(argument))

@@ -4,6 +4,7 @@
  * switches to the next. */
 #include "internal.h"
 #include "context.h"
+#include <algorithm>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@ static const size_t kSoloStack = 1 << 20;
 static const unsigned char kCanary = 0xC9;
 enum { kCanaryBytes = 64 };
 
-enum Waiting : unsigned char { kIdle, kReady, kAtBarrier, kAtWarp };
+enum Waiting : unsigned char { kIdle, kReady, kAtBarrier, kAtWarp, kAtActive };
 
 struct Fiber {
     Context context;
@@ -207,10 +208,36 @@ static void report_stuck()
               barrier, warp, grid.threads - barrier - warp, at.x, at.y, at.z, mask);
 }
 
+/* Nothing else of the block can run: lanes that ask which are active get those that ask
+ * at the same place. Whether there were any. */
+static bool release_active()
+{
+    bool any = false;
+    for (unsigned i = 0; i < grid.threads; i++) {
+        if (waiting[i] != kAtActive)
+            continue;
+        const uint64_t place = fibers[i]->value;
+        const unsigned end = std::min((i | 31u) + 1, grid.threads);
+        unsigned lanes = 0;
+        for (unsigned j = i; j < end; j++)
+            if (waiting[j] == kAtActive && fibers[j]->value == place)
+                lanes |= 1u << j % 32;
+        for (unsigned j = i; j < end; j++)
+            if (lanes >> j % 32 & 1) {
+                fibers[j]->value = lanes;
+                waiting[j] = kReady;
+            }
+        any = true;
+    }
+    return any;
+}
+
 /* Switches to another thread; returns when this one is scheduled again. */
 static void hand_over(Fiber *me)
 {
     int next = next_ready();
+    if (next < 0 && release_active())
+        next = next_ready();
     if (next >= 0 && (unsigned)next == grid.current)
         return;
     if (next < 0) {
@@ -289,6 +316,14 @@ uint64_t exchange(Exchange what, unsigned mask, uint64_t value, unsigned source)
 {
     need_fibers("a shuffle, vote or __syncwarp");
     const unsigned me = grid.current, first = me & ~31u, bit = 1u << (me & 31);
+    if (what == kActive) {
+        fibers[me]->value = (uint64_t)__builtin_return_address(0);
+        waiting[me] = kAtActive;
+        hand_over(fibers[me]);
+        return fibers[me]->value;
+    }
+    if (grid.threads - first < 32) /* lanes that do not exist are not waited for */
+        mask &= (1u << (grid.threads - first)) - 1;
     if (!(mask & bit))
         abandon_block("the mask of a shuffle, vote or __syncwarp excludes the caller");
     Fiber *mine = fibers[me];

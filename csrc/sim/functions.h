@@ -184,6 +184,10 @@ inline long long clock64()
     clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
+#define clock() ((clock_t)clock64()) /* not the C library's */
+SIM_ATOMIC_ADD(float2, (float2{old.x + value.x, old.y + value.y}))
+SIM_ATOMIC_ADD(float4, (float4{old.x + value.x, old.y + value.y, old.z + value.z,
+                               old.w + value.w}))
 
 /* --- votes of a block, and of what lanes have --- */
 inline int __any_sync(unsigned mask, int p)
@@ -192,12 +196,13 @@ inline int __any_sync(unsigned mask, int p)
 }
 inline int __all_sync(unsigned mask, int p)
 {
-    return __ballot_sync(mask, p) == mask;
+    return __ballot_sync(mask, !p) == 0; /* also where the warp is not full */
 }
 template <class T>
 unsigned __match_any_sync(unsigned mask, T value)
 {
     unsigned same = 0;
+    mask = __ballot_sync(mask, 1);
     for (unsigned rest = mask; rest; rest &= rest - 1) {
         const unsigned lane = (unsigned)__builtin_ctz(rest);
         if (sim::shuffle(mask, value, lane) == value)
@@ -205,10 +210,18 @@ unsigned __match_any_sync(unsigned mask, T value)
     }
     return same;
 }
+template <class T>
+unsigned __match_all_sync(unsigned mask, T value, int *all)
+{
+    const unsigned there = __ballot_sync(mask, 1);
+    *all = __match_any_sync(mask, value) == there;
+    return *all ? there : 0;
+}
 namespace sim {
 template <class T, class F>
 T reduce(unsigned mask, T value, F join)
 {
+    mask = __ballot_sync(mask, 1);
     T result = shuffle(mask, value, (unsigned)__builtin_ctz(mask));
     for (unsigned rest = mask & (mask - 1); rest; rest &= rest - 1)
         result = join(result, shuffle(mask, value, (unsigned)__builtin_ctz(rest)));

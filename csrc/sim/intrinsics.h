@@ -33,7 +33,7 @@ struct dim3 {
 };
 
 namespace sim {
-enum Exchange { kSyncWarp, kShuffle, kBallot };
+enum Exchange { kSyncWarp, kShuffle, kBallot, kActive };
 }
 
 #ifdef SIM_MODULE
@@ -47,7 +47,9 @@ extern SIM_HIDDEN dim3 blockDim, gridDim;
 
 namespace sim {
 /* Waits for the lanes of mask. Each passes a value and gets the value of lane
- * `source` (kShuffle) or the set of lanes with a non-zero value (kBallot). */
+ * `source` (kShuffle) or the set of lanes with a non-zero value (kBallot). kActive waits
+ * until no other lane of the warp can run, and gives the lanes that have come to the same
+ * call. */
 uint64_t exchange(Exchange what, unsigned mask, uint64_t value, unsigned source);
 unsigned lane();
 /* Waits for all threads of the block. */
@@ -59,10 +61,13 @@ void barrier();
 /* --- barriers, shuffles, votes --- */
 namespace sim {
 template <class T>
+constexpr bool can_shuffle = std::is_arithmetic_v<T> && sizeof(T) <= 8;
+
+template <class T>
 T shuffle(unsigned mask, T value, unsigned source)
 {
-    static_assert(std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8),
-                  "a shuffle takes types of 4 or 8 bytes");
+    static_assert(can_shuffle<T>,
+                  "a shuffle takes integers, floats, and half and its kin");
     uint64_t bits = 0;
     memcpy(&bits, &value, sizeof value);
     bits = exchange(kShuffle, mask, bits, source);
@@ -78,6 +83,10 @@ inline void __syncthreads()
 inline void __syncwarp(unsigned mask = 0xffffffffu)
 {
     sim::exchange(sim::kSyncWarp, mask, 0, 0);
+}
+inline __attribute__((always_inline)) unsigned __activemask()
+{
+    return (unsigned)sim::exchange(sim::kActive, 0, 0, 0);
 }
 inline unsigned __ballot_sync(unsigned mask, int p)
 {
@@ -129,11 +138,37 @@ using Given = std::common_type_t<T>;
 template <class T, class F>
 T exchange_at(T *address, F change)
 {
+#ifdef SIM_MODULE /* whose threads may be interrupted between two instructions */
+    if constexpr (sizeof(T) <= 8) {
+        T old, next;
+        __atomic_load(address, &old, __ATOMIC_RELAXED);
+        do
+            next = change(old);
+        while (!__atomic_compare_exchange(address, &old, &next, false, __ATOMIC_SEQ_CST,
+                                          __ATOMIC_RELAXED));
+        return old;
+    }
+#endif
     const T old = *address;
     *address = change(old);
     return old;
 }
 } /* namespace sim */
+
+/* atomicAdd of one type. */
+#define SIM_ATOMIC_ADD(T, result)                                                      \
+    inline T atomicAdd(T *address, T value)                                            \
+    {                                                                                  \
+        return sim::exchange_at(address, [value](T old) { return result; });           \
+    }                                                                                  \
+    inline T atomicAdd_block(T *address, T value)                                      \
+    {                                                                                  \
+        return atomicAdd(address, value);                                              \
+    }                                                                                  \
+    inline T atomicAdd_system(T *address, T value)                                     \
+    {                                                                                  \
+        return atomicAdd(address, value);                                              \
+    }
 
 /* ATOMIC(name, result, types): of the value `old` in memory and the argument `value`. */
 #define SIM_ATOMIC(name, result, ...)                                                  \

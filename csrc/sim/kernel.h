@@ -63,6 +63,8 @@ cudaError_t submit(const Launch &launch, std::unique_ptr<Body> body,
 const char *module_load(const char *path, void **out);
 /* NULL: it has none of that name. */
 const dt_module_kernel *module_kernel(void *module, const char *name);
+/* A variable, as kernels see it; NULL: it has none of that name. */
+void *module_variable(void *module, const char *name, size_t *bytes);
 cudaError_t launch_module(const dt_module_call &call, cudaStream_t stream);
 
 void *dynamic_shared_memory();

@@ -30,6 +30,17 @@ const dt_module_kernel *module_kernel(void *module, const char *name)
     return kernel && kernel->name ? kernel : nullptr;
 }
 
+void *module_variable(void *module, const char *name, size_t *bytes)
+{
+    auto *variable = (const Variable *)dlsym(module, "dt_module_variables");
+    while (variable && variable->name && strcmp(variable->name, name))
+        variable++;
+    if (!variable || !variable->name)
+        return nullptr;
+    *bytes = variable->bytes;
+    return variable->memory;
+}
+
 namespace {
 
 /* A kernel with values of its own, since the caller's are gone when it runs. */
@@ -57,8 +68,7 @@ struct ModuleBody final : Body {
     }
     static size_t size_of(const dt_module_call &call, int i)
     {
-        const dt_module_parameter &parameter = call.kernel->parameters[i];
-        return parameter.pointer ? sizeof(void *) : parameter.size;
+        return dt_module_bytes(&call.kernel->parameters[i]);
     }
     void run() override
     {

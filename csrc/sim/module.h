@@ -1,9 +1,10 @@
 /* The header that the host's compiler compiles kernels of the program with.
  *
  * tools/build/products.py expands its includes into one file, which is installed.
- * pydevtensor/cuda/_kernel_compiler.py puts that before the program's source, and
- * SIM_MODULE_KERNELS after it. The library has the kernels' descriptions (dt_module_kernels) and gets the
- * simulator's functions (dt_module_services). */
+ * pydevtensor/cuda/_kernel_compiler.py includes that before the program's source, again
+ * where the source includes a header of CUDA's that not all kernels need (SIM_HALVES,
+ * SIM_GROUPS), and SIM_MODULE_KERNELS after it. The library has the kernels' descriptions
+ * (dt_module_kernels) and gets the simulator's functions (dt_module_services). */
 #ifndef DT_SIM_MODULE_H
 #define DT_SIM_MODULE_H
 
@@ -19,6 +20,7 @@
 #include "intrinsics.h"
 #include "vectors.h"
 #include "functions.h"
+#include "device/describe.h"
 
 enum : int { warpSize = 32 };
 #define __constant__
@@ -47,64 +49,12 @@ struct DynamicShared {
     }
 };
 
-template <class T, class = void>
-struct Component {
-    using type = T;
-};
-/* float4 and its kin. */
-template <class T>
-struct Component<T, std::enable_if_t<std::is_class_v<T> && sizeof(T::x) != 0 &&
-                                     sizeof(T) % sizeof(T::x) == 0>> {
-    using type = decltype(T::x);
-};
-
-template <class T>
-constexpr char kind_of()
-{
-    if (std::is_void_v<T>)
-        return 'v';
-    if (std::is_pointer_v<T>)
-        return 'p';
-    if (std::is_same_v<T, bool>)
-        return 'b';
-    if (std::is_same_v<T, char>)
-        return 'c';
-    if (std::is_floating_point_v<T>)
-        return 'f';
-    if (std::is_enum_v<T>)
-        return 'i';
-    if (std::is_integral_v<T>)
-        return std::is_signed_v<T> ? 'i' : 'u';
-    return 's';
-}
-
-template <class T>
-constexpr dt_module_parameter describe_value(bool pointer, bool constant)
-{
-    if constexpr (std::is_void_v<T>)
-        return {'v', pointer, constant, 0, 1};
-    else {
-        using C = typename Component<T>::type;
-        return {kind_of<C>(), pointer, constant, sizeof(C), alignof(T)};
-    }
-}
-
 template <class P>
 constexpr dt_module_parameter describe()
 {
-    using V = std::remove_cv_t<std::remove_reference_t<P>>;
-    static_assert(std::is_trivially_copyable_v<V>,
+    static_assert(__is_trivially_copyable(typename dt::Bare<P>::type),
                   "a parameter of a kernel is copied byte by byte");
-    if constexpr (std::is_pointer_v<V>) {
-        using T = std::remove_pointer_t<V>;
-        return describe_value<std::remove_cv_t<T>>(true, std::is_const_v<T>);
-    } else {
-        dt_module_parameter value = describe_value<V>(false, false);
-        if (std::is_class_v<V>) /* of a vector too: a call cannot give one */
-            value.kind = 's';
-        value.size = sizeof(V);
-        return value;
-    }
+    return dt_module_parameter_of(dt::row<P>());
 }
 
 template <size_t... I>
@@ -160,4 +110,17 @@ dt_module_kernel kernel_named(const char *name, bool barriers)
     extern "C" __attribute__((visibility("default")))                                  \
     const dt_module_kernel dt_module_kernels[] = {__VA_ARGS__, {}};
 
+/* The variables that the program can read and write: SIM_VARIABLE(NAME) of each. */
+#define SIM_MODULE_VARIABLES(...)                                                      \
+    extern "C" __attribute__((visibility("default")))                                  \
+    const sim::Variable dt_module_variables[] = {__VA_ARGS__{}};
+#define SIM_VARIABLE(name) {#name, (void *)&name, sizeof(name)},
+
+#endif
+
+#ifdef SIM_HALVES
+#include "halves.h"
+#endif
+#ifdef SIM_GROUPS
+#include "groups.h"
 #endif

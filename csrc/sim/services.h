@@ -17,6 +17,13 @@ struct Services {
     void (*fail)(const char *what);
 };
 
+/* A __device__ or __constant__ variable of a module. */
+struct Variable {
+    const char *name;
+    void *memory;
+    size_t bytes;
+};
+
 } /* namespace sim */
 
 #ifdef SIM_MODULE
@@ -32,7 +39,8 @@ __attribute__((visibility("default"))) sim::Services dt_module_services;
 #define gridDim   (*dt_module_services.grid_dim)
 
 namespace sim {
-inline uint64_t exchange(Exchange what, unsigned mask, uint64_t value, unsigned source)
+inline __attribute__((always_inline)) uint64_t exchange(Exchange what, unsigned mask,
+                                                        uint64_t value, unsigned source)
 {
     return dt_module_services.exchange(what, mask, value, source);
 }

@@ -40,6 +40,15 @@ IGNORED = re.compile(
     r"prec-sqrt|relocatable-device-code|rdc|diag-suppress|dopt)=.*"
 )
 
+# The headers of CUDA's that HEADER has on request, by what requests them.
+STUBS = {
+    "SIM_HALVES": ("cuda_fp16.h", "cuda_bf16.h"),
+    "SIM_GROUPS": (
+        *("cooperative_groups.h", "cooperative_groups/reduce.h"),
+        *("cooperative_groups/scan.h", "cooperative_groups/memcpy_async.h"),
+    ),
+}
+
 _lock = threading.Lock()
 _modules: dict[tuple[str, int], int] = {}
 
@@ -101,6 +110,15 @@ def cache() -> Path | None:
     # Whoever can write there could have this process run their code.
     own = facts.st_uid == os.getuid() and not facts.st_mode & 0o022
     return folder if own and os.access(folder, os.W_OK) else None
+
+
+def stubs() -> dict[str, str]:
+    """Texts of headers that take more of HEADER."""
+    return {
+        name: f'#define {word}\n#include "{HEADER}"\n'
+        for word, names in STUBS.items()
+        for name in names
+    }
 
 
 class Library:
@@ -172,7 +190,7 @@ class Library:
         with tempfile.TemporaryDirectory(prefix="pydevtensor-") as name:
             scratch = Path(name)
             (scratch / "source.cpp").write_text(self.text)
-            for header, text in self.headers.items():
+            for header, text in {**stubs(), **self.headers}.items():
                 path = scratch / "headers" / header
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text)

@@ -19,13 +19,12 @@ BUILT_IN = re.compile(
     r"cassert"
 )
 LACKING_HEADER = re.compile(
-    r"(cooperative_groups|mma|cuda_fp16|cuda_fp8|cuda_bf16|curand\w*|cub|thrust|cute|"
-    r"cutlass|cublas\w*|cuda|nvToolsExt|texture\w*|surface\w*|cuComplex)(\.h|/.*)"
+    r"(mma|cuda_fp[468]|curand\w*|cub|thrust|cute|cutlass|cublas\w*|cuda|nvToolsExt|"
+    r"texture\w*|surface\w*|cuComplex)(\.h|/.*)"
 )
 # Words that simulated GPUs do not have: what to say, by how they are found.
 LACKING = {
     r"__asm__|\basm\b": "PTX assembly (asm); write it in CUDA C",
-    r"\bcooperative_groups\b": "cooperative groups; use __syncthreads()",
     r"\b(tex[123]D\w*|texture\s*<|cudaTextureObject_t|surf[123]D\w*|"
     r"cudaSurfaceObject_t)": "textures and surfaces; read a pointer",
     r"<<<": "launches in the source; it takes kernels alone, and calling the Kernel "
@@ -34,15 +33,15 @@ LACKING = {
     "the CUDA runtime's functions; allocate and copy with tensors",
     r"\b(wmma|nvcuda)\b": "tensor cores (wmma); multiply with ordinary floats",
     r"\bcuda::": "libcu++ (cuda::); use CUDA C's own functions",
-    r"\b(__half2?|half2|__nv_bfloat162?)\b": "16-bit floats; convert the tensors to "
-    "float32",
-    r"\b__activemask\b": "__activemask(); give the mask of the lanes that take part",
     r"\b__managed__\b": "managed memory; pass a tensor",
     r"\b__cluster_dims__\b": "clusters of blocks",
     r"\b(__shfl(_up|_down|_xor)?|__ballot|__any|__all)\s*\(": "shuffles and votes "
     "without a mask, which CUDA has removed; use those that end in _sync",
 }
-WAITS = re.compile(r"\b(__syncthreads\w*|__syncwarp|__\w+_sync)\b")
+# Threads of a kernel with one of these may wait for one another.
+WAITS = re.compile(
+    r"\b(__syncthreads\w*|__syncwarp|__\w+_sync|__activemask|cooperative_groups)\b"
+)
 DIRECTIVE = r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*"
 DYNAMIC = re.compile(
     r"\bextern\b([^;{}()]*?)\b__shared__\b([^;{}]*?)\b(\w+)\s*\[\s*\]((?:\[[^\]]*\])*)\s*;"
@@ -184,6 +183,19 @@ def kernels(source: str) -> list[Found]:
             not within and _depth(code, start) == 0,
         )
     return [*found_by_name.values()]
+
+
+def variables(source: str) -> list[str]:
+    """The __device__ and __constant__ variables that are known at its end."""
+    code = re.sub(DIRECTIVE, _blanks, blank(source), flags=re.M)
+    conditional = [*_conditional(blank(source))]
+    pattern = r"\b__(?:device|constant)__\b[^;{}()=]*?\b(\w+)\s*(?:\[[^\]]*\]\s*)*[;={]"
+    return [
+        found[1]
+        for found in re.finditer(pattern, code)
+        if not _depth(code, found.start())
+        and not any(a <= found.start() < b for a, b in conditional)
+    ]
 
 
 def prepared(source: str) -> str:

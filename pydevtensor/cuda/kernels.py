@@ -23,11 +23,13 @@ _POINTED: dict[tuple[str, int], tuple[_C.dtype, ...]] = {
     ("c", 1): (_C.int8, _C.uint8, _C.bool),
     ("u", 1): (_C.uint8,),
     ("b", 1): (_C.bool,),
+    ("h", 2): (_C.float16,),
+    ("g", 2): (_C.bfloat16,),
     **{(kind, 2): (_C.int16,) for kind in "iu"},
     **{(kind, 4): (_C.int32,) for kind in "iu"},
     **{(kind, 8): (_C.int64,) for kind in "iu"},
 }
-_FORMATS = {4: "<f", 8: "<d"}
+_FORMATS = {("f", 4): "<f", ("f", 8): "<d", ("h", 2): "<e", ("g", 2): "<f"}
 
 
 class CompileError(RuntimeError):
@@ -196,19 +198,50 @@ class Kernel:
 
     def _value(self, i: int, value: Any, device: int) -> Any:
         """What _C._kernel_launch takes."""
-        kind, pointer, _, size, _ = self._types[i]
+        kind, pointer, _, components, size, _ = self._types[i]
         if pointer:
             if value is not None:
                 self._check_tensor(i, value, device)
             return value
+        if components > 1:
+            return self._vector(i, value, components)
         if isinstance(value, _C.Tensor):
             raise TypeError(
                 f"{self._where(i)} takes a number, and was given a tensor of shape "
                 f"{tuple(value.shape)}; pass .item(), which waits for the GPU, or "
                 "declare a pointer"
             )
-        if kind == "f" and size in _FORMATS:
-            return self._float(i, value, size)
+        return self._bytes(i, value, size) if kind == "s" else self._number(i, value)
+
+    def _vector(self, i: int, value: Any, components: int) -> bytes:
+        """The bytes of a float4 or its kin."""
+        values = value.tolist() if isinstance(value, _C.Tensor) else value
+        if not isinstance(values, (tuple, list)) or len(values) != components:
+            raise TypeError(
+                f"{self._where(i)} takes {components} numbers, and was given "
+                f"{value!r}; give a tuple of them"
+            )
+        return b"".join(self._number(i, each) for each in values)
+
+    def _bytes(self, i: int, value: Any, size: int) -> bytes:
+        """The bytes of a struct."""
+        try:
+            data = memoryview(value).cast("B") if value is not None else b""
+        except TypeError:
+            data = b""
+        if len(data) != size:
+            raise TypeError(
+                f"{self._where(i)} takes a struct of {size} bytes, and was given "
+                + (f"{len(data)} bytes" if data else f"a {type(value).__name__}")
+                + "; give bytes, such as those of struct.pack(), a ctypes.Structure "
+                "or a record of NumPy's"
+            )
+        return bytes(data)
+
+    def _number(self, i: int, value: Any) -> bytes:
+        kind, _, _, _, size, _ = self._types[i]
+        if (kind, size) in _FORMATS:
+            return self._float(i, value, kind, size)
         if kind == "b":
             return struct.pack("<?", bool(self._int(i, value, "u", 1)))
         if kind in "iuc":
@@ -221,19 +254,23 @@ class Kernel:
             "launch can pass; declare a pointer, or several numbers"
         )
 
-    def _float(self, i: int, value: Any, size: int) -> bytes:
+    def _float(self, i: int, value: Any, kind: str, size: int) -> bytes:
         if not hasattr(value, "__float__") or isinstance(value, (str, bytes)):
             raise TypeError(
                 f"{self._where(i)} takes a number, and was given a "
                 f"{type(value).__name__}; give a float"
             )
         try:
-            return struct.pack(_FORMATS[size], float(value))
+            data = struct.pack(_FORMATS[kind, size], float(value))
         except OverflowError:
             raise OverflowError(
                 f"{self._where(i)} takes a number of {8 * size} bits, which {value!r} "
-                "does not fit; declare it as double"
+                f"does not fit; declare it as {'float' if kind == 'h' else 'double'}"
             ) from None
+        if kind != "g":
+            return data
+        number = _C.tensor(float(value), dtype=_C.bfloat16)
+        return struct.pack("<f", number.item())[2:]
 
     def _int(self, i: int, value: Any, kind: str, size: int) -> int:
         if not hasattr(value, "__index__"):
@@ -242,17 +279,26 @@ class Kernel:
                 f"{type(value).__name__}; give an int"
             )
         number: int = value.__index__()
-        low = 0 if kind == "u" else -(1 << 8 * size - 1)
-        high = (1 << 8 * size - (kind != "u")) - 1
+        low, high = _range(size, kind != "u")
         if not low <= number <= high:
+            fitting = [
+                name
+                for name, signed in (("long long", True), ("unsigned long long", False))
+                if _range(8, signed)[0] <= number <= _range(8, signed)[1]
+            ]
+            advice = (
+                f"declare it as {fitting[0]}"
+                if fitting
+                else "no integer of CUDA C holds it: pass a double, or parts of it"
+            )
             raise OverflowError(
                 f"{self._where(i)} takes an integer from {low} to {high}, and was "
-                f"given {number}; declare it as long long"
+                f"given {number}; {advice}"
             )
         return number
 
     def _check_tensor(self, i: int, value: Any, device: int) -> None:
-        kind, _, _, size, alignment = self._types[i]
+        kind, _, _, _, size, alignment = self._types[i]
         here = _C.device("cuda", device)
         known = _POINTED.get((kind, size))
         wanted = " or ".join(map(str, known)) + " " if known else ""
@@ -271,7 +317,7 @@ class Kernel:
                     else ""
                 )
             )
-        if kind == "p" or (kind in "iucbf" and known is None):
+        if kind == "p" or (kind in "iucbfhg" and known is None):
             raise TypeError(
                 f"{self._where(i)} points to what no element type of a tensor is; "
                 "declare a pointer to numbers"
@@ -354,6 +400,12 @@ def compile_kernel(
     named = [*dict.fromkeys((*plain, name))]
     library = _kernel_compiler.Library(source, name, named, options, texts)
     return Kernel(library, name, found, device)
+
+
+def _range(size: int, signed: bool) -> tuple[int, int]:
+    """The least and the greatest integer of some bytes."""
+    half = 1 << 8 * size - 1
+    return (-half, half - 1) if signed else (0, 2 * half - 1)
 
 
 def _headers(headers: Any) -> dict[str, str]:

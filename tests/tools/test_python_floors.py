@@ -28,8 +28,8 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 58_200,
-    "core": 22_800,
+    "csrc": 59_000,
+    "core": 22_900,
     "extras": 6_420,
     "imitations": 545,
     "tools": 760,
