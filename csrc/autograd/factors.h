@@ -3,7 +3,7 @@
 #ifndef DT_AUTOGRAD_FACTORS_H
 #define DT_AUTOGRAD_FACTORS_H
 
-#include "autograd/dispatch.h"
+#include "autograd/grad.h"
 
 /* Whether the pass is recorded and x has an element 0; waits for x's device to see it. */
 bool dt_grad_factors_needed(dt_grad *g, dt_arg x);

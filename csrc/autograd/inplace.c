@@ -1,4 +1,5 @@
 /* In-place writes to tensors with autograd metadata. */
+#include "autograd/record.h"
 #include "autograd/recorded.h"
 #include "autograd/temporaries.h"
 #include "tensor/ops/copy.h"

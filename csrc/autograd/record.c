@@ -1,6 +1,5 @@
-/* Hanging nodes on results. */
-#include "autograd/recorded.h"
-#include "autograd/temporaries.h"
+#include "autograd/record.h"
+
 #include "tensor/ops/ops.h"
 
 dt_node *dt_record_node(const dt_node_type *type, const char *name, int ninputs,
@@ -21,13 +20,16 @@ dt_node *dt_record_node(const dt_node_type *type, const char *name, int ninputs,
     return node;
 }
 
+int dt_record_result(dt_tensor *out, dt_node *node, int i)
+{
+    dt_node_set_result(node, i, out);
+    return dt_variable_set_made(out, node, i);
+}
+
 /* Makes out the only result of node, whose reference is taken over. */
 static int set_result(dt_tensor *out, dt_node *node)
 {
-    if (!node)
-        return -1;
-    dt_node_set_result(node, 0, out);
-    int status = dt_variable_set_made(out, node, 0);
+    int status = node ? dt_record_result(out, node, 0) : -1;
     dt_node_release(node);
     return status;
 }

@@ -75,13 +75,22 @@ static inline void dt_variable_set_geometry(dt_tensor *out, const dt_tensor *t)
 
 /* A leaf that does not require gradients. NULL after dt_fail. */
 dt_variable *dt_variable_new(void);
+/* Fails for want of memory to record an operation. */
+int dt_variable_no_memory(void);
 
 /* t's variable, created if necessary; borrowed. NULL after dt_fail. */
 dt_variable *dt_variable_ensure(dt_tensor *t);
 
 /* Gives a view whose base was written since a new node that leads to the base. -1
  * after dt_fail. */
-int dt_variable_refresh(const dt_tensor *t);
+int dt_variable_refresh_slowly(const dt_tensor *t);
+static inline int dt_variable_refresh(const dt_tensor *t)
+{
+    const dt_variable *v = dt_variable_of(t);
+    return v && v->base && v->version != t->storage->version
+               ? dt_variable_refresh_slowly(t)
+               : 0;
+}
 
 /* Whether t is a non-leaf. Refreshes. */
 static inline int dt_variable_is_made(const dt_tensor *t, bool *out)
@@ -137,6 +146,9 @@ void dt_variable_detach(dt_tensor *t);
 /* Sets requires_grad of a leaf. */
 int dt_variable_require(dt_tensor *t, bool wanted);
 
+/* Adds to grad, which may be empty. Keeps the GIL, so that sums of several threads are
+ * complete, and nobody takes the gradient away. */
+int dt_gradient_add(dt_tensor *grad, dt_tensor *gradient, bool recorded);
 /* Replaces sum by a new tensor, the recorded sum of both. */
 int dt_variable_add(dt_tensor *sum, const dt_tensor *gradient);
 
@@ -165,6 +177,8 @@ int dt_owned_visit(const dt_tensor *t, int (*visit)(void *context, const dt_node
                    void *context);
 
 extern const dt_node_type dt_accumulator;
+/* A reference to the AccumulateGrad node of the leaf t, or NULL after dt_fail. */
+dt_node *dt_accumulator_of(dt_variable *v, const dt_tensor *t);
 /* The leaf of an AccumulateGrad node. */
 static inline dt_variable *dt_accumulator_leaf(const dt_node *node)
 {

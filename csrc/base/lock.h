@@ -21,7 +21,7 @@ extern "C" {
 #define DT_LOCK_COPIES 8
 
 typedef enum dt_lock_id {
-    DT_LOCK_OPS,                /* autograd/dispatch.c: parsed schemas */
+    DT_LOCK_OPS,                /* autograd/op.c: parsed schemas */
     DT_LOCK_BACKENDS,           /* device/registry.c: opening the CUDA backend */
     DT_LOCK_DEFAULT_GENERATORS, /* tensor/ops/random.c */
     DT_LOCK_GENERATOR,          /* device/random.h: a whole draw */

@@ -2,6 +2,7 @@
  * a factory's, or copied to out=. */
 #include <string.h>
 
+#include "autograd/record.h"
 #include "autograd/recorded.h"
 #include "python/call.h"
 #include "python/output.h"

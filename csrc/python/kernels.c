@@ -3,6 +3,7 @@
 #include "device/extents.h"
 #include "device/module.h"
 #include "device/stream.h"
+#include "autograd/record.h"
 #include "autograd/recorded.h"
 #include "python/arguments.h"
 

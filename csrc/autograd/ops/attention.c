@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "autograd/dispatch.h"
+#include "autograd/grad.h"
 #include "autograd/formula.h"
 #include "tensor/ops/ops.h"
 

@@ -1,5 +1,5 @@
 /* cat and stack: the gradient of an input is its part of the result's. */
-#include "autograd/dispatch.h"
+#include "autograd/grad.h"
 #include "autograd/recorded.h"
 
 /* Wraps dim, for a tensor of ndim dimensions. */

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "autograd/dispatch.h"
+#include "autograd/grad.h"
 #include "autograd/formula.h"
 
 /* The sizes of parameter i without batch and channels. */

@@ -1,4 +1,5 @@
 /* Copies, conversions and fills. */
+#include "autograd/grad.h"
 #include "autograd/recorded.h"
 #include "autograd/temporaries.h"
 #include "tensor/ops/copy.h"

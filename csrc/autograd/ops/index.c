@@ -1,5 +1,5 @@
 /* Elements chosen by index tensors and masks. */
-#include "autograd/dispatch.h"
+#include "autograd/grad.h"
 #include "autograd/formula.h"
 #include "autograd/recorded.h"
 #include "tensor/ops/ops.h"

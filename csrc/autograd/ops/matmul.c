@@ -1,7 +1,7 @@
 /* Matrix products. For C = A B: dA = dC B' and dB = A' dC. */
 #include <string.h>
 
-#include "autograd/dispatch.h"
+#include "autograd/grad.h"
 #include "autograd/formula.h"
 #include "autograd/recorded.h"
 #include "tensor/ops/ops.h"

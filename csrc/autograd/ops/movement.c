@@ -1,7 +1,7 @@
 /* Elements in another order, or repeated. */
 #include <string.h>
 
-#include "autograd/dispatch.h"
+#include "autograd/grad.h"
 #include "autograd/recorded.h"
 #include "tensor/ops/ops.h"
 

@@ -1,5 +1,5 @@
 /* Softmax: kernels for the first derivative, formulas for higher ones. */
-#include "autograd/dispatch.h"
+#include "autograd/grad.h"
 #include "autograd/formula.h"
 #include "tensor/ops/nn.h"
 

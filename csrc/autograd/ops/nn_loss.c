@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "autograd/dispatch.h"
+#include "autograd/grad.h"
 #include "autograd/formula.h"
 #include "tensor/ops/ops.h"
 #include "tensor/view.h"

@@ -2,7 +2,7 @@
  * the forward pass keeps, and formulas for higher ones. */
 #include "tensor/ops/nn.h"
 
-#include "autograd/dispatch.h"
+#include "autograd/grad.h"
 #include "autograd/formula.h"
 
 /* A layer's call, its saved tensors and which dimensions it averages over. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "autograd/autocast.h"
-#include "autograd/dispatch.h"
+#include "autograd/grad.h"
 #include "autograd/recorded.h"
 #include "ops/window.h"
 

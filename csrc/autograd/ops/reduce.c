@@ -1,7 +1,7 @@
 /* Reductions: the derivatives of ops/reduce.def, variances, composites. */
 #include <string.h>
 
-#include "autograd/dispatch.h"
+#include "autograd/grad.h"
 #include "autograd/factors.h"
 #include "autograd/formula.h"
 #include "autograd/recorded.h"

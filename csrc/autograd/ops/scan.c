@@ -1,5 +1,5 @@
 /* Cumulative functions: their gradients scan from the other end. */
-#include "autograd/dispatch.h"
+#include "autograd/grad.h"
 #include "autograd/factors.h"
 #include "autograd/formula.h"
 

@@ -1,5 +1,5 @@
 /* Sorting: the gradient of an element is written to its index in the input. */
-#include "autograd/dispatch.h"
+#include "autograd/grad.h"
 
 int dt_sort_backward(dt_grad *g)
 {

@@ -1,5 +1,5 @@
 /* Tensors divided into views of their parts: each part is recorded as a view. */
-#include "autograd/dispatch.h"
+#include "autograd/grad.h"
 #include "autograd/recorded.h"
 #include "tensor/ops/copy.h"
 

@@ -1,4 +1,5 @@
 /* Views by strides: as_strided(), and views of a base that was written. */
+#include "autograd/record.h"
 #include "autograd/recorded.h"
 #include "autograd/temporaries.h"
 #include "ops/elementwise_ops.h"

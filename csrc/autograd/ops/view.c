@@ -1,5 +1,6 @@
 /* Views and reshapes. */
-#include "autograd/dispatch.h"
+#include "autograd/grad.h"
+#include "autograd/record.h"
 #include "autograd/recorded.h"
 #include "ops/elementwise_ops.h"
 #include "tensor/ops/copy.h"

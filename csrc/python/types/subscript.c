@@ -5,6 +5,7 @@
 
 #include "python/arguments.h"
 #include "python/types/tensor.h"
+#include "autograd/record.h"
 #include "autograd/recorded.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/ops.h"
