@@ -39,7 +39,7 @@ MAX_FRACTION_BITS = 1 << 14
 def dtype_named(name):
     """The dtype of PyTorch's name; UnpicklingError if pydevtensor does not have it."""
     dtype = getattr(_C, name, None)
-    if isinstance(dtype, _C.dtype):
+    if type(dtype) is _C.dtype:
         return dtype
     raise UnpicklingError(
         f"load(): the file has elements of torch.{name}, a type that pydevtensor does "

@@ -242,7 +242,7 @@ def _entry(name, entry):
         raise _bad(f"{name!r} is not described by dtype, shape and data_offsets")
     code, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     dtype = getattr(_C, _NAMES.get(code, ""), None) if type(code) is str else None
-    if dtype is None:
+    if type(dtype) is not _C.dtype:
         raise SafetensorError(
             f"load_file(): {name!r} has elements of type {code!r}, which pydevtensor "
             "does not have; convert the file to F32"

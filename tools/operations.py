@@ -51,7 +51,7 @@ INDICES = {"index", "LU_pivots", "indices", "mask", "condition", "repeats", "sor
 
 def types() -> dict[str, Any]:
     """The element types by name, without second names."""
-    found = {n: v for n, v in vars(torch._C).items() if isinstance(v, torch.dtype)}
+    found = {n: v for n, v in vars(torch._C).items() if type(v) is torch.dtype}
     return {n: v for n, v in found.items() if str(v) == f"torch.{n}"}
 
 

@@ -30,6 +30,12 @@ char *dt_describe(PyObject *value, char *text, size_t size)
         return text;
     }
     PyObject *repr = PyObject_Repr(value);
+    if (repr && dt_dtype_is_absent(value)) {
+        snprintf(text, size, "%.30s, which no Tensor of pydevtensor has",
+                 PyUnicode_AsUTF8(repr));
+        Py_DECREF(repr);
+        return text;
+    }
     const char *words = repr ? PyUnicode_AsUTF8(repr) : NULL;
     if (!words || strchr(words, '\n')) /* a table of several lines */
         snprintf(text, size, "an object of type %.60s", Py_TYPE(value)->tp_name);

@@ -9,6 +9,7 @@ from pydevtensor._functions import function
 from pydevtensor._names import give
 
 _PYTHON_TYPES = {float: "float64", int: "int64", bool: "bool"}
+_PARTS = {_C.complex32: "float16", _C.complex64: "float32", _C.complex128: "float64"}
 
 
 def _dtype_of(function: str, value: Any) -> Any:
@@ -69,6 +70,8 @@ class finfo(_Limits):
 
     def __init__(self, type: Any = None) -> None:
         dtype = _C.get_default_dtype() if type is None else _dtype_of("finfo", type)
+        if dtype in _PARTS:  # the real and the imaginary part are numbers of this type
+            dtype = getattr(_C, _PARTS[dtype])
         if not dtype.is_floating_point:
             raise TypeError(
                 f"finfo(): {dtype} holds no fractions; use iinfo for integers"
@@ -97,7 +100,7 @@ class iinfo(_Limits):
 
     def __init__(self, type: Any) -> None:
         dtype = _dtype_of("iinfo", type)
-        if dtype.is_floating_point or dtype is _C.bool:
+        if dtype.is_floating_point or dtype.is_complex or dtype is _C.bool:
             raise TypeError(
                 f"iinfo(): {dtype} is not an integer type; use finfo for floats"
             )

@@ -2,6 +2,8 @@
  * pickle that is the name of the module's attribute. */
 #include "python/types/dtype.h"
 
+#include <string.h>
+
 typedef struct named_object {
     PyObject_HEAD const char *name; /* a literal */
     int value;
@@ -78,11 +80,115 @@ static PyGetSetDef properties[] = {
     {"itemsize", get_itemsize, NULL, "Bytes of one element.", NULL},
     {"is_floating_point", get_is_floating_point, NULL, "Whether it is a floating type.",
      NULL},
-    {"is_complex", get_is_complex, NULL, "False: there are no complex types.", NULL},
+    {"is_complex", get_is_complex, NULL, "Whether it is a complex type.", NULL},
     {"is_signed", get_is_signed, NULL, "Whether it can represent negative values.",
      NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
+
+/* The types of PyTorch that no Tensor here has: values to compare, to name and to pickle,
+ * of a subtype of dtype, so that a check for a dtype that can be used is one comparison.
+ * kind: b, bits; c, complex; f, floating; u, unsigned floating; i, integer; n, unsigned
+ * integer; q, quantized. */
+static const struct absent_dtype {
+    char name[18], alias[8], kind;
+    uint8_t size;
+} absent[] = {
+    {"complex32", "chalf", 'c', 4},
+    {"complex64", "cfloat", 'c', 8},
+    {"complex128", "cdouble", 'c', 16},
+    {"float8_e4m3fn", "", 'f', 1},
+    {"float8_e4m3fnuz", "", 'f', 1},
+    {"float8_e5m2", "", 'f', 1},
+    {"float8_e5m2fnuz", "", 'f', 1},
+    {"float8_e8m0fnu", "", 'u', 1},
+    {"float4_e2m1fn_x2", "", 'f', 1},
+    {"uint16", "", 'n', 2},
+    {"uint32", "", 'n', 4},
+    {"uint64", "", 'n', 8},
+#define SMALL(bits) {"int" #bits, "", 'i', 1}, {"uint" #bits, "", 'n', 1}
+    {"uint1", "bit", 'n', 1},
+    {"int1", "", 'i', 1},
+    SMALL(2),
+    SMALL(3),
+    SMALL(4),
+    SMALL(5),
+    SMALL(6),
+    SMALL(7),
+#undef SMALL
+    {"quint8", "", 'q', 1},
+    {"qint8", "", 'q', 1},
+    {"qint32", "", 'q', 4},
+    {"quint4x2", "", 'q', 1},
+    {"quint2x4", "", 'q', 1},
+    {"bits1x8", "", 'b', 1},
+    {"bits2x4", "", 'b', 1},
+    {"bits4x2", "", 'b', 1},
+    {"bits8", "", 'b', 1},
+    {"bits16", "", 'b', 2},
+};
+
+static const struct absent_dtype *absent_of(PyObject *self)
+{
+    return &absent[named_of(self)->value];
+}
+
+static PyObject *get_absent_itemsize(PyObject *self, void *Py_UNUSED(context))
+{
+    return PyLong_FromLong(absent_of(self)->size);
+}
+
+/* context: the kinds for which the property is True. */
+static PyObject *get_absent_is(PyObject *self, void *context)
+{
+    return PyBool_FromLong(strchr(context, absent_of(self)->kind) != NULL);
+}
+
+static PyObject *get_absent_is_signed(PyObject *self, void *Py_UNUSED(context))
+{
+    if (strchr("bq", absent_of(self)->kind)) /* PyTorch has no answer either */
+        return PyErr_Format(PyExc_RuntimeError,
+                            "torch.%s has no sign: its bits say what a scale or a "
+                            "program makes of them",
+                            named_of(self)->name);
+    return get_absent_is(self, "cfi");
+}
+
+static PyGetSetDef absent_properties[] = {
+    {"itemsize", get_absent_itemsize, NULL, "Bytes of one element.", NULL},
+    {"is_floating_point", get_absent_is, NULL, "Whether it is a floating type.", "fu"},
+    {"is_complex", get_absent_is, NULL, "Whether it is a complex type.", "c"},
+    {"is_signed", get_absent_is_signed, NULL,
+     "Whether it can represent negative values.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+bool dt_dtype_is_absent(PyObject *value)
+{
+    return PyObject_TypeCheck(value, dt_py.dtype_type) && !dt_dtype_check(value);
+}
+
+/* Adds the absent types to the module. */
+static int add_absent(PyObject *module)
+{
+    PyType_Slot slots[] = {
+        {Py_tp_doc, "The type of elements that no Tensor of pydevtensor has."},
+        {Py_tp_getset, absent_properties},
+        {0, NULL},
+    };
+    PyType_Spec spec = {"pydevtensor.dtype", sizeof(named_object), 0,
+                        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+    dt_py.dtype_type->tp_flags |= Py_TPFLAGS_BASETYPE; /* for this subtype alone */
+    DT_REF type = PyType_FromSpecWithBases(&spec, (PyObject *)dt_py.dtype_type);
+    dt_py.dtype_type->tp_flags &= ~Py_TPFLAGS_BASETYPE;
+    for (size_t i = 0; type && i < sizeof absent / sizeof *absent; i++) {
+        DT_REF added = add_named(module, (PyTypeObject *)type, absent[i].name, (int)i);
+        if (!added ||
+            (*absent[i].alias && dt_add_object(module, absent[i].alias, added) < 0))
+            return -1;
+    }
+    return type ? 0 : -1;
+}
 
 bool dt_dtype_from_python(PyObject *value, dt_dtype *out)
 {
@@ -161,6 +267,8 @@ int dt_setup_dtype_type(PyObject *module)
             dt_add_object(module, dt_dtypes[d].alias, dt_py.dtypes[d]) < 0)
             return -1;
     }
+    if (add_absent(module) < 0)
+        return -1;
 #define FORMAT(ID, name)                                                               \
     if (!add_named(module, format_type, #name, DT_FORMAT_##ID))                        \
         return -1;

@@ -20,6 +20,9 @@ static inline PyObject *dt_dtype_object_get(dt_dtype dtype)
  * anything else. */
 bool dt_dtype_from_python(PyObject *value, dt_dtype *out);
 
+/* Whether it is a dtype of PyTorch that no Tensor here has, such as complex64. */
+bool dt_dtype_is_absent(PyObject *value);
+
 bool dt_layout_object_check(PyObject *value);
 bool dt_format_object_check(PyObject *value);
 
