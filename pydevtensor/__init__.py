@@ -140,15 +140,37 @@ _LATER = {
 def __getattr__(name):
     where = _LATER.get(name)
     if where is None:
-        from pydevtensor._absent import absent
-
-        raise AttributeError(absent(__name__, name))
+        return _find_absent(__name__, name)
     from importlib import import_module
 
     module = import_module("pydevtensor." + where)
     value = module if where == name else getattr(module, name)
     globals()[name] = value
     return value
+
+
+class _StandIns:
+    """The finder of modules that PyTorch has and this package has no file of."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.startswith("pydevtensor."):
+            from pydevtensor._stand_ins import find_spec
+
+            return find_spec(name)
+        return None
+
+
+_sys.meta_path.append(_StandIns)
+
+
+def _find_absent(module, name):
+    """The stand-in for a name that a module lacks, or AttributeError with advice."""
+    if name[0] == "_" and _os.path.exists(f"{__path__[0]}/{name}.py"):
+        raise AttributeError(name)  # `from pydevtensor import _x` goes on with the file
+    from pydevtensor._stand_ins import find
+
+    return find(module, name)
 
 
 def __dir__():

@@ -8,31 +8,60 @@ from __future__ import annotations
 import warnings
 
 _STATE_DICT = "save and load a state_dict() with torch.save() and torch.load()"
+_ONE_PROCESS = "use all GPUs from one process, with nn.DataParallel"
+_QUANTIZED = "convert values with .to(torch.float16) or .to(torch.bfloat16)"
+_DENSE = "use dense tensors, or indices and torch.scatter_add()"
+_PARTS = "keep the real and the imaginary part in two tensors"
+_FFT = "use numpy.fft, or scipy.fft, with x.numpy() and torch.from_numpy()"
+_CUDA = "use the CPU, or GPUs of the type 'cuda'"
 _WAY_ROUND = {
     "_dynamo": "call the function itself; nothing is compiled here",
     "_inductor": "call the function itself; nothing is compiled here",
     "_utils": "pickles of PyTorch's tensors do not load; write them there with "
     "torch.save(), and read them with torch.load()",
-    "ao": "convert values with .to(torch.float16) or .to(torch.bfloat16)",
-    "distributed": "use all GPUs from one process, with nn.DataParallel",
+    "ao": _QUANTIZED,
+    "complex": _PARTS,
+    "distributed": _ONE_PROCESS,
     "export": _STATE_DICT,
+    "fft": _FFT,
     "futures": "use concurrent.futures",
     "fx": "write the changed module as a class",
     "hub": "download the file with another program, build the module yourself, and "
     "call load_state_dict(torch.load(path))",
     "library": "derive a class from torch.autograd.Function",
+    "istft": _FFT,
+    "masked": "use torch.where(), and a mask of bools",
+    "mps": _CUDA,
+    "mtia": _CUDA,
+    "multiprocessing.spawn": "start and join objects of torch.multiprocessing.Process",
+    "nested": "pad the sequences with nn.utils.rnn.pad_sequence(), and use a mask",
+    "nn.intrinsic": _QUANTIZED,
+    "nn.parallel.DistributedDataParallel": _ONE_PROCESS,
+    "nn.parallel.distributed": _ONE_PROCESS,
+    "nn.qat": _QUANTIZED,
+    "nn.quantizable": _QUANTIZED,
+    "nn.quantized": _QUANTIZED,
     "nn.utils.prune": "multiply the weight by a mask of zeros and ones: "
     "nn.utils.parametrize.register_parametrization() does it at each use",
     "onnx": "save the state_dict() and export the model where PyTorch is installed",
     "package": _STATE_DICT,
-    "quantization": "convert values with .to(torch.float16) or .to(torch.bfloat16)",
-    "sparse": "use dense tensors, or indices and torch.scatter_add()",
+    "polar": _PARTS,
+    "quantization": _QUANTIZED,
+    "quantize_per_channel": _QUANTIZED,
+    "quantize_per_tensor": _QUANTIZED,
+    "sparse": _DENSE,
+    "sparse_coo_tensor": _DENSE,
+    "sparse_csr_tensor": _DENSE,
+    "stft": _FFT,
     "utils.data.distributed": "use all GPUs from one process: nn.DataParallel divides "
     "each batch",
     "utils.bottleneck": "use cProfile",
     "utils.cpp_extension": "derive a class from torch.autograd.Function",
     "utils.tensorboard": "write the numbers with the csv module, or draw them with "
     "matplotlib",
+    "view_as_complex": _PARTS,
+    "view_as_real": _PARTS,
+    "xpu": _CUDA,
 }
 
 

@@ -67,7 +67,8 @@ class _Torch(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(pydevtensor, name)
-        setattr(self, name, value)
+        if name in vars(pydevtensor):  # no stand-in
+            setattr(self, name, value)
         return value
 
     def __dir__(self) -> list[str]:
@@ -83,13 +84,14 @@ class _Finder:
         top, _, rest = name.partition(".")
         if top in _NAMES:
             ours = _NAMES[top] + ("." + rest if rest else "")
-            if "._" not in ours and find_spec(ours) is not None:
+            public = "._" not in ours or (top == "torch" and _is_module(rest))
+            if public and find_spec(ours) is not None:
                 loader: Any = _Loader(ours)
                 return ModuleSpec(name, loader, origin=ours)
             way = advice(rest) if top == "torch" else None
         elif top == "pydevtensor":  # `from torch.utils import tensorboard` asks for it
             way = advice(rest)
-            if way is None:
+            if way is None or _is_module(rest):
                 return None
             top, name = "torch", f"torch.{rest}"
         else:
@@ -101,6 +103,12 @@ class _Finder:
             + (f"; {way}" if way else ""),
             name=name,
         )
+
+
+def _is_module(path: str) -> bool:
+    from pydevtensor._stand_ins import is_module
+
+    return is_module(path)
 
 
 class _Loader:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection
+from functools import partial
 from importlib.machinery import ModuleSpec
 from types import FunctionType, ModuleType
 from typing import Any
 
+import pydevtensor
 from pydevtensor import _C
 
 # The beginnings of modules' names, and those instead of them. install_as_torch() gives
@@ -43,16 +45,24 @@ def publish(
             from importlib import import_module
 
             return import_module(f"{module}.{name}")
-        from pydevtensor._absent import absent
-
-        text = absent(module, name)
-        raise AttributeError(text, name=name, obj=sys.modules[module])
+        return pydevtensor._find_absent(module, name)
 
     names["__dir__"], names["__getattr__"] = __dir__, __getattr__
+    names.setdefault("__path__", [])  # modules below it may be stand-ins
+    for below in list(names.values()):  # which may publish nothing themselves
+        if isinstance(below, ModuleType) and below.__name__.startswith(module + "."):
+            find = partial(pydevtensor._find_absent, below.__name__)
+            vars(below).setdefault("__getattr__", find)
+            vars(below).setdefault("__path__", [])
     for name in names["__all__"] if errors else ():
         if isinstance(names[name], FunctionType):
             names[name] = _with_its_name(names[name])
     give(module, *(names[name] for name in home_of))
+    add(module)
+
+
+def add(module: str) -> None:
+    """Let a module have the name that rename() gives it, now or later."""
     _published.append(module)
     _rename(module)
 
@@ -91,9 +101,8 @@ def make_modules(above: str, **kinds: type) -> None:
         setattr(made, kind.__name__, kind)
         setattr(sys.modules[above], last, made)
         sys.modules[name] = made
-        _published.append(name)
         give(name, kind)
-        _rename(name)
+        add(name)
 
 
 def rename(instead: dict[str, str]) -> None:

@@ -20,6 +20,7 @@ from pydevtensor._C import (
     unique_consecutive,
     unravel_index,
 )
+from pydevtensor._names import publish as _publish
 
 __all__ = [
     "atleast_1d",
@@ -41,3 +42,5 @@ __all__ = [
     "unique_consecutive",
     "unravel_index",
 ]
+
+_publish(__name__)

@@ -9,6 +9,8 @@ that are spawned see `import torch` as this process does.
 from multiprocessing import *
 from multiprocessing import __all__ as __all__
 
+from pydevtensor._names import publish as _publish
 from pydevtensor._sharing import register as _register
 
 _register()
+_publish(__name__)

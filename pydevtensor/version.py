@@ -23,6 +23,6 @@ def __getattr__(name: str) -> Any:
         from pydevtensor import _C
 
         return _C._facts("cuda").get("runtime") or None
-    from pydevtensor._absent import absent
+    from pydevtensor import _find_absent
 
-    raise AttributeError(absent(__name__, name))
+    return _find_absent(__name__, name)

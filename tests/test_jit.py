@@ -289,8 +289,9 @@ def test_settings_are_remembered(monkeypatch):
     assert cudnn.enabled is cudnn.benchmark is True
     assert not cudnn.is_available() and cudnn.version() is None
     assert not torch.backends.mps.is_built()
-    with pytest.raises(AttributeError, match=r"pydevtensor\.backends has no 'nnpack'"):
-        _ = torch.backends.nnpack
+    with pytest.raises(AttributeError, match=r"pydevtensor\.backends has no 'no_such'"):
+        _ = torch.backends.no_such
+    assert torch.backends.nnpack.is_available() is False
 
 
 def test_the_same_bits_each_time(gpu):

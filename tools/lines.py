@@ -29,7 +29,7 @@ LAYERS = {
     "serialization testing utils",
     "extras": "array_api distributions profiler vision",
     "aliases": "_aliases",
-    "imitations": "_as_torch accelerator backends compiler jit mps xpu",
+    "imitations": "_as_torch _stand_ins accelerator backends compiler jit mps xpu",
     "tools": "__main__ _estimate _pytest _smi _top",
 }
 # Those that the core does without.

@@ -21,6 +21,8 @@ ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "tests" / "golden" / "public_api.txt"
 # The installed package: the source tree has no extension module.
 sys.path[:] = [p for p in sys.path if p and Path(p).resolve() != ROOT]
+from pydevtensor._stand_ins import is_stand_in  # noqa: E402
+
 PACKAGE = "pydevtensor"
 MODULES = (
     "",
@@ -129,6 +131,8 @@ def resolve(name):
             value = member(value, part)
         else:
             value = getattr(value, part)
+    if is_stand_in(value):
+        raise AttributeError(f"{name} is a stand-in")
     return value
 
 

@@ -15,9 +15,9 @@ else:  # imported when they are first named
             from importlib import import_module
 
             return import_module("pydevtensor.utils." + name)
-        from pydevtensor._absent import absent
+        from pydevtensor import _find_absent
 
-        raise AttributeError(absent(__name__, name))
+        return _find_absent(__name__, name)
 
 
 def __dir__() -> list[str]:

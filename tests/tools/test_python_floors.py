@@ -28,10 +28,10 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 59_000,
+    "csrc": 59_140,
     "core": 22_900,
     "extras": 6_420,
-    "imitations": 545,
+    "imitations": 680,
     "tools": 760,
 }
 

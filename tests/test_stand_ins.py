@@ -1,0 +1,294 @@
+"""What PyTorch has and pydevtensor does not: it can be imported, and using it says so."""
+
+import pickle
+import subprocess
+import sys
+from abc import ABC
+from importlib import import_module
+from importlib.util import find_spec
+
+import pytest
+from isolated import python
+
+import pydevtensor as torch
+from pydevtensor import nn
+from pydevtensor._stand_ins import is_module, is_stand_in, table
+
+TABLE = {path: names for path, names in table().items() if is_module(path)}
+
+
+def imported(path):
+    return import_module(f"pydevtensor.{path}".removesuffix("."))
+
+
+@pytest.mark.parametrize("top", sorted({path.partition(".")[0] for path in TABLE}))
+def test_every_name_of_pytorch_is_there(top):
+    missing = []
+    for path, names in TABLE.items():
+        if path.partition(".")[0] == top:
+            module = imported(path)
+            for name in names:
+                whole, _, member = name.partition(".")
+                found = getattr(module, whole)
+                if member and is_stand_in(found):
+                    missing += [] if hasattr(found, member) else [(path, name)]
+    assert missing == []
+
+
+def test_the_table_is_that_of_the_release():
+    assert len(TABLE) > 800 and len(TABLE[""]) > 900
+    assert {"distributed.fsdp", "fx", "onnx", "ao.quantization"} <= set(TABLE)
+    assert {"Linear", "Module", "Transformer"} <= set(TABLE["nn"])
+    assert "ReduceOp.SUM" in TABLE["distributed"]
+    assert not any(part.startswith("_") for path in TABLE for part in path.split("."))
+
+
+def test_what_the_package_has_is_no_stand_in():
+    assert not is_stand_in(torch.nn.Linear) and not is_stand_in(torch.nn)
+    assert nn.modules.linear.Linear is nn.Linear
+    from pydevtensor.accelerator.memory import memory_allocated
+    from pydevtensor.autograd.gradcheck import gradcheck
+
+    assert gradcheck is torch.autograd.gradcheck
+    assert memory_allocated is torch.accelerator.memory_allocated
+
+
+CALLS = {
+    "torch.distributed.init_process_group('gloo')": "nn.DataParallel",
+    "nn.parallel.DistributedDataParallel(nn.Linear(1, 1))": "nn.DataParallel",
+    "torch.fft.fft(torch.ones(3))": "numpy.fft",
+    "torch.stft(torch.ones(3), 2)": "numpy.fft",
+    "torch.hub.load('a', 'b')": "load_state_dict",
+    "torch.monitor.Event()": "docs/compatibility.md",
+    "torch.distributed.ReduceOp.SUM()": "nn.DataParallel",
+    "torch.multiprocessing.spawn(print)": "Process",
+    "Derived()": "torch.fx.Tracer",
+    "torch.fx.wrap('a')": "torch.fx.wrap",
+}
+
+
+class Derived(torch.fx.Tracer, ABC):
+    """Defined, and so imported; only an object of it cannot be made."""
+
+    level = 3
+
+    def trace(self, root):
+        return root
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_call_says_what_to_do(call):
+    with pytest.raises(NotImplementedError, match="pydevtensor has no torch") as caught:
+        eval(call)
+    assert CALLS[call] in str(caught.value)
+
+
+def test_attributes():
+    from pydevtensor.distributed import ReduceOp
+
+    assert hasattr(torch.distributed, "all_reduce")
+    assert ReduceOp.SUM is ReduceOp.SUM is torch.distributed.ReduceOp.SUM
+    assert ReduceOp is torch.distributed.distributed_c10d.ReduceOp
+    for owner in (torch.distributed, ReduceOp, torch.fft, torch, nn, Derived):
+        assert not hasattr(owner, "no_such_name")
+    with pytest.raises(AttributeError, match=r"nn\.DataParallel"):
+        _ = torch.distributed.no_such_name
+    with pytest.raises(ImportError, match="cannot import name 'no_such'"):
+        from pydevtensor.fft import no_such  # noqa: F401
+    assert Derived.level == 3
+
+
+def test_classes():
+    linear = nn.Linear(1, 1)
+    kinds = (nn.parallel.DistributedDataParallel, torch.fx.GraphModule)
+    assert not isinstance(linear, kinds)
+    assert not issubclass(nn.Linear, kinds) and issubclass(Derived, torch.fx.Tracer)
+    assert repr(kinds[1]) == "<stand-in for torch.fx.GraphModule>"
+    assert "Derived" in repr(Derived)
+
+    class Mixed(nn.Module, torch.fx.Interpreter, frozen=True):
+        pass
+
+    def annotated(a: torch.futures.Future[int] | None, b: "torch.SymInt") -> None:
+        pass
+
+    with pytest.raises(NotImplementedError, match=r"fx\.Interpreter"):
+        Mixed()
+
+
+def test_exceptions_can_be_caught():
+    with pytest.raises(ZeroDivisionError):
+        try:
+            _ = 1 / 0
+        except (torch.distributed.DistBackendError, torch.jit.Error):
+            raise AssertionError from None
+    assert issubclass(torch.serialization.SourceChangeWarning, Warning)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "distributed.is_available()",
+        "distributed.is_initialized()",
+        "distributed.is_nccl_available()",
+        "distributed.is_torchelastic_launched()",
+        "distributed.rpc.is_available()",
+        "backends.kleidiai.is_available()",
+        "mtia.is_available()",
+        "xpu.is_available()",
+        "onnx.is_in_onnx_export()",
+        "jit.is_tracing()",
+        "compiler.is_exporting()",
+        "overrides.has_torch_function((1,))",
+        "xpu.is_bf16_supported()",
+    ],
+)
+def test_a_question_whether_a_part_is_there_is_answered(question):
+    assert eval(f"torch.{question}") is False
+
+
+def test_there_are_no_devices_of_other_makers():
+    assert torch.mtia.device_count() == torch.xpu.device_count() == 0
+
+
+def test_pickles_and_names():
+    for value in (torch.fx.Tracer, torch.distributed.ReduceOp.SUM, torch.stft):
+        assert pickle.loads(pickle.dumps(value)) is value
+    assert torch.fx.Tracer.__module__ == "pydevtensor.fx"
+    assert "write the changed module" in torch.fx.Tracer.__doc__
+
+
+def test_dir_leaves_stand_ins_out():
+    before = dir(torch), dir(nn), dir(nn.utils)
+    _ = torch.stft, nn.CrossMapLRN2d, nn.utils.prune
+    assert (dir(torch), dir(nn), dir(nn.utils)) == before
+    assert "stft" not in before[0] and "CrossMapLRN2d" not in before[1]
+    assert set(dir(torch.distributed)) == {
+        name
+        for name in TABLE["distributed"]
+        if name.startswith("is_") and "rank" not in name
+    }
+    names = {}
+    exec("from pydevtensor.fft import *", names)
+    assert {"fft", "ifft", "fftfreq"} <= set(names)
+
+
+def test_modules():
+    assert repr(torch.fx) == "<stand-in for the module pydevtensor.fx>"
+    assert find_spec("pydevtensor.distributed.fsdp") is not None
+    assert find_spec("pydevtensor.no_such") is None
+    for name in ("no_such", "fx.no_such", "nn.no_such", "nn.functional.no_such"):
+        with pytest.raises(ModuleNotFoundError, match=f"pydevtensor.{name}"):
+            import_module(f"pydevtensor.{name}")
+
+
+def test_a_function_stays_where_a_module_has_its_name():
+    out = python("""
+import pydevtensor as torch
+import pydevtensor.autograd.gradcheck, pydevtensor.multiprocessing.spawn
+import pydevtensor.distributed.autograd
+assert torch.autograd.gradcheck.__code__
+print(torch.multiprocessing.spawn, torch.distributed.autograd)
+""")
+    assert out == (
+        "<stand-in for torch.multiprocessing.spawn> "
+        "<stand-in for the module pydevtensor.distributed.autograd>\n"
+    )
+
+
+def test_tensorboard_is_there_where_its_package_is(tmp_path):
+    code = f"""
+import sys
+import pydevtensor as torch
+try:
+    from pydevtensor.utils.tensorboard import SummaryWriter
+except ModuleNotFoundError:
+    print("no")
+sys.path.insert(0, {str(tmp_path)!r})
+from pydevtensor.utils.tensorboard import SummaryWriter
+print(SummaryWriter)
+"""
+    if find_spec("tensorboard"):
+        pytest.skip("the package tensorboard is installed here")
+    (tmp_path / "tensorboard.py").write_text("")
+    assert python(code) == "no\n<stand-in for torch.utils.tensorboard.SummaryWriter>\n"
+
+
+PROGRAM = """
+import argparse
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch import fx, nn, Tensor
+from torch.distributed import ReduceOp
+from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
+from torch.fft import rfft
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.nn.utils import prune
+from torch.onnx import symbolic_helper
+from torch.utils.data.distributed import DistributedSampler
+from torch.utils.benchmark import Timer
+import torch.ao.quantization.quantize_fx
+
+HALVES = {"float16": torch.float16, "float8": torch.float8_e4m3fn, "complex": torch.cfloat}
+
+class Rewriter(fx.Transformer):
+    def call_function(self, target, args, kwargs):
+        return super().call_function(target, args, kwargs)
+
+def reduced(x: Tensor, op: ReduceOp = ReduceOp.SUM, group: dist.ProcessGroup | None = None):
+    if dist.is_available() and dist.is_initialized():
+        dist.all_reduce(x, op, group)
+    return x
+
+net = nn.Linear(2, 1)
+if dist.is_available() and torch.cuda.device_count() > 1:
+    net = DDP(net)
+inner = net.module if isinstance(net, (DDP, FSDP)) else net
+sampler = DistributedSampler(inner) if dist.is_initialized() else None
+print(reduced(inner(torch.zeros(1, 2)).detach() * 0).tolist())
+assert dir(torch) == sorted(set(dir(torch)))
+"""
+
+
+def test_a_program_that_imports_and_does_not_use_runs(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    out = python("", arguments=["-m", "pydevtensor", "run", str(path)])
+    assert out in ("[[0.0]]\n", "[[-0.0]]\n")
+
+
+def test_stand_ins_are_loaded_when_they_are_used():
+    code = """
+import sys
+import {module}
+assert "pydevtensor._stand_ins" not in sys.modules
+"""
+    for module in ("pydevtensor", "pydevtensor.nn, pydevtensor.optim"):
+        subprocess.run(
+            [sys.executable, "-P", "-c", code.format(module=module)], check=True
+        )
+
+
+def test_types_that_no_tensor_has(device):
+    for make in (
+        lambda: torch.zeros(2, dtype=torch.complex64, device=device),
+        lambda: torch.tensor([1], dtype=torch.uint16, device=device),
+        lambda: torch.ones(2, device=device).to(torch.float8_e5m2),
+        lambda: torch.ones(2, device=device).type(torch.qint8),
+        lambda: torch.ones(2, device=device).sum(dtype=torch.uint64),
+        lambda: torch.ones(2, device=device).view(torch.int4),
+        lambda: torch.set_default_dtype(torch.complex128),
+        lambda: nn.Linear(1, 1, dtype=torch.bits8, device=device),
+    ):
+        with pytest.raises(TypeError, match=r"which no Tensor of pydevtensor has"):
+            make()
+    assert torch.ones(2, device=device).dtype != torch.complex64
+
+
+def test_the_class_of_types_cannot_be_used_otherwise():
+    for kind in (torch.dtype, type(torch.complex64)):
+        with pytest.raises(TypeError):
+            kind()
+        with pytest.raises(TypeError):
+            type("Kind", (kind,), {})

@@ -1,0 +1,131 @@
+"""List the public modules of PyTorch and their names.
+
+    python tools/torch_names.py            # writes pydevtensor/_torch_names.txt
+    python tools/torch_names.py --check    # fails where the file would change
+
+Run it in an environment with PyTorch 2.13 (its CPU build is enough). The package reads
+the file to know which names PyTorch has (pydevtensor/_stand_ins.py). A line is a module
+without `torch.`, a colon, and its names: those of its __all__, its classes and
+functions; of an enumeration the members too. `^` after a name: the same object as in
+the module above. Modules and names that begin
+with an underscore are not public: left out but for those of PRIVATE.
+"""
+
+import enum
+import importlib
+import logging
+import pkgutil
+import sys
+import warnings
+from pathlib import Path
+from types import ModuleType
+
+FILE = Path(__file__).resolve().parents[1] / "pydevtensor" / "_torch_names.txt"
+# Modules that need packages which PyTorch does not bring.
+ELSEWHERE = {
+    "utils.tensorboard": ["FileWriter", "RecordWriter", "SummaryWriter"],
+}
+# Private names that libraries import: nobody can tell them that they should not.
+PRIVATE: dict[str, list[str]] = {}
+
+
+def is_public(name):
+    return not any(part.startswith("_") for part in name.split("."))
+
+
+def modules(torch):
+    """The public modules, by their names; those that do not load are left out."""
+    for found in pkgutil.walk_packages(torch.__path__, "torch.", lambda _: None):
+        if is_public(found.name):
+            try:
+                importlib.import_module(found.name)
+            except BaseException as error:  # one calls sys.exit()
+                print(f"{found.name}: {type(error).__name__}", file=sys.stderr)
+    return {
+        name: module
+        for name, module in sorted(sys.modules.items())
+        if name.partition(".")[0] == "torch" and is_public(name)
+    }
+
+
+def names(path, module):
+    """The names that a module offers, without modules below it."""
+    listed = getattr(module, "__all__", None)
+    listed = set(listed) if isinstance(listed, list | tuple) else set()
+    kind = type(module)
+    found = listed | {*vars(module)}
+    if kind is not ModuleType:
+        found |= {*dir(kind)} - {*dir(ModuleType)}
+    for name in sorted(found):
+        value = getattr(module, name, None)
+        if not is_public(name) or isinstance(value, ModuleType):
+            continue
+        if name in listed or is_own(path, module, name, value):
+            above = sys.modules.get(path.rpartition(".")[0])
+            same = value is not None and getattr(above, name, None) is value
+            yield f"{name}^" if same else name
+            yield from (f"{name}.{member}" for member in members(value))
+
+
+def is_own(path, module, name, value):
+    if type(module) is not ModuleType and name not in vars(module):
+        return True  # a setting of torch.backends
+    if value is sys.modules["torch"].Tensor:
+        return False
+    home = getattr(value, "__module__", None) or ""
+    package = hasattr(module, "__path__") and home.startswith("torch")
+    return callable(value) and (home == path or package or home.startswith("torch._C"))
+
+
+def members(value):
+    """The members of an enumeration, Python's own or pybind11's."""
+    if isinstance(value, type) and issubclass(value, enum.Enum):
+        return sorted(value.__members__)
+    if not isinstance(value, type):
+        return []
+    found = getattr(getattr(value, "RedOpType", value), "__members__", None)
+    return sorted(found) if isinstance(found, dict) else []
+
+
+def lines(torch):
+    found = {
+        path.removeprefix("torch").removeprefix("."): list(names(path, module))
+        for path, module in modules(torch).items()
+    }
+    found |= ELSEWHERE | PRIVATE
+    for path, listed in found.items():
+        above = {name.rstrip("^") for name in found.get(path.rpartition(".")[0], ())}
+        found[path] = [n if n.rstrip("^") in above else n.rstrip("^") for n in listed]
+    for path, listed in found.items():
+        for name in listed:
+            if "." not in name:
+                check_exception(path, name.rstrip("^"))
+    return [f"{path}:{''.join(f' {n}' for n in found[path])}" for path in sorted(found)]
+
+
+def check_exception(path, name):
+    """Stand-ins take from its name that a class is one of exceptions."""
+    module = sys.modules.get(f"torch.{path}" if path else "torch")
+    value = getattr(module, name, None)
+    is_exception = isinstance(value, type) and issubclass(value, BaseException)
+    if is_exception and not name.endswith(("Error", "Exception", "Warning")):
+        print(f"an exception without the name of one: {path}.{name}", file=sys.stderr)
+
+
+def main():
+    warnings.simplefilter("ignore")
+    warnings.warn = lambda *_, **__: None
+    logging.disable(logging.CRITICAL)
+    import torch
+
+    if not torch.__version__.startswith("2.13."):
+        sys.exit(f"torch_names.py: this is PyTorch {torch.__version__}, not 2.13")
+    text = "\n".join(lines(torch)) + "\n"
+    if "--check" not in sys.argv:
+        FILE.write_text(text)
+    elif FILE.read_text() != text:
+        sys.exit(f"{FILE.name} differs; run python tools/torch_names.py")
+
+
+if __name__ == "__main__":
+    main()
