@@ -126,9 +126,10 @@ wheels: build ## wheels for all Pythons that are found, and the source distribut
 	@$(PREPARE) $(VENV) wheels
 	@$(VENV)/bin/python tools/build/wheels.py $(WHEEL_PYTHONS)
 
-docs: build ## write the table of operations, types and devices
+docs: build ## write the tables of operations, and of PyTorch's names
 	@$(PREPARE) $(VENV) test
 	@$(VENV)/bin/python tools/operations.py
+	@$(VENV)/bin/python tools/compatibility.py
 
 site: build ## the documentation site, in build/site
 	@$(PREPARE) $(VENV) site

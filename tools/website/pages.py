@@ -30,6 +30,7 @@ NAVIGATION: dict[tuple[str, str], tuple[str, ...]] = {
         "array-api",
         "from-pytorch",
         "import-torch",
+        "compatibility",
     ),
     ("Guides", "指南"): (
         "kernels",
