@@ -109,7 +109,7 @@ def public_names(where):
         inside = INSIDE.get(where.__name__, where.__name__ + ".")
         own = home == where.__name__ or (home.startswith(inside) and where != root)
         function = inspect.isbuiltin(value) and value.__self__ is module("_C")
-        if not name.startswith("_") and (own or function):
+        if not name.startswith("_") and (own or function) and not is_stand_in(value):
             yield name
 
 
