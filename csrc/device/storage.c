@@ -15,9 +15,7 @@ static int64_t alive[DT_DEVICE_SLOTS];
 /* The first of each device whose memory is not the host's. */
 static dt_storage *listed[DT_DEVICE_SLOTS];
 
-/* An out-of-memory error lists this many storages, with shapes of this many
- * dimensions. */
-#define LISTED     5
+/* An out-of-memory error lists shapes of this many dimensions. */
 #define ASKED_NDIM ((int)(sizeof((dt_storage *)0)->asked.shape / sizeof(int64_t)))
 
 static void link_up(dt_storage *storage)
@@ -56,7 +54,7 @@ int64_t dt_storage_count(dt_device device)
     return __atomic_load_n(&alive[dt_device_slot(device)], __ATOMIC_RELAXED);
 }
 
-/* --- out of memory --- */
+/* --- for messages --- */
 
 void dt_storage_asked_for(dt_storage *storage, dt_dtype dtype, int ndim,
                           const int64_t *shape)
@@ -68,78 +66,6 @@ void dt_storage_asked_for(dt_storage *storage, dt_dtype dtype, int ndim,
     storage->asked.ndim = (unsigned char)ndim;
     memcpy(storage->asked.shape, shape, (size_t)ndim * sizeof *shape);
     dt_unlock(lock);
-}
-
-/* Live storages of one size, made for one dtype and shape. */
-typedef struct group {
-    dt_storage first;
-    int64_t count;
-} group;
-
-static bool is_alike(const dt_storage *a, const dt_storage *b)
-{
-    return a->bytes == b->bytes && a->line == b->line &&
-           a->asked.dtype == b->asked.dtype && a->asked.ndim == b->asked.ndim &&
-           (a->asked.ndim == DT_ASKED_NOTHING ||
-            !memcmp(a->asked.shape, b->asked.shape,
-                    (size_t)a->asked.ndim * sizeof *a->asked.shape));
-}
-
-/* Counts the storage in its group if that is one of the largest, which come first. */
-static void insert(group *list, const dt_storage *storage)
-{
-    int at = LISTED;
-    for (int i = 0; i < LISTED && list[i].count; i++)
-        if (is_alike(&list[i].first, storage)) {
-            list[i].count++;
-            return;
-        }
-    while (at && storage->bytes > list[at - 1].first.bytes)
-        at--;
-    if (at == LISTED)
-        return;
-    memmove(&list[at + 1], &list[at], (size_t)(LISTED - 1 - at) * sizeof *list);
-    list[at] = (group){*storage, 1};
-}
-
-/* Appends the largest live storages of the device to the pending error. */
-static void append_largest(dt_device device)
-{
-    group largest[LISTED]; /* copies, because the lock is released before they are
-                              printed */
-    int64_t live = 0;
-    memset(largest, 0, sizeof largest);
-    int lock = dt_lock_if_concurrent(DT_LOCK_STORAGES);
-    for (dt_storage *s = listed[dt_device_slot(device)]; s; s = s->next) {
-        live++;
-        insert(largest, s);
-    }
-    dt_unlock(lock);
-    char text[DT_DEVICE_TEXT], shape[DT_SHAPE_TEXT], line[DT_LINE_TEXT];
-    dt_fail_append(" %" PRId64 " tensor%s alive on %s", live,
-                   live == 1 ? "'s memory is" : "s' memories are",
-                   dt_device_text(device, text));
-    for (int i = 0; i < LISTED && largest[i].count; i++) {
-        const dt_storage *s = &largest[i].first;
-        dt_fail_append(i ? ", " : "; the largest: ");
-        if (largest[i].count > 1)
-            dt_fail_append("%" PRId64 " times ", largest[i].count);
-        dt_fail_append("%.2f MiB", (double)s->bytes / (1 << 20));
-        if (s->asked.ndim != DT_ASKED_NOTHING)
-            dt_fail_append(
-                " (%s %s)", dt_dtype_name((dt_dtype)s->asked.dtype),
-                dt_shape_text(s->asked.ndim, s->asked.shape, shape, sizeof shape));
-        if (*dt_activity_line_text(s->line, line))
-            dt_fail_append(" of %s", line);
-    }
-    dt_fail_append(
-        ". Free some (del x), use smaller batches, or move tensors to the CPU.");
-    dt_device_properties properties;
-    if (!dt_backend_of(device)->device_properties(device.index, &properties) &&
-        properties.simulated)
-        dt_fail_append(" A simulated GPU has 1 GiB, or what its card has, unless "
-                       "PYDEVTENSOR_SIM_MEMORY or torch.cuda.simulate(memory='4G') "
-                       "gives it more.");
 }
 
 void dt_storages_visit(dt_device device,
@@ -211,7 +137,7 @@ dt_storage *dt_storage_new(dt_device device, size_t bytes)
         if (dt_backend_of(device)->allocate(stream, bytes, &storage->data)) {
             end(storage);
             if (dt_error_slot()->code == DT_ERROR_DEVICE_MEMORY)
-                append_largest(device);
+                dt_storages_append_largest(device, &listed[dt_device_slot(device)]);
             return NULL;
         }
         storage->line = dt_memory_history_line();

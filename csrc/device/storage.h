@@ -83,6 +83,9 @@ void dt_storages_visit(dt_device device,
                        void (*visit)(void *context, const dt_storage *storage),
                        void *context);
 
+/* Appends the largest of a device's storages, which begin at *list, to the pending error. */
+void dt_storages_append_largest(dt_device device, dt_storage *const *list);
+
 /* Number of live storages on the device, for leak checks. */
 int64_t dt_storage_count(dt_device device);
 

@@ -160,6 +160,11 @@ static inline void dt_values_release(dt_values *s)
         PyMem_Free(s->many_ints);
 }
 
+/* Arguments that may be left out, as their types have it then. */
+int dt_take_bool(const dt_args *args, int i, bool *out);
+int dt_take_dtype(const dt_args *args, int i, int *out);
+int dt_take_device(const dt_args *args, int i, dt_device *out);
+
 /* An argument that has to be a Tensor; *out NULL: None, or not given. */
 int dt_take_tensor(const dt_args *args, int i, dt_tensor **out);
 

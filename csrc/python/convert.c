@@ -63,121 +63,6 @@ int dt_argument_error(const dt_args *args, int i)
     return -1;
 }
 
-/* --- numbers --- */
-
-PyObject *dt_scalar_to_python(dt_scalar scalar)
-{
-    if (scalar.kind == DT_KIND_FLOAT)
-        return PyFloat_FromDouble(scalar.f);
-    if (scalar.kind == DT_KIND_BOOL)
-        return PyBool_FromLong(scalar.i != 0);
-    return PyLong_FromLongLong(scalar.i);
-}
-
-static int from_long(PyObject *value, dt_scalar *out)
-{
-    int overflow;
-    long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
-    if (overflow)
-        return DT_SET_ERROR(
-            PyExc_OverflowError,
-            "an int beyond 64 bits cannot be a tensor's element; use a float");
-    if (number == -1 && PyErr_Occurred())
-        return -1;
-    *out = dt_scalar_int(number);
-    return 1;
-}
-
-static int from_other_number(PyObject *value, dt_scalar *out)
-{
-    PyTypeObject *type = Py_TYPE(value);
-    PyNumberMethods *number = type->tp_as_number;
-    if (PyComplex_Check(value) || !strncmp(type->tp_name, "numpy.complex", 13))
-        return DT_SET_ERROR(
-            PyExc_TypeError,
-            "a complex number (%R) cannot be used: there are no complex tensors; "
-            "take its .real and .imag apart",
-            value);
-    if (!number || PyUnicode_Check(value) || PyBytes_Check(value) ||
-        dt_tensor_check(value) ||
-        (type->tp_as_sequence && type->tp_as_sequence->sq_length) ||
-        (type->tp_as_mapping && type->tp_as_mapping->mp_length))
-        return 0;
-    if (!strcmp(type->tp_name, "numpy.bool") || !strcmp(type->tp_name, "numpy.bool_")) {
-        int truth = PyObject_IsTrue(value);
-        if (truth < 0)
-            return -1;
-        *out = dt_scalar_bool(truth);
-        return 1;
-    }
-    if (number->nb_index) {
-        PyObject *whole = PyNumber_Index(value);
-        if (!whole)
-            return -1;
-        int status = from_long(whole, out);
-        Py_DECREF(whole);
-        return status;
-    }
-    if (number->nb_float) {
-        double real = PyFloat_AsDouble(value);
-        if (real == -1 && PyErr_Occurred())
-            return -1;
-        *out = dt_scalar_float(real);
-        return 1;
-    }
-    return 0;
-}
-
-int dt_scalar_from_python(PyObject *value, dt_scalar *out)
-{
-    if (PyFloat_Check(value)) {
-        *out = dt_scalar_float(PyFloat_AS_DOUBLE(value));
-        return 1;
-    }
-    if (PyLong_Check(value)) {
-        if (!PyBool_Check(value))
-            return from_long(value, out);
-        *out = dt_scalar_bool(value == Py_True);
-        return 1;
-    }
-    return from_other_number(value, out);
-}
-
-int dt_int_from_python(PyObject *value, int64_t *out)
-{
-    if (PyLong_Check(value)) {
-        int overflow;
-        long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
-        if (overflow)
-            return DT_SET_ERROR(PyExc_OverflowError,
-                                "%R is beyond 64 bits; give a smaller int", value);
-        *out = number;
-        return number == -1 && PyErr_Occurred() ? -1 : 1;
-    }
-    if (dt_tensor_check(value)) {
-        const dt_tensor *t = dt_tensor_of(value);
-        if (t->numel != 1 || dt_dtype_is_float((dt_dtype)t->dtype))
-            return 0;
-        dt_scalar scalar;
-        if (dt_python_item("int", t, &scalar) < 0)
-            return -1;
-        *out = scalar.i;
-        return 1;
-    }
-    if (!PyIndex_Check(value))
-        return 0;
-    PyObject *whole = PyNumber_Index(value);
-    if (!whole) {
-        if (!PyErr_ExceptionMatches(PyExc_TypeError))
-            return -1;
-        PyErr_Clear(); /* arrays have __index__ and refuse at run time */
-        return 0;
-    }
-    int status = dt_int_from_python(whole, out);
-    Py_DECREF(whole);
-    return status;
-}
-
 /* --- taking --- */
 
 /* The error of an argument's item number `at`. Not inline: the text
@@ -308,7 +193,7 @@ static inline int take_plain_int(PyObject *value, int64_t *out)
     return PyBool_Check(value) ? 0 : dt_int_from_python(value, out);
 }
 
-static int take_bool(const dt_args *args, int i, bool *out)
+int dt_take_bool(const dt_args *args, int i, bool *out)
 {
     PyObject *value = args->slots[i];
     *out = value ? value == Py_True : args->signature->parameters[i].fallback.i != 0;
@@ -444,7 +329,7 @@ static int take_ints(const dt_args *args, int i, int *count, int64_t **out)
     return status;
 }
 
-static int take_dtype(const dt_args *args, int i, int *out)
+int dt_take_dtype(const dt_args *args, int i, int *out)
 {
     PyObject *value = args->slots[i];
     dt_dtype dtype;
@@ -457,7 +342,7 @@ static int take_dtype(const dt_args *args, int i, int *out)
     return 0;
 }
 
-static int take_device(const dt_args *args, int i, dt_device *out)
+int dt_take_device(const dt_args *args, int i, dt_device *out)
 {
     PyObject *value = args->slots[i];
     if (!value || (value == Py_None && args->signature->parameters[i].none))
@@ -559,7 +444,7 @@ int dt_convert_any(dt_values *s, const dt_args *args, int i)
         status = take_plain_int(value, &v->i);
         break;
     case DT_PARAM_BOOL:
-        return take_bool(args, i, &v->b);
+        return dt_take_bool(args, i, &v->b);
     case DT_PARAM_TRUTH:
         status = PyObject_IsTrue(value);
         v->b = status > 0;
@@ -574,9 +459,9 @@ int dt_convert_any(dt_values *s, const dt_args *args, int i)
         v->ints = s->many_ints;
         return status;
     case DT_PARAM_DTYPE:
-        return take_dtype(args, i, &v->dtype);
+        return dt_take_dtype(args, i, &v->dtype);
     case DT_PARAM_DEVICE:
-        return take_device(args, i, &v->device);
+        return dt_take_device(args, i, &v->device);
     case DT_PARAM_GENERATOR:
         return convert_generator(s, args, i, v);
     case DT_PARAM_FORMAT:
@@ -610,130 +495,4 @@ PyObject *dt_call_public(dt_signature *signature, dt_public_body *body,
         result = body(&args, s.v);
     dt_values_release(&s);
     return result;
-}
-
-PyObject *dt_with_grad(const dt_args *args, int i, PyObject *made)
-{
-    bool wanted;
-    if (!made || !args->slots[i])
-        return made;
-    if (take_bool(args, i, &wanted) < 0 ||
-        (wanted && dt_variable_require(dt_tensor_of(made), true) < 0 &&
-         (dt_raise(), true))) {
-        Py_DECREF(made);
-        return NULL;
-    }
-    return made;
-}
-
-PyObject *dt_pinned(const char *function, PyObject *tensor)
-{
-    const dt_tensor *x = dt_tensor_of(tensor);
-    dt_device device = dt_device_make(DT_ACCELERATOR, 0);
-    /* On a GPU: refused below. */
-    if (dt_device_is_host(dt_tensor_device(x))) {
-        if (!dt_device_count(DT_ACCELERATOR))
-            return PyErr_Format(
-                PyExc_RuntimeError,
-                "%s(): memory is pinned for a GPU's driver, and there is no "
-                "GPU; leave it out. %s",
-                function, dt_device_why(DT_ACCELERATOR));
-        if (dt_device_resolve(dt_device_make(DT_ACCELERATOR, -1), &device) < 0)
-            return NULL;
-    }
-    dt_tensor_object *out = dt_tensor_object_new();
-    if (!out)
-        return NULL;
-    int status;
-    DT_RUN(status, true,
-           DT_CALL(pin, &out->tensor, dt_value_tensor(x), dt_value_int(device.index)),
-           &x);
-    return dt_tensor_result(out, status);
-}
-
-/* The parameters of DT_FACTORY_KWARGS_OUT, counted from dtype. */
-enum { DTYPE, LAYOUT, DEVICE, REQUIRES_GRAD, PIN_MEMORY, OUT };
-
-static bool has_out(const dt_args *args, int first)
-{
-    return args->signature->count > first + OUT &&
-           args->signature->parameters[first + OUT].type == DT_PARAM_TENSOR &&
-           dt_given(args, first + OUT);
-}
-
-/* Dtype and device of out, where dtype (-1: not given) and device do not say
- * otherwise. */
-static int take_from_out(const dt_args *args, int first, int chosen, int *dtype,
-                         dt_device *device)
-{
-    dt_tensor *out;
-    if (dt_take_tensor(args, first + OUT, &out) < 0)
-        return -1;
-    dt_device has = dt_tensor_device(out);
-    if (chosen >= 0 && chosen != out->dtype)
-        return DT_SET_ERROR(
-            PyExc_RuntimeError,
-            "%s(): dtype is %s and out a Tensor of type %s; leave dtype away, "
-            "or give an out of that type",
-            args->signature->name, dt_dtype_name((dt_dtype)chosen),
-            dt_dtype_name((dt_dtype)out->dtype));
-    if (dt_given(args, first + DEVICE) && !dt_device_equal(*device, has)) {
-        char given[DT_DEVICE_TEXT], holds[DT_DEVICE_TEXT];
-        return DT_SET_ERROR(
-            PyExc_RuntimeError,
-            "%s(): device is %s and out is on %s; leave device away, or give "
-            "an out that is there",
-            args->signature->name, dt_device_text(*device, given),
-            dt_device_text(has, holds));
-    }
-    *dtype = out->dtype;
-    *device = has;
-    return 0;
-}
-
-/* requires_grad and pin_memory are for dt_finish_factory. */
-int dt_take_factory(const dt_args *args, int first, const dt_tensor *like, int *dtype,
-                    dt_device *device)
-{
-    int chosen;
-    bool pinned, wanted, out = has_out(args, first);
-    PyObject *const *words = args->slots + first;
-    bool named = like ? dt_given(args, first + DEVICE) : words[DEVICE] || !out;
-    if (like)
-        *device = dt_tensor_device(like);
-    if (!words[DTYPE] && !words[DEVICE] && !words[REQUIRES_GRAD] &&
-        !words[PIN_MEMORY] && !words[LAYOUT] && !out)
-        return like ? 0 : dt_default_device(device);
-    if (dt_take_layout(args, first + LAYOUT) < 0 ||
-        take_dtype(args, first + DTYPE, &chosen) < 0 ||
-        (named && take_device(args, first + DEVICE, device) < 0) ||
-        take_bool(args, first + REQUIRES_GRAD, &wanted) < 0 ||
-        take_bool(args, first + PIN_MEMORY, &pinned) < 0)
-        return -1;
-    if (out)
-        return take_from_out(args, first, chosen, dtype, device);
-    if (chosen >= 0)
-        *dtype = chosen;
-    return 0;
-}
-
-PyObject *dt_finish_factory(const dt_args *args, int first, PyObject *made)
-{
-    const char *function = args->signature->name;
-    bool pinned = false;
-    if (made && args->slots[first + PIN_MEMORY] &&
-        take_bool(args, first + PIN_MEMORY, &pinned) < 0)
-        Py_CLEAR(made);
-    if (made && has_out(args, first)) {
-        PyObject *out = args->slots[first + OUT];
-        int status = dt_copy_to_output(function, out, dt_tensor_of(made));
-        Py_DECREF(made);
-        return status < 0 ? NULL : Py_NewRef(out);
-    }
-    if (made && pinned) {
-        PyObject *plain = made;
-        made = dt_pinned(function, plain);
-        Py_DECREF(plain);
-    }
-    return dt_with_grad(args, first + REQUIRES_GRAD, made);
 }

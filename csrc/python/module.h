@@ -38,6 +38,7 @@
     SETUP(node_type)                                                                   \
     SETUP(history)                                                                     \
     SETUP(autograd)                                                                    \
+    SETUP(modes)                                                                       \
     SETUP(python_function)                                                             \
     SETUP(construct)                                                                   \
     SETUP(extract)                                                                     \

@@ -31,7 +31,7 @@ GROUPS = (
     ("reductions", "Reductions and statistics", "reduce statistics histogram"),
     ("scans", "Cumulative sums, differences, integrals", "scan integrate"),
     ("sorting", "Sorting, searching, distinct elements", "sort unique"),
-    ("shapes", "Shapes", "view movement shapes resize cat split"),
+    ("shapes", "Shapes", "view movement repeat diagonal shapes resize cat split"),
     ("indexing", "Indexing", "index indices scatter subscript"),
     ("linear-algebra", "Linear algebra", "matmul linalg einsum decompositions"),
     (
@@ -44,7 +44,7 @@ GROUPS = (
         "Types, constants, properties",
         "types dtype dtypes constants classes storage sharing tensor_properties",
     ),
-    ("gradients", "Gradients and mixed precision", "autograd amp func history"),
+    ("gradients", "Gradients and mixed precision", "autograd modes amp func history"),
     (
         "other-libraries",
         "Files and other libraries",

@@ -1,4 +1,4 @@
-/* The Tensor object: lifetime, operators, and the number and sequence protocols. */
+/* The Tensor object: lifetime, operators, type. */
 #include "python/types/tensor.h"
 
 #include <stddef.h>
@@ -11,6 +11,7 @@
 #include "ops/elementwise_ops.h"
 #include "python/arguments.h"
 #include "python/threads.h"
+#include "python/types/tensor_protocols.h"
 #include "autograd/autocast.h"
 #include "autograd/recorded.h"
 #include "tensor/ops/copy.h"
@@ -180,21 +181,6 @@ static int set_dict(PyObject *self, PyObject *value, void *context)
 
 /* --- operators --- */
 
-/* 1 and *out; 0 if value is not an operand (NotImplemented); -1 with an exception
- * set. */
-static inline int operand(PyObject *value, dt_arg *out)
-{
-    if (dt_tensor_check(value)) {
-        *out = dt_arg_tensor(dt_tensor_of(value));
-        return 1;
-    }
-    dt_scalar scalar;
-    int status = dt_scalar_from_python(value, &scalar);
-    if (status > 0)
-        *out = dt_arg_scalar(scalar);
-    return status;
-}
-
 static inline bool is_long(const dt_arg *a)
 {
     return a->tensor && a->tensor->numel > DT_LONG_NUMEL;
@@ -216,9 +202,9 @@ static __attribute__((noinline)) int run_long(dt_elementwise_op op, dt_tensor *o
 static PyObject *binary(dt_elementwise_op op, PyObject *a, PyObject *b)
 {
     dt_arg x, y;
-    int status = operand(a, &x);
+    int status = dt_operand_from_python(a, &x);
     if (status > 0)
-        status = operand(b, &y);
+        status = dt_operand_from_python(b, &y);
     if (status <= 0) {
         if (status < 0)
             return NULL;
@@ -237,13 +223,13 @@ static PyObject *binary_in_place(dt_elementwise_op op, PyObject *self, PyObject 
 {
     dt_arg x = dt_arg_tensor(dt_tensor_of(self)), y;
     DT_REF array = NULL;
-    int status = operand(other, &y);
+    int status = dt_operand_from_python(other, &y);
     if (!status) {
         /* NumPy's own operator would make an array of self. */
         array = dt_python_call("_functions.ufuncs", "operand", other, NULL);
         if (!array || array == Py_NotImplemented)
             return Py_XNewRef(array);
-        status = operand(array, &y);
+        status = dt_operand_from_python(array, &y);
     }
     if (status < 0)
         return NULL;
@@ -404,134 +390,6 @@ static PyObject *matrix_multiply(PyObject *a, PyObject *b)
                                           : multiply_tensors(&out->tensor, x, y));
 }
 
-/* --- number protocol --- */
-
-static int item(const char *op_name, PyObject *self, dt_scalar *out)
-{
-    return dt_python_item(op_name, dt_tensor_of(self), out);
-}
-
-static int to_bool(PyObject *self)
-{
-    const dt_tensor *x = dt_tensor_of(self);
-    if (x->numel != 1) {
-        char shape[DT_SHAPE_TEXT];
-        return DT_SET_ERROR(PyExc_RuntimeError,
-                            "bool(): the truth value of a Tensor with %s is ambiguous, "
-                            "and this one has shape %s; use .any() or .all()",
-                            x->numel ? "more than one element" : "no elements",
-                            dt_shape_text(x->ndim, x->shape, shape, sizeof shape));
-    }
-    dt_scalar scalar;
-    if (item("bool", self, &scalar) < 0)
-        return -1;
-    return scalar.kind == DT_KIND_FLOAT ? scalar.f != 0 : scalar.i != 0;
-}
-
-/* Only a tensor of one element converts to a number. */
-static int single(const char *op_name, PyObject *self, dt_scalar *out)
-{
-    int64_t numel = dt_tensor_of(self)->numel;
-    if (numel == 1)
-        return item(op_name, self, out);
-    return DT_SET_ERROR(
-        PyExc_ValueError,
-        "%s(): only a Tensor with one element converts to a number, and this "
-        "one has %lld; index it, or use .tolist()",
-        op_name, (long long)numel);
-}
-
-static PyObject *to_int(PyObject *self)
-{
-    dt_scalar scalar;
-    if (single("int", self, &scalar) < 0)
-        return NULL;
-    if (scalar.kind == DT_KIND_FLOAT)
-        return PyLong_FromDouble(scalar.f);
-    return PyLong_FromLongLong(scalar.i);
-}
-
-static PyObject *to_float(PyObject *self)
-{
-    dt_scalar scalar;
-    if (single("float", self, &scalar) < 0)
-        return NULL;
-    return PyFloat_FromDouble(dt_scalar_as_double(scalar));
-}
-
-static PyObject *to_index(PyObject *self)
-{
-    const dt_tensor *x = dt_tensor_of(self);
-    dt_scalar scalar;
-    if (x->numel != 1 || dt_dtype_is_float((dt_dtype)x->dtype)) {
-        char text[DT_DESCRIBE_TEXT];
-        return PyErr_Format(
-            PyExc_TypeError,
-            "%s cannot be an index; only integer tensors of one element can",
-            dt_describe(self, text, sizeof text));
-    }
-    if (item("__index__", self, &scalar) < 0)
-        return NULL;
-    return PyLong_FromLongLong(scalar.i);
-}
-
-/* --- sequence protocol --- */
-
-static Py_ssize_t length(PyObject *self)
-{
-    const dt_tensor *x = dt_tensor_of(self);
-    if (x->ndim == 0)
-        return DT_SET_ERROR(PyExc_TypeError,
-                            "len(): a 0-dim Tensor has no length; use .numel()");
-    return (Py_ssize_t)x->shape[0];
-}
-
-static PyObject *sequence_item(PyObject *self, Py_ssize_t index)
-{
-    dt_tensor_object *out = dt_tensor_object_new();
-    if (!out)
-        return NULL;
-    return dt_tensor_result(out, DT_CALL_AS("SelectBackward0", select, &out->tensor,
-                                            dt_value_tensor(dt_tensor_of(self)),
-                                            dt_value_int(0), dt_value_int(index)));
-}
-
-static PyObject *iterate(PyObject *self)
-{
-    if (dt_tensor_of(self)->ndim == 0)
-        return PyErr_Format(PyExc_TypeError,
-                            "iter(): a 0-dim Tensor cannot be iterated "
-                            "over; use .item() for its value");
-    return PySeqIter_New(self);
-}
-
-static int contains(PyObject *self, PyObject *value)
-{
-    dt_arg y;
-    int status = operand(value, &y);
-    if (status <= 0) {
-        char text[DT_DESCRIBE_TEXT];
-        if (!status)
-            PyErr_Format(PyExc_RuntimeError,
-                         "in: %s cannot be in a Tensor; give a Tensor or "
-                         "a number",
-                         dt_describe(value, text, sizeof text));
-        return -1;
-    }
-    DT_LOCAL(equal);
-    DT_LOCAL(any);
-    dt_scalar found = dt_scalar_bool(false);
-    const dt_tensor *x = dt_tensor_of(self);
-    DT_RUN(status, true,
-           dt_recorded_elementwise(DT_OP_eq, &equal, DT_ARGS(dt_arg_tensor(x), y)) ||
-                   DT_CALL(any, &any, dt_value_tensor(&equal)) ||
-                   dt_item("in", &any, &found)
-               ? -1
-               : 0,
-           &x, &y.tensor);
-    return status < 0 ? dt_raise_status() : found.i != 0;
-}
-
 /* --- text --- */
 
 /* Printing is written in Python, imported when a tensor is first printed. */
@@ -603,7 +461,7 @@ static PyType_Slot slots[] = {
     {Py_tp_repr, repr},
     {Py_tp_hash, hash},
     {Py_tp_richcompare, compare},
-    {Py_tp_iter, iterate},
+    {Py_tp_iter, dt_tensor_iterate},
     {Py_tp_methods, methods},
     {Py_tp_members, members},
     {Py_tp_getset, getset},
@@ -618,16 +476,16 @@ static PyType_Slot slots[] = {
     {Py_nb_positive, positive},
     {Py_nb_absolute, absolute},
     {Py_nb_invert, invert},
-    {Py_nb_bool, to_bool},
-    {Py_nb_int, to_int},
-    {Py_nb_float, to_float},
-    {Py_nb_index, to_index},
-    {Py_sq_length, length},
-    {Py_sq_item, sequence_item},
-    {Py_sq_contains, contains},
+    {Py_nb_bool, dt_tensor_to_bool},
+    {Py_nb_int, dt_tensor_to_int},
+    {Py_nb_float, dt_tensor_to_float},
+    {Py_nb_index, dt_tensor_to_index},
+    {Py_sq_length, dt_tensor_length},
+    {Py_sq_item, dt_tensor_sequence_item},
+    {Py_sq_contains, dt_tensor_contains},
     {Py_bf_getbuffer, dt_tensor_get_buffer},
     {Py_bf_releasebuffer, dt_tensor_release_buffer},
-    {Py_mp_length, length},
+    {Py_mp_length, dt_tensor_length},
     {Py_mp_subscript, dt_tensor_subscript},
     {Py_mp_ass_subscript, dt_tensor_ass_subscript},
     {0, NULL},

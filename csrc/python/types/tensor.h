@@ -5,7 +5,7 @@
 #include "python/errors.h"
 #include "python/module.h"
 #include "python/threads.h"
-#include "tensor/tensor.h"
+#include "tensor/ops/elementwise.h"
 
 typedef struct dt_tensor_object {
     PyObject_HEAD PyObject *weakrefs;
@@ -84,6 +84,19 @@ PyObject *dt_scalar_to_python(dt_scalar scalar);
  * is not a number; -1 with an exception set (OverflowError beyond 64 bits, TypeError
  * for complex numbers). */
 int dt_scalar_from_python(PyObject *value, dt_scalar *out);
+/* The same of an operand: a Tensor, too. */
+static inline int dt_operand_from_python(PyObject *value, dt_arg *out)
+{
+    if (dt_tensor_check(value)) {
+        *out = dt_arg_tensor(dt_tensor_of(value));
+        return 1;
+    }
+    dt_scalar scalar;
+    int status = dt_scalar_from_python(value, &scalar);
+    if (status > 0)
+        *out = dt_arg_scalar(scalar);
+    return status;
+}
 
 /* For the garbage collector (autograd.c): visits the Python hooks and functions that
  * only this tensor's graph keeps alive, and drops the graph. */
