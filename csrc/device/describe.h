@@ -113,10 +113,6 @@ struct Extent {
     enum : unsigned long long { size = 0, alignment = 1 };
 };
 template <class T>
-struct Extent<T *, void> {
-    enum : unsigned long long { size = sizeof(T *), alignment = sizeof(T *) };
-};
-template <class T>
 struct Extent<T, decltype((void)T(*(T *)nullptr))> {
     enum : unsigned long long { size = sizeof(T), alignment = alignof(T) };
 };

@@ -76,10 +76,19 @@ static Cost copy_cost(const void *to, const void *from, size_t bytes)
     return cost;
 }
 
+/* The bytes of a copy: rows, at a distance at each end. */
+struct Rows {
+    size_t width, count = 1, to_pitch = 0, from_pitch = 0;
+
+    size_t bytes() const { return width * count; }
+    size_t extent(size_t pitch) const { return (count - 1) * pitch + width; }
+};
+
 static cudaError_t copy(void *to, bool to_device, int to_owner, const void *from,
-                        bool from_device, int from_owner, size_t bytes,
+                        bool from_device, int from_owner, const Rows &rows,
                         cudaStream_t handle)
 {
+    const size_t bytes = rows.bytes();
     Stream *stream = stream_of(handle);
     if (!stream)
         return cudaErrorInvalidResourceHandle;
@@ -96,15 +105,25 @@ static cudaError_t copy(void *to, bool to_device, int to_owner, const void *from
         return cudaSuccess;
     if (!to || !from)
         return cudaErrorInvalidValue;
+    const size_t reads = rows.extent(rows.from_pitch),
+                 writes = rows.extent(rows.to_pitch);
     Work work;
     work.name = "copy";
-    work.bytes = bytes;
+    work.bytes = writes;
     void *there = reach_end(work, stream->device, to_device, to_owner, to, "target");
+    work.bytes = reads;
     void *here =
         reach_end(work, stream->device, from_device, from_owner, from, "source");
-    race_touch(work, from, bytes, true, false);
-    race_touch(work, to, bytes, false, true);
-    work.run = [there, here, bytes] { memmove(there, here, bytes); };
+    work.bytes = bytes;
+    if (program_refuses(work))
+        return cudaErrorInvalidValue;
+    race_touch(work, from, reads, true, false);
+    race_touch(work, to, writes, false, true);
+    work.run = [there, here, rows] {
+        for (size_t i = 0; i < rows.count; i++)
+            memmove((char *)there + i * rows.to_pitch,
+                    (const char *)here + i * rows.from_pitch, rows.width);
+    };
     if (clock_runs)
         work.cost = copy_cost(to, from, bytes);
     push(*stream, std::move(work));
@@ -153,15 +172,39 @@ cudaError_t enqueue(cudaStream_t handle, const char *name,
 
 using namespace sim;
 
+/* Whether an end of a copy is on a device. Managed memory is on either side. */
+static bool on_device(const void *end, bool says, cudaMemcpyKind kind)
+{
+    if (kind == cudaMemcpyDefault)
+        return device_of(end);
+    return says && !(program_runs && pinned_end(end));
+}
+
+static cudaError_t copy_kind(void *to, const void *from, const Rows &rows,
+                             cudaMemcpyKind kind, cudaStream_t stream)
+{
+    bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+    bool from_device =
+        kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+    return answer(copy(to, on_device(to, to_device, kind), kAnyDevice, from,
+                       on_device(from, from_device, kind), kAnyDevice, rows, stream));
+}
+
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
                             cudaMemcpyKind kind, cudaStream_t stream)
 {
     SIM_ENTER();
-    bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
-    bool from_device =
-        kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
-    return answer(
-        copy(to, to_device, kAnyDevice, from, from_device, kAnyDevice, bytes, stream));
+    return copy_kind(to, from, {bytes}, kind, stream);
+}
+
+cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from,
+                              size_t from_pitch, size_t width, size_t rows,
+                              cudaMemcpyKind kind, cudaStream_t stream)
+{
+    SIM_ENTER();
+    if (width > to_pitch || width > from_pitch)
+        return answer(cudaErrorInvalidValue);
+    return copy_kind(to, from, {width, rows, to_pitch, from_pitch}, kind, stream);
 }
 
 cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from,
@@ -171,7 +214,7 @@ cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from,
     int n = state().options.devices;
     if (to_device < 0 || to_device >= n || from_device < 0 || from_device >= n)
         return answer(cudaErrorInvalidDevice);
-    return answer(copy(to, true, to_device, from, true, from_device, bytes, stream));
+    return answer(copy(to, true, to_device, from, true, from_device, {bytes}, stream));
 }
 
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t handle)
@@ -196,6 +239,8 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t hand
     work.cost.bytes = (double)bytes;
     void *seen;
     reach(work, {stream->device, true, true, true, "target", 0}, to, bytes, &seen);
+    if (program_refuses(work))
+        return answer(cudaErrorInvalidValue);
     race_touch(work, to, bytes, false, true);
     work.run = [seen, value, bytes] { memset(seen, value, bytes); };
     push(*stream, std::move(work));

@@ -22,10 +22,13 @@
     ERROR(cudaErrorMemoryAllocation, 2, "out of memory")                               \
     ERROR(cudaErrorInitializationError, 3, "initialization error")                     \
     ERROR(cudaErrorInvalidConfiguration, 9, "invalid configuration argument")          \
+    ERROR(cudaErrorInvalidSymbol, 13, "invalid device symbol")                         \
+    ERROR(cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy")    \
     ERROR(cudaErrorInsufficientDriver, 35,                                             \
           "CUDA driver version is insufficient for CUDA runtime version")              \
     ERROR(cudaErrorDevicesUnavailable, 46,                                             \
           "CUDA-capable device(s) is/are busy or unavailable")                         \
+    ERROR(cudaErrorInvalidDeviceFunction, 98, "invalid device function")               \
     ERROR(cudaErrorNoDevice, 100, "no CUDA-capable device is detected")                \
     ERROR(cudaErrorInvalidDevice, 101, "invalid device ordinal")                       \
     ERROR(cudaErrorNoKernelImageForDevice, 209, "no kernel image for this device")     \
@@ -41,8 +44,11 @@
     ERROR(cudaErrorLaunchOutOfResources, 701,                                          \
           "too many resources requested for launch")                                   \
     ERROR(cudaErrorPeerAccessAlreadyEnabled, 704, "peer access is already enabled")    \
+    ERROR(cudaErrorPeerAccessNotEnabled, 705, "peer access has not been enabled")      \
+    ERROR(cudaErrorAssert, 710, "device-side assert triggered")                        \
     ERROR(cudaErrorLaunchFailure, 719, "unspecified launch failure")                   \
     ERROR(cudaErrorNotPermitted, 800, "operation not permitted")                       \
+    ERROR(cudaErrorNotSupported, 801, "operation not supported")                       \
     ERROR(cudaErrorSystemNotReady, 802, "system not yet initialized")                  \
     ERROR(cudaErrorSystemDriverMismatch, 803,                                          \
           "system has unsupported display driver / cuda driver combination")           \
@@ -75,13 +81,15 @@ enum cudaMemcpyKind : int {
     cudaMemcpyHostToHost = 0,
     cudaMemcpyHostToDevice = 1,
     cudaMemcpyDeviceToHost = 2,
-    cudaMemcpyDeviceToDevice = 3
+    cudaMemcpyDeviceToDevice = 3,
+    cudaMemcpyDefault = 4 /* as the addresses say */
 };
 
 enum cudaMemoryType : int {
     cudaMemoryTypeUnregistered = 0,
     cudaMemoryTypeHost = 1,
-    cudaMemoryTypeDevice = 2
+    cudaMemoryTypeDevice = 2,
+    cudaMemoryTypeManaged = 3
 };
 
 struct cudaPointerAttributes {
@@ -99,12 +107,17 @@ typedef struct CUuuid_st {
     char bytes[16];
 } cudaUUID_t;
 
-#define cudaHostAllocPortable  0x01
-#define cudaHostAllocMapped    0x02
-#define cudaStreamNonBlocking  0x01
-#define cudaEventDefault       0x00
-#define cudaEventBlockingSync  0x01
-#define cudaEventDisableTiming 0x02
+#define cudaHostAllocDefault       0x00
+#define cudaHostAllocPortable      0x01
+#define cudaHostAllocMapped        0x02
+#define cudaHostAllocWriteCombined 0x04
+#define cudaMemAttachGlobal        0x01
+#define cudaMemAttachHost          0x02
+#define cudaStreamDefault          0x00
+#define cudaStreamNonBlocking      0x01
+#define cudaEventDefault           0x00
+#define cudaEventBlockingSync      0x01
+#define cudaEventDisableTiming     0x02
 
 enum cudaStreamCaptureMode : int {
     cudaStreamCaptureModeGlobal = 0,
@@ -119,7 +132,8 @@ enum cudaStreamCaptureStatus : int {
 
 #define cudaGraphDebugDotFlagsVerbose 0x01
 
-/* The fields of CUDA's struct that the CUDA backend reads. */
+/* The fields of CUDA's struct that the CUDA backend reads, and those that programs print.
+ * Clock rates, which CUDA 13 no longer has here, are 0. */
 struct cudaDeviceProp {
     char name[256];
     cudaUUID_t uuid;
@@ -132,12 +146,32 @@ struct cudaDeviceProp {
     int integrated;
     int l2CacheSize;
     int pciBusID, pciDeviceID, pciDomainID;
+    size_t totalConstMem, memPitch, sharedMemPerMultiprocessor;
+    int maxThreadsDim[3], maxGridSize[3];
+    int regsPerBlock, regsPerMultiprocessor, maxBlocksPerMultiProcessor;
+    int memoryBusWidth, memoryClockRate, clockRate;
+    int asyncEngineCount, deviceOverlap, concurrentKernels;
+    int unifiedAddressing, managedMemory, concurrentManagedAccess, canMapHostMemory;
+    int computeMode, ECCEnabled, tccDriver, kernelExecTimeoutEnabled, isMultiGpuBoard;
+    int cooperativeLaunch, streamPrioritiesSupported;
 };
 
 enum cudaDeviceAttr : int {
+    cudaDevAttrMaxThreadsPerBlock = 1,
+    cudaDevAttrMaxSharedMemoryPerBlock = 8,
+    cudaDevAttrWarpSize = 10,
+    cudaDevAttrMultiProcessorCount = 16,
+    cudaDevAttrMaxThreadsPerMultiProcessor = 39,
     cudaDevAttrComputeCapabilityMajor = 75,
-    cudaDevAttrComputeCapabilityMinor = 76
+    cudaDevAttrComputeCapabilityMinor = 76,
+    cudaDevAttrManagedMemory = 83,
+    cudaDevAttrConcurrentManagedAccess = 89,
+    cudaDevAttrCooperativeLaunch = 95,
+    cudaDevAttrMaxSharedMemoryPerBlockOptin = 97
 };
+
+/* Whole programs (program.h) link with the simulator's library. */
+#pragma GCC visibility push(default)
 
 /* --- devices and versions --- */
 cudaError_t cudaGetDeviceCount(int *count);
@@ -150,12 +184,14 @@ cudaError_t cudaRuntimeGetVersion(int *version);
 cudaError_t cudaDeviceSynchronize(void);
 cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer);
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags);
+cudaError_t cudaDeviceDisablePeerAccess(int peer);
 cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest);
 /* A driver function: whether the device has a context, which takes memory. */
 int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active);
 
 /* --- errors --- */
 cudaError_t cudaGetLastError(void);
+cudaError_t cudaPeekAtLastError(void);
 const char *cudaGetErrorName(cudaError_t error);
 /* CUDA's text, followed by the details for a fault in a kernel or copy that this thread
  * has received. Borrowed until this thread's next call. */
@@ -172,6 +208,10 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
                             cudaMemcpyKind kind, cudaStream_t stream = 0);
 cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from,
                                 int from_device, size_t bytes, cudaStream_t stream = 0);
+/* Rows of `width` bytes, whose first bytes are a pitch apart. */
+cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from,
+                              size_t from_pitch, size_t width, size_t rows,
+                              cudaMemcpyKind kind, cudaStream_t stream = 0);
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream = 0);
 
 /* --- streams and events --- */
@@ -204,6 +244,8 @@ cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned
 cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
 
+#pragma GCC visibility pop
+
 template <class T>
 cudaError_t cudaMalloc(T **out, size_t bytes)
 {
@@ -215,7 +257,9 @@ cudaError_t cudaHostAlloc(T **out, size_t bytes, unsigned flags)
     return cudaHostAlloc(reinterpret_cast<void **>(out), bytes, flags);
 }
 
+#ifndef SIM_MODULE
 #include "intrinsics.h"
 #include "kernel.h"
+#endif
 
 #endif

@@ -127,6 +127,19 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *out, int device)
     out->l2CacheSize = (card() ? card()->l2 : 4) << 20;
     out->pciBusID = 0x51;
     out->pciDeviceID = device;
+    out->totalConstMem = 64 << 10;
+    out->memPitch = 0x7fffffff;
+    out->sharedMemPerMultiprocessor = out->sharedMemPerBlockOptin + 1024;
+    for (int i = 0; i < 3; i++) {
+        out->maxThreadsDim[i] = i < 2 ? 1024 : 64;
+        out->maxGridSize[i] = i ? 65535 : 0x7fffffff;
+    }
+    out->regsPerBlock = out->regsPerMultiprocessor = 65536;
+    out->maxBlocksPerMultiProcessor = threads == 1024 ? 16 : threads == 1536 ? 24 : 32;
+    out->asyncEngineCount = 2;
+    out->deviceOverlap = out->concurrentKernels = 1;
+    out->unifiedAddressing = out->managedMemory = out->canMapHostMemory = 1;
+    out->concurrentManagedAccess = 1;
     return cudaSuccess;
 }
 
@@ -135,8 +148,42 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int dev
     SIM_ENTER(Entry::kRuntime);
     if (!exists(device))
         return answer(cudaErrorInvalidDevice);
-    *value = attribute == cudaDevAttrComputeCapabilityMajor ? major_of() : minor_of();
-    return cudaSuccess;
+    int threads, shared;
+    limits_of(10 * major_of() + minor_of(), &threads, &shared);
+    switch (attribute) {
+    case cudaDevAttrComputeCapabilityMajor:
+        *value = major_of();
+        return cudaSuccess;
+    case cudaDevAttrComputeCapabilityMinor:
+        *value = minor_of();
+        return cudaSuccess;
+    case cudaDevAttrMaxThreadsPerBlock:
+        *value = kMaxThreads;
+        return cudaSuccess;
+    case cudaDevAttrMaxSharedMemoryPerBlock:
+        *value = kSharedBytes;
+        return cudaSuccess;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+        *value = shared << 10;
+        return cudaSuccess;
+    case cudaDevAttrWarpSize:
+        *value = 32;
+        return cudaSuccess;
+    case cudaDevAttrMultiProcessorCount:
+        *value = card() ? card()->sms : 4;
+        return cudaSuccess;
+    case cudaDevAttrMaxThreadsPerMultiProcessor:
+        *value = threads;
+        return cudaSuccess;
+    case cudaDevAttrManagedMemory:
+    case cudaDevAttrConcurrentManagedAccess:
+        *value = 1;
+        return cudaSuccess;
+    case cudaDevAttrCooperativeLaunch:
+        *value = 0;
+        return cudaSuccess;
+    }
+    return answer(cudaErrorInvalidValue);
 }
 
 cudaError_t cudaDriverGetVersion(int *version)
@@ -192,6 +239,19 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
     if (reaches)
         return answer(cudaErrorPeerAccessAlreadyEnabled);
     reaches = true;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceDisablePeerAccess(int peer)
+{
+    SIM_ENTER();
+    if (!exists(peer))
+        return answer(cudaErrorInvalidDevice);
+    bool &reaches = device_at(thread().device).reaches[peer];
+    if (!reaches)
+        return answer(cudaErrorPeerAccessNotEnabled);
+    drain_all();
+    reaches = false;
     return cudaSuccess;
 }
 

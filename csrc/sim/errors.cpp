@@ -79,6 +79,11 @@ cudaError_t cudaGetLastError(void)
     return error;
 }
 
+cudaError_t cudaPeekAtLastError(void)
+{
+    return thread().last;
+}
+
 static const struct {
     cudaError_t error;
     const char *name, *text;

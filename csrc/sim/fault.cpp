@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <ucontext.h>
 
 namespace sim {
 
@@ -78,12 +79,27 @@ static void pass_on(int number)
         }
 }
 
-static void on_signal(int number, siginfo_t *info, void *)
+/* The instruction that a signal interrupted. */
+static const void *code_of(const void *context)
+{
+#if defined(__x86_64__)
+    return (const void *)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__)
+    return (const void *)((const ucontext_t *)context)->uc_mcontext.pc;
+#else
+    return (void)context, nullptr;
+#endif
+}
+
+static void on_signal(int number, siginfo_t *info, void *context)
 {
     if (!in_kernel() || !pthread_equal(runner, pthread_self())) {
+        program_crashed(number, info->si_addr, code_of(context));
         pass_on(number);
         return; /* fault again */
     }
+    if (number == SIGSEGV && program_opens(info->si_addr))
+        return; /* and try again */
     char what[160], text[400];
     if (number == SIGFPE)
         snprintf(what, sizeof what, "divided an integer by zero");
@@ -98,7 +114,7 @@ static void on_signal(int number, siginfo_t *info, void *)
              threadIdx.y, threadIdx.z, what);
     abandon(number == SIGFPE || number == SIGILL ? cudaErrorLaunchFailure
                                                  : cudaErrorIllegalAddress,
-            text);
+            text, code_of(context));
 }
 
 void arm_faults()

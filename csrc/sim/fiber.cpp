@@ -150,9 +150,11 @@ static void __attribute__((format(printf, 2, 3))) fail_grid(cudaError_t error,
     va_end(arguments);
 }
 
-void abandon(cudaError_t error, const char *text)
+void abandon(cudaError_t error, const char *text, const void *code)
 {
     Fiber *me = current_fiber();
+    if (!grid.outcome->error)
+        grid.outcome->code = code;
     fail_grid(error, "%s", text);
     me->begun = false;
     to_host(me, true);

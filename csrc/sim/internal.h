@@ -95,6 +95,10 @@ struct Work {
 struct Stream {
     int device = 0;
     bool destroyed = false;
+    bool blocking = false; /* the default stream waits for it, and it for that one */
+    /* Its units of work; those of the default stream that it waits for; its own that the
+     * default stream waits for (program.cpp). */
+    uint64_t pushed = 0, waited = 0, awaited = 0;
     std::deque<Work> queue;
     unsigned number = next_number(); /* its place in vector clocks; from 1 on */
     VectorClock known;
@@ -161,6 +165,8 @@ struct State {
     std::vector<std::unique_ptr<Stream>> streams;
     std::map<cudaEvent_t, struct Event *> events;
     std::map<char *, size_t> pinned;
+    std::unordered_set<void *> managed; /* of pinned, by cudaMallocManaged */
+    size_t shared_limit = kSharedBytes; /* dynamic shared memory of a block */
     Races races;
     std::vector<CaptureRef> captures; /* that are under way */
     std::string violation;
@@ -242,6 +248,8 @@ inline char *seen_from(const void *held)
     return (char *)held + (state().seen - state().held);
 }
 cudaError_t map_devices();
+/* cudaMalloc's work. */
+cudaError_t take(Device &device, size_t bytes, char **out);
 void close_pages(char *seen, size_t bytes);
 void open_pages(char *seen, size_t bytes);
 void lay_out(Block &block); /* writes poison and canary */
@@ -294,6 +302,26 @@ void nudge(); /* runs some work under the random schedule */
 void execute(Work &work, int device);
 double now();
 
+/* --- whole programs (program.cpp) --- */
+/* A program that `pydevtensor nvcc` compiled has started the simulator: all functions below
+ * do nothing without one. */
+extern bool program_runs;
+/* Whether the call has to fail because its work would, which cudaGetErrorString
+ * describes. */
+bool program_refuses(const Work &work);
+/* Streams wait for the default stream, and that one for them. */
+void program_orders(Stream &stream);
+/* Before and after work runs on a device: its __device__ variables are there. */
+void program_enters(int device);
+void program_leaves();
+/* In a signal handler: whether a kernel may use this address, by a pointer that it did not
+ * get as an argument; it can then. */
+bool program_opens(const void *address);
+/* The same: describes a fault of the host's code. */
+void program_crashed(int signal, const void *address, const void *code);
+/* The source line of an instruction of the program, as "file:line"; "" if unknown. */
+const char *program_line(const void *code);
+
 /* --- graphs (graph.cpp) --- */
 /* Fails if work cannot be queued on the stream: its capture is lost. */
 cudaError_t check_capture(const Stream &stream);
@@ -317,11 +345,13 @@ void capture_forgets(const Stream &stream); /* it is destroyed */
 struct Outcome {
     cudaError_t error;
     char text[512];
+    const void *code = nullptr; /* the instruction of a fault */
 };
 /* Runs a grid to its end or its first error. */
 void run_grid(const Launch &launch, Body &body, Outcome *outcome);
 /* Abandons the running kernel. */
-[[noreturn]] void abandon(cudaError_t error, const char *text);
+[[noreturn]] void abandon(cudaError_t error, const char *text,
+                          const void *code = nullptr);
 /* The same, of the running thread, which `what` is said of. */
 [[noreturn]] void abandon_block(const char *what);
 bool in_kernel(); /* a kernel is running on the thread that holds the lock */

@@ -13,7 +13,7 @@ static cudaError_t check_extents(const Launch &launch)
         return cudaErrorInvalidConfiguration;
     if (b.x > 1024 || b.y > 1024 || b.z > 64 || b.x * b.y * b.z > kMaxThreads)
         return cudaErrorInvalidConfiguration;
-    if (launch.shared > kSharedBytes)
+    if (launch.shared > state().shared_limit)
         return cudaErrorInvalidValue;
     return cudaSuccess;
 }
@@ -77,7 +77,10 @@ cudaError_t submit(const Launch &launch, std::unique_ptr<Body> body,
         Outcome outcome;
         run_grid(launch, *kept, &outcome);
         kept->finish();
-        if (outcome.error)
+        const char *line = program_line(outcome.code);
+        if (outcome.error && *line)
+            blame(where, outcome.error, format("%s (%s)", outcome.text, line));
+        else if (outcome.error)
             blame(where, outcome.error, outcome.text);
     };
     push(*stream, std::move(work));

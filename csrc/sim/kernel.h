@@ -66,6 +66,11 @@ const dt_module_kernel *module_kernel(void *module, const char *name);
 /* A variable, as kernels see it; NULL: it has none of that name. */
 void *module_variable(void *module, const char *name, size_t *bytes);
 cudaError_t launch_module(const dt_module_call &call, cudaStream_t stream);
+/* The same, whose error also waits for cudaGetLastError. */
+cudaError_t queue_module(const dt_module_call &call, cudaStream_t stream);
+/* Tells a module where the simulator's functions are. */
+struct Services;
+void serve(Services *services);
 
 void *dynamic_shared_memory();
 void block_taken(void *pointer, size_t bytes, size_t rounded, cudaStream_t stream);

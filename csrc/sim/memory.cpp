@@ -112,7 +112,7 @@ static char *first_fit(Device &device, size_t need)
     return (size_t)(end - at) >= need ? at : nullptr;
 }
 
-static cudaError_t take(Device &device, size_t bytes, char **out)
+cudaError_t take(Device &device, size_t bytes, char **out)
 {
     if (bytes > state().options.memory)
         return cudaErrorMemoryAllocation;
@@ -186,12 +186,33 @@ cudaError_t cudaMalloc(void **out, size_t bytes)
     return answer(error);
 }
 
+static cudaError_t free_host(void *pointer)
+{
+    if (!pointer)
+        return cudaSuccess;
+    if (!state().pinned.count((char *)pointer))
+        return answer(cudaErrorInvalidValue);
+    if (cudaError_t error = refuse_while_capturing())
+        return answer(error);
+    if (clock_runs)
+        clock_wait_all();
+    drain_all();
+    device_at(thread().device).counted.host_frees++;
+    race_forget((char *)pointer, state().pinned[(char *)pointer]);
+    state().pinned.erase((char *)pointer);
+    state().managed.erase(pointer);
+    free(pointer);
+    return cudaSuccess;
+}
+
 cudaError_t cudaFree(void *pointer)
 {
     SIM_ENTER();
     if (!pointer)
         return cudaSuccess;
     Device *device = device_of(pointer);
+    if (state().managed.count(pointer))
+        return free_host(pointer);
     if (!device || !device->segments.count((char *)pointer))
         return answer(cudaErrorInvalidValue);
     if (cudaError_t error = refuse_while_capturing())
@@ -228,20 +249,7 @@ cudaError_t cudaHostAlloc(void **out, size_t bytes, unsigned flags)
 cudaError_t cudaFreeHost(void *pointer)
 {
     SIM_ENTER();
-    if (!pointer)
-        return cudaSuccess;
-    if (!state().pinned.count((char *)pointer))
-        return answer(cudaErrorInvalidValue);
-    if (cudaError_t error = refuse_while_capturing())
-        return answer(error);
-    if (clock_runs)
-        clock_wait_all();
-    drain_all();
-    device_at(thread().device).counted.host_frees++;
-    race_forget((char *)pointer, state().pinned[(char *)pointer]);
-    state().pinned.erase((char *)pointer);
-    free(pointer);
-    return cudaSuccess;
+    return free_host(pointer);
 }
 
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *out, const void *pointer)

@@ -8,6 +8,13 @@
 
 namespace sim {
 
+void serve(Services *services)
+{
+    *services = {&threadIdx,   &blockIdx, &blockDim, &gridDim,
+                 exchange,     lane,      barrier,   dynamic_shared_memory,
+                 abandon_block};
+}
+
 const char *module_load(const char *path, void **out)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -15,9 +22,7 @@ const char *module_load(const char *path, void **out)
         library ? (Services *)dlsym(library, "dt_module_services") : nullptr;
     if (!services)
         return dlerror();
-    *services = {&threadIdx,   &blockIdx, &blockDim, &gridDim,
-                 exchange,     lane,      barrier,   dynamic_shared_memory,
-                 abandon_block};
+    serve(services);
     *out = library;
     return nullptr;
 }
@@ -86,7 +91,7 @@ struct ModuleBody final : Body {
 
 } /* namespace */
 
-cudaError_t launch_module(const dt_module_call &call, cudaStream_t stream)
+cudaError_t queue_module(const dt_module_call &call, cudaStream_t stream)
 {
     const unsigned *g = call.grid, *b = call.block;
     std::unique_ptr<ModuleBody> body(new ModuleBody(call));
@@ -95,9 +100,14 @@ cudaError_t launch_module(const dt_module_call &call, cudaStream_t stream)
         if (call.kernel->parameters[i].pointer)
             slots.push_back(
                 {body->values[(size_t)i], call.kernel->parameters[i].constant});
-    submit({call.kernel->name, call.kernel->barriers, dim3(g[0], g[1], g[2]),
-            dim3(b[0], b[1], b[2]), call.shared, stream},
-           std::move(body), slots);
+    return submit({call.kernel->name, call.kernel->barriers, dim3(g[0], g[1], g[2]),
+                   dim3(b[0], b[1], b[2]), call.shared, stream},
+                  std::move(body), slots);
+}
+
+cudaError_t launch_module(const dt_module_call &call, cudaStream_t stream)
+{
+    queue_module(call, stream);
     return cudaGetLastError();
 }
 

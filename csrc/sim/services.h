@@ -28,9 +28,14 @@ struct Variable {
 
 #ifdef SIM_MODULE
 
-/* Filled in when the module is loaded. */
+/* Filled in when the module is loaded, or the program started. */
+#ifndef SIM_PROGRAM
+#define SIM_ONE
+#else
+#define SIM_ONE inline /* of all files of the program */
+#endif
 extern "C" {
-__attribute__((visibility("default"))) sim::Services dt_module_services;
+SIM_ONE __attribute__((visibility("default"))) sim::Services dt_module_services;
 }
 
 #define threadIdx (*dt_module_services.thread)

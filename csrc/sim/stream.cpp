@@ -71,7 +71,9 @@ void execute(Work &work, int device)
         open_pages(seen_from(block->base), (block->bytes + 3) / 4 * 4);
     {
         Concealed rest(work, device);
+        program_enters(device);
         work.run();
+        program_leaves();
     }
     for (auto &block : work.blocks)
         close_pages(seen_from(block->base), block->rounded);
@@ -171,6 +173,8 @@ void push(Stream &stream, Work work)
         capture(stream, std::move(work));
         return;
     }
+    if (program_runs && work.kind != Work::kWait)
+        program_orders(stream);
     race_queued(stream, work);
     if (clock_runs)
         clock_queue(stream, work);
@@ -202,6 +206,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *out, unsigned flags, int)
         return answer(error);
     std::unique_ptr<Stream> stream(new Stream);
     stream->device = thread().device;
+    stream->blocking = !(flags & cudaStreamNonBlocking);
     *out = (cudaStream_t)stream.get();
     state().streams.push_back(std::move(stream));
     return cudaSuccess;

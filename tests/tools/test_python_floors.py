@@ -28,11 +28,11 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 59_140,
-    "core": 22_900,
+    "csrc": 60_150,
+    "core": 23_100,
     "extras": 6_420,
     "imitations": 680,
-    "tools": 760,
+    "tools": 1_070,
 }
 
 

@@ -27,6 +27,8 @@ from toolchain import BuildError, Compiler, Settings, flags_of
 CORE = ("base", "ops", "device", "cpu", "tensor", "autograd")
 # The symbols that a backend exports: itself, and the simulator's control.
 EXPORTS = "tools/build/backend.map"
+# The simulator exports CUDA's runtime too, to whole programs.
+SIMULATOR_EXPORTS = "tools/build/simulator.map"
 FREE_RUNTIME = "benchmarks/free_runtime.cpp"
 
 WARNINGS = ("-Wall", "-Wextra", "-Wshadow")
@@ -274,7 +276,9 @@ class Plan:
         units = [self.sim(source) for source in self.cuda_sources()]
         flags = ["-shared", *self._static()]
         if self._static():
-            flags += ["-Wl,--exclude-libs,ALL", f"-Wl,--version-script={EXPORTS}"]
+            flags += ["-Wl,--exclude-libs,ALL"]
+            flags += [f"-Wl,--version-script={SIMULATOR_EXPORTS}"]
+        flags.append("-Wl,-Bsymbolic-functions")
         if not self.settings.sanitize:  # whose functions come with the program
             flags.append("-Wl,-z,defs")
         units += [*self.simulator(), *self.base()]
@@ -303,15 +307,17 @@ class Plan:
         return Product("_cuda.so", (*units, *self.base()), link, nvcc.identity, "nvcc")
 
 
-# The header that kernels of the program are compiled with on simulated GPUs, and the
-# file that it is installed as.
-MODULE_HEADER = "csrc/sim/module.h"
-MODULE_INSTALLED = "_module.h"
+# The headers that kernels of the program are compiled with on simulated GPUs, and whole
+# programs after that one, by the names that they are installed as.
+MODULE_HEADERS = {
+    "_module.h": "csrc/sim/module.h",
+    "_program.h": "csrc/sim/program.h",
+}
 
 
-def module_header() -> Path:
-    """One file of a header and what it includes of ours; written where it differs."""
-    known: set[Path] = set()
+def module_headers() -> list[Path]:
+    """A file of each header and what it includes of ours; written where it differs."""
+    known = {ROOT / "csrc/sim/kernel.h"}  # the simulator's own side of a launch
 
     def whole(path: Path) -> str:
         known.add(path)
@@ -327,11 +333,14 @@ def module_header() -> Path:
                 lines.append(whole(inner))
         return "\n".join(lines)
 
-    path = objects.BUILD / MODULE_INSTALLED
-    text = whole(ROOT / MODULE_HEADER) + "\n"
-    if not path.exists() or path.read_text() != text:
-        path.write_text(text)
-    return path
+    paths = []
+    for name, header in MODULE_HEADERS.items():
+        path = objects.BUILD / name
+        text = whole(ROOT / header) + "\n"
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+        paths.append(path)
+    return paths
 
 
 # Exists once a release was built here: `make demo` then uses it.
@@ -365,7 +374,7 @@ def build(say: Callable[[str], None]) -> tuple[dict[str, Path], dict[str, object
         "why_no_cuda": why,
         "linked": linked,
     }
-    return {path.name: path for path in (*paths, module_header())}, info
+    return {path.name: path for path in (*paths, *module_headers())}, info
 
 
 def _check_symbols(extension: Path) -> None:
