@@ -106,6 +106,7 @@ _LATER = {
     "compile": "compiler",
     "compiler": "compiler",
     "install_as_torch": "_as_torch",
+    "load_ipython_extension": "_magic",
     "jit": "jit",
     "testing": "testing",
     "types": "types",

@@ -7,6 +7,9 @@ processes that use pydevtensor.
 
 `python -m pydevtensor estimate script.py ARGUMENTS --cards t4,h200` says how long it
 would take on these cards: docs/clock.md.
+
+`python -m pydevtensor nvcc program.cu -o program` compiles a CUDA program for simulated
+GPUs: docs/kernels.md.
 """
 
 import argparse
@@ -61,7 +64,8 @@ def main() -> None:
     parser.add_argument("run", nargs="*", help="run a program, or estimate its time")
     if parser.parse_args().run:
         parser.error(
-            "give what to run: run script.py, run -m module or run -c code; or smi, top"
+            "give what to run: run script.py, run -m module or run -c code; or smi, "
+            "top, nvcc"
         )
     try:
         report()
@@ -135,6 +139,10 @@ if __name__ == "__main__":
         from pydevtensor._top import main as top
 
         top(sys.argv[2:])
+    elif sys.argv[1:2] == ["nvcc"]:
+        from pydevtensor._nvcc import main as nvcc
+
+        sys.exit(nvcc(sys.argv[2:]))
     elif sys.argv[1:2] == ["estimate"]:
         from pydevtensor._estimate import main as estimate
 

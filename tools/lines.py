@@ -30,7 +30,7 @@ LAYERS = {
     "extras": "array_api distributions profiler vision",
     "aliases": "_aliases",
     "imitations": "_as_torch _stand_ins accelerator backends compiler jit mps xpu",
-    "tools": "__main__ _estimate _pytest _smi _top",
+    "tools": "__main__ _estimate _magic _nvcc _pytest _smi _top",
 }
 # Those that the core does without.
 PARTS = {part: LAYERS[part].split() for part in ("extras", "imitations", "tools")}

@@ -87,13 +87,21 @@ def _line(text: str, at: int) -> int:
     return text.count("\n", 0, at) + 1
 
 
-def check(source: str) -> None:
-    """Raise Lacking for the first thing that simulated GPUs do not have."""
+# Those of them that whole programs have.
+_OF_PROGRAMS = ("<<<", r"\bcuda(", r"\b__managed__")
+
+
+def check(source: str, whole: bool = False) -> None:
+    """Raise Lacking for the first thing that simulated GPUs do not have.
+
+    whole: the source is a program, with host code.
+    """
     code = blank(source)
     faults = [
         (found.start(), what)
         for word, what in LACKING.items()
-        if (found := re.search(word, code))
+        if not (whole and word.startswith(_OF_PROGRAMS))
+        and (found := re.search(word, code))
     ]
     faults += [
         (at, f"the header {name}; of CUDA's functions it has those without one")

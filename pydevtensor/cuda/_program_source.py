@@ -1,0 +1,262 @@
+"""Rewrites the CUDA C of a whole program, as the preprocessor gives it, to C++.
+
+A launch becomes a call of csrc/sim/program.h, a __device__ variable one of a section of
+its own. Lines stay where they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pydevtensor.cuda import _kernel_source
+
+# The meanings of CUDA's words.
+WORDS = "".join(
+    f"#define {name} {meaning}\n"
+    for name, meaning in {
+        "__global__": "",
+        "__device__": "",
+        "__constant__": "",
+        "__managed__": "",
+        "__shared__": "static",
+        "__device_variable__": '__attribute__((section("dt_device")))',
+    }.items()
+)
+_MARKER = re.compile(r'^# (\d+) "([^"]*)"((?: \d)*)$', re.M)
+_OPENS, _CLOSES = "([{", ")]}"
+
+
+class SourceError(Exception):
+    """The source has something that cannot be compiled: what, file and line."""
+
+    def __init__(self, what: str, file: str, line: int) -> None:
+        super().__init__(f"{file}:{line}: error: {what}")
+
+
+class _Kernel(NamedTuple):
+    waits: bool  # its threads may wait for one another
+    strides: bool  # a thread may use several elements
+    single: bool  # its name alone says which one it is
+
+
+def rewritten(text: str, own: tuple[str, ...]) -> str:
+    """The output of the preprocessor as C++; `own`: the library's files."""
+    user, others = _without_system(text, own)
+    user = _kernel_source.prepared(user)
+    code = _kernel_source.blank(user)
+    code = re.sub(r"^#[^\n]*", lambda m: " " * len(m[0]), code, flags=re.M)
+    changes = [*_variables(code), *_launches(user, code)]
+    enlisted = ""
+    if re.search(r"\bcudaLaunchKernel\b", code):
+        enlisted = _enlisted(code)
+    for begin, end, new in sorted(changes, reverse=True):
+        user = user[:begin] + new + user[end:]
+    user = re.sub(
+        r"^#pragma dt_part (\d+)$", lambda m: others[int(m[1])], user, flags=re.M
+    )
+    return WORDS + user + enlisted
+
+
+def _without_system(text: str, own: tuple[str, ...]) -> tuple[str, list[str]]:
+    """The program's parts, with a line in place of each part of a system's header."""
+    parts: list[str] = []
+    others: list[str] = []
+    at = 0
+    hidden = False
+    for found in [*_MARKER.finditer(text), None]:
+        end = found.start() if found else len(text)
+        part = text[at:end]
+        if part and hidden:
+            parts.append(f"#pragma dt_part {len(others)}\n")
+            others.append(part.rstrip("\n"))
+        else:
+            parts.append(part)
+        if found:
+            hidden = "3" in found[3].split() or found[2] in own
+            hidden = hidden or found[2].startswith("<")
+            at = end
+    return "".join(parts), others
+
+
+def place(user: str, at: int) -> tuple[str, int]:
+    """File and line of a character of preprocessed text."""
+    file, line, begin = "", 1, 0
+    for found in _MARKER.finditer(user, 0, at):
+        file, line, begin = found[2], int(found[1]), found.end() + 1
+    return file, line + user.count("\n", begin, at)
+
+
+def _close(code: str, at: int) -> int:
+    """Where what the bracket at `at` opens is closed."""
+    depth = 0
+    for i in range(at, len(code)):
+        depth += (code[i] in _OPENS) - (code[i] in _CLOSES)
+        if not depth:
+            return i
+    return len(code)
+
+
+# --- variables
+
+
+def _variables(code: str) -> Iterator[tuple[int, int, str]]:
+    """__device__ and __constant__ before a variable."""
+    for found in re.finditer(
+        r"\b(__device__|__constant__)(?![^;{}()]*\b__managed__\b)", code
+    ):
+        before = code[
+            max(code.rfind(c, 0, found.start()) for c in ";{}") + 1 : found.start()
+        ]
+        if "__device_variable__" in before or re.search(
+            r"\b__(device|constant)__\b", before
+        ):
+            continue
+        words = re.match(
+            r"(?:[^;={}()\[]|__attribute__\s*\(\(.*?\)\)|alignas\s*\([^()]*\))*",
+            code[found.end() :],
+        )
+        declared = words[0] if words else ""
+        after = code[found.end() + len(declared) :][:2]
+        is_function = after[:1] == "(" and not re.match(r"\(\s*\*", after)
+        if is_function or re.search(
+            r"\boperator\b|\b__global__\b|\b(struct|class|enum|union)\s+\w+\s*$",
+            declared,
+        ):
+            continue
+        if after[:1] not in "=;[{(" or not declared.strip():
+            continue
+        value = (before + declared).rpartition("*")[2]
+        if re.search(r"\b(const|constexpr)\b", value):
+            continue  # it never changes, so that the host's is as good
+        yield found.start(), found.end(), "__device_variable__"
+
+
+# --- launches
+
+
+def _kernels(code: str) -> tuple[dict[str, _Kernel], bool]:
+    """All kernels, and whether another function may wait."""
+    every: dict[str, _Kernel] = {}
+    seen = set()
+    rest, at = [], 0
+    for found in re.finditer(r"\b__global__\b[^;{}()]*?\b(\w+)\s*\(", code):
+        name = found[1]
+        closes = _close(code, found.end() - 1)
+        opens = re.compile(r"\s*\{").match(code, closes + 1)
+        before = code[
+            max(code.rfind(c, 0, found.start()) for c in ";{}") + 1 : found.start()
+        ]
+        # A kernel may be declared, and then defined; a launch may leave out arguments
+        # that the declaration gives.
+        single = "template" not in before and (name, bool(opens)) not in seen
+        single = single and "=" not in code[found.end() : closes]
+        seen.add((name, bool(opens)))
+        known = every.get(name)
+        end = _close(code, opens.end() - 1) if opens else closes
+        body = code[opens.end() : end] if opens else ""
+        if opens:
+            rest.append(code[at : found.start()])
+            at = end
+        defined = (name, True) in seen
+        every[name] = _Kernel(
+            not defined
+            or _waits(body)
+            or bool(known and opens is None and known.waits),
+            not defined
+            or "gridDim" in body
+            or "dt_module_services.grid_dim" in body
+            or bool(known and opens is None and known.strides),
+            single and (known is None or known.single),
+        )
+    rest.append(code[at:])
+    return every, _waits("\n".join(rest))
+
+
+def _waits(code: str) -> bool:
+    return bool(_kernel_source.WAITS.search(code))
+
+
+def _launches(user: str, code: str) -> Iterator[tuple[int, int, str]]:
+    if "<<<" not in code:
+        return
+    kernels, waits = _kernels(code)
+    at = code.find("<<<")
+    while at >= 0:
+        begin = _callee(code, at)
+        end = _end_of_configuration(code, at + 3)
+        if begin < 0 or end < 0:
+            file, line = place(user, at)
+            raise SourceError(
+                "this launch is not understood; write kernel<<<grid, block>>>(...)",
+                file,
+                line,
+            )
+        callee = " ".join(user[begin:at].split())
+        inside = user[at + 3 : end]
+        name = re.split(r"[<\s]", callee)[0].rpartition("::")[2]
+        kernel = kernels.get(name, _Kernel(True, True, False))
+        flags = f"{kernel.waits or waits:d}, {kernel.strides:d}"
+        lines = "\n" * (user.count("\n", begin, end) - inside.count("\n"))
+        # A template's arguments say which kernel it is.
+        which = f"[=](auto &...sim_a) {{ {callee}(sim_a...); }}"
+        if kernel.single and callee.endswith(name):
+            which = f"&{callee}"
+        new = f'sim::launching("{callee}", {flags}, {inside}).with({which}){lines}'
+        yield begin, end + 3, new
+        at = code.find("<<<", end)
+
+
+def _callee(code: str, at: int) -> int:
+    """Where the kernel of the launch at `at` begins: a name, with what is before it."""
+    i = at
+    while i > 0 and code[i - 1].isspace():
+        i -= 1
+    if i and code[i - 1] == ">":
+        depth = 0
+        while i > 0:
+            i -= 1
+            depth += (code[i] in ">)]") - (code[i] in "<([")
+            if not depth:
+                break
+    elif i and code[i - 1] in ")]":
+        depth = 0
+        while i > 0:
+            i -= 1
+            depth += (code[i] in _CLOSES) - (code[i] in _OPENS)
+            if not depth:
+                break
+    found = re.search(r"(?:(?:::\s*)?(?:\w+\s*(?:::|\.|->)\s*)*\w+\s*)?\Z", code[:i])
+    begin = found.start() if found else i
+    return begin if code[begin:at].strip() else -1
+
+
+def _end_of_configuration(code: str, at: int) -> int:
+    """Where the >>> is that ends what begins at `at`; -1: nowhere."""
+    i = at
+    while i < len(code):
+        if code[i] in _OPENS:
+            i = _close(code, i)
+        elif code[i] in ";}":
+            return -1
+        elif code.startswith(">>>", i):
+            opens = re.compile(r"\s*\(").match(code, i + 3)
+            return i if opens else -1
+        i += 1
+    return -1
+
+
+def _enlisted(code: str) -> str:
+    """Code that lets cudaLaunchKernel find the kernels by their addresses."""
+    kernels, waits = _kernels(code)
+    plain = {
+        each.name
+        for each in _kernel_source.kernels(code)
+        if each.plain and not each.template and each.name in kernels
+    }
+    return "".join(
+        f'\nstatic const bool sim_knows_{name} = sim::enlist<&{name}>("{name}", '
+        f"{kernels[name].waits or waits:d});"
+        for name in sorted(plain)
+    ) + ("\n" if plain else "")
