@@ -96,7 +96,7 @@ def make_modules(above: str, **kinds: type) -> None:
     """Make modules of one class, which PyTorch has and this package has no files of."""
     for last, kind in kinds.items():
         name = f"{above}.{last}"
-        made = ModuleType(name, kind.__doc__)
+        made = ModuleType(name, f"The module that PyTorch has {kind.__name__} in.")
         made.__spec__ = ModuleSpec(name, None)
         setattr(made, kind.__name__, kind)
         setattr(sys.modules[above], last, made)

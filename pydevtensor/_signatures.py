@@ -1,8 +1,8 @@
 """Signatures and docstrings as text, from which others are made.
 
-The layers of nn are made of those of functions: at run time by
-nn/modules/_function_layer.py, and in the stubs by tools/build/stubs.py. So this module
-imports nothing, and both can use it.
+Classes are made of records (_made.py), and the layers of nn of functions: at run time
+and, in the stubs, by tools/build/records.py. So this module imports nothing, and both
+can use it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ WIDTH = 84  # of docstrings
 # Annotations of options by parameter types of schemas (csrc/tensor/schema.h).
 _KINDS = {"float": "float", "Number": "float", "int": "int", "str": "str"}
 _KINDS |= {"bool": "bool", "Truth": "bool"}
+_AS_IS = {"ParamsT", "Optimizer"}  # Python's types, as those with [] and |
 
 
 class Parameter:
@@ -26,6 +27,8 @@ class Parameter:
     @property
     def annotation(self) -> str:
         """The type as Python writes it, Any where a layer takes several."""
+        if self.type in _AS_IS or "[" in self.type or "|" in self.type:
+            return self.type
         kind = _KINDS.get(self.type.rstrip("?"), "Any")
         if kind == "Any" and self.default[:1] == "'":
             return "str"
@@ -59,35 +62,16 @@ def parameters(schema: str) -> Iterator[Parameter]:
             yield Parameter(part, keyword)
 
 
-class Layer:
-    """The methods of a layer that calls a function, as text.
+class Record:
+    """The constructor of a class, as text.
 
-    schema  the function's
-    takes   what the constructor takes, a list such as "p, eps=0.1, value: float"; "":
-            all of the function's parameters but the inputs, `training`, and keywords
-    inputs  what forward() takes; "": the tensors without a default
-    spent   what the constructor takes but the layer has no attribute of
+    schema  what the family, or a function, says of the parameters
+    takes   those that the constructor takes, a list such as "p, eps=0.1, value: float"
     """
 
-    def __init__(
-        self, schema: str, takes: str = "", inputs: str = "", spent: Iterable[str] = ()
-    ) -> None:
-        self.function = schema.partition("(")[0]
+    def __init__(self, schema: str, takes: str) -> None:
         self.parameters = {p.name: p for p in parameters(schema)}
-        known = self.parameters.values()
-        self.inputs = [Parameter(text) for text in split(inputs)] or [
-            p for p in known if p.type in ("Tensor", "Value") and not p.default
-        ]
-        given = {p.name for p in self.inputs}
-        self.options = [*self._taken(takes)] or [
-            p
-            for p in known
-            if not (p.name in given or p.keyword or p.name[0] == "_")
-            and p.name != "training"
-        ]
-        # The attributes that hold options, and those of them that are buffers.
-        self.names = [p.name for p in self.options if p.name not in spent]
-        self.tensors = [p.name for p in self.options if p.type.startswith("Tensor")]
+        self.options = [*self._taken(takes)]
 
     def _taken(self, takes: str) -> Iterator[Parameter]:
         keyword = False
@@ -108,6 +92,36 @@ class Layer:
         keywords = [str(p) for p in self.options if p.keyword]
         each = ["self", *plain, *(["*"] if keywords else []), *keywords]
         return f"def __init__({', '.join(each)}) -> None:"
+
+
+class Layer(Record):
+    """The methods of a layer that calls a function, as text.
+
+    schema  the function's
+    takes   what the constructor takes; "": all of the function's parameters but the
+            inputs, `training`, and keywords
+    inputs  what forward() takes; "": the tensors without a default
+    spent   what the constructor takes but the layer has no attribute of
+    """
+
+    def __init__(
+        self, schema: str, takes: str = "", inputs: str = "", spent: Iterable[str] = ()
+    ) -> None:
+        super().__init__(schema, takes)
+        known = self.parameters.values()
+        self.inputs = [Parameter(text) for text in split(inputs)] or [
+            p for p in known if p.type in ("Tensor", "Value") and not p.default
+        ]
+        given = {p.name for p in self.inputs}
+        self.options = self.options or [
+            p
+            for p in known
+            if not (p.name in given or p.keyword or p.name[0] == "_")
+            and p.name != "training"
+        ]
+        # The attributes that hold options, and those of them that are buffers.
+        self.names = [p.name for p in self.options if p.name not in spent]
+        self.tensors = [p.name for p in self.options if p.type.startswith("Tensor")]
 
     def forward(self) -> str:
         """The head of forward()."""
@@ -196,16 +210,19 @@ def compose(
 ) -> str:
     """A docstring that says of each name what the first entries that have it say.
 
-    Names that an entry has together stay together, names that no entry has are left
-    out, and other names of the first entries come last.
+    Names that an entry has together stay together, those of them that are asked for.
+    Names that no entry has are left out, and other names of the first entries come
+    last.
     """
     said: Entries = {}
     done: set[str] = set()
+    names = [*names]
     for name in names:
         for each in entries:
             key = next((key for key in each if name in key), None)
             if key and name not in done:
-                said[key] = each[key]
+                asked = tuple(n for n in key if n in names)
+                said[key if each is entries[0] else asked] = each[key]
                 done.update(key)
     said |= {key: text for key, text in entries[0].items() if not done & {*key}}
     blocks = [*paragraphs, *([table(said)] if said else []), examples]

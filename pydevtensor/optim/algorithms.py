@@ -9,26 +9,25 @@ from __future__ import annotations
 from typing import Any
 
 from pydevtensor import _C
-from pydevtensor.optim._options import options_of
-from pydevtensor.optim.optimizer import Optimizer, ParamsT, new_count
+from pydevtensor.optim._ruled import Ruled
+from pydevtensor.optim.optimizer import new_count
 
 
-class SGD(Optimizer):
+class SGD(
+    Ruled,
+    takes="params, lr=1e-3, momentum: float = 0, dampening: float = 0, weight_decay, "
+    "nesterov: bool = False, *, maximize, foreach, differentiable, fused",
+):
     """Stochastic gradient descent, with momentum (Sutskever and others, 2013).
 
     v = momentum * v + (1 - dampening) * g;  p = p - lr * v, or with nesterov
     p = p - lr * (g + momentum * v). Raises ValueError for options out of range. See
     also AdamW and optim.lr_scheduler.
 
-    params          Tensors, pairs of a name and one, or dicts with 'params' and options
-    lr              learning rate, 0 or more
-    momentum        part of the last step's v that is kept, 0 or more; 0: v is g
-    dampening       part of the gradient g that v leaves out, from its second step on
-    weight_decay    this times the parameter is added to its gradient
-    nesterov        look ahead by the momentum; it needs one above 0, and dampening 0
-    maximize        climb: use the negative gradient
-    foreach, fused  no effect: a step is always one kernel
-    differentiable  has to be False
+    lr         learning rate, 0 or more
+    momentum   part of the last step's v that is kept, 0 or more; 0: v is g
+    dampening  part of the gradient g that v leaves out, from its second step on
+    nesterov   look ahead by the momentum; it needs one above 0, and dampening 0
 
     >>> weight = torch.tensor([1.0], requires_grad=True)
     >>> optimizer = torch.optim.SGD([weight], lr=0.1)
@@ -38,46 +37,31 @@ class SGD(Optimizer):
     tensor([0.7000])
     """
 
-    def __init__(
-        self,
-        params: ParamsT,
-        lr: float | _C.Tensor = 1e-3,
-        momentum: float = 0,
-        dampening: float = 0,
-        weight_decay: float = 0,
-        nesterov: bool = False,
-        *,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        differentiable: bool = False,
-        fused: bool | None = None,
-    ) -> None:
-        if nesterov and (momentum <= 0 or dampening != 0):
-            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        super().__init__(params, options_of(locals()))
-
     _counted = False
+
+    def _begin(self, **options: Any) -> None:
+        momentum, dampening = options["momentum"], options["dampening"]
+        if options["nesterov"] and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        super()._begin(**options)
 
     def _rule(self, group: dict[Any, Any]) -> str:
         return "sgd_momentum" if group["momentum"] else "sgd"
 
 
-class Adagrad(Optimizer):
+class Adagrad(
+    Ruled,
+    rule="adagrad",
+    takes="params, lr, lr_decay: float = 0, weight_decay, initial_accumulator_value: "
+    "float = 0, eps=1e-10, foreach, *, maximize, differentiable, fused",
+):
     """Adagrad (Duchi and others, 2011).
 
     The rate is divided by the root of the sum of all squared gradients so far. Raises
     ValueError for options out of range.
 
-    params                     Tensors, pairs of a name and one, or dicts with 'params'
-                               and options
-    lr                         learning rate
     lr_decay                   the rate is divided by 1 + lr_decay * steps so far
-    weight_decay               this times the parameter is added to its gradient
     initial_accumulator_value  initial sum of squares
-    eps                        added to denominators
-    foreach, fused             no effect: a step is always one kernel
-    maximize                   climb: use the negative gradient
-    differentiable             has to be False
 
     >>> w = nn.Parameter(torch.ones(2))
     >>> trainer = torch.optim.Adagrad([w], lr=0.1)
@@ -87,21 +71,10 @@ class Adagrad(Optimizer):
     tensor([0.9000, 1.1000])
     """
 
-    def __init__(
-        self,
-        params: ParamsT,
-        lr: float | _C.Tensor = 1e-2,
-        lr_decay: float = 0,
-        weight_decay: float = 0,
-        initial_accumulator_value: float = 0,
-        eps: float = 1e-10,
-        foreach: bool | None = None,
-        *,
-        maximize: bool = False,
-        differentiable: bool = False,
-        fused: bool | None = None,
-    ) -> None:
-        super().__init__(params, options_of(locals(), "lr lr_decay eps"))
+    _order = "lr lr_decay eps"
+
+    def _begin(self, **options: Any) -> None:
+        super()._begin(**options)
         for group in self.param_groups:
             for parameter in group["params"]:
                 self.state[parameter] = {
@@ -112,24 +85,18 @@ class Adagrad(Optimizer):
     def _fresh(self, name: str, parameter: Any, group: dict[Any, Any]) -> Any:
         return _C.full_like(parameter, group["initial_accumulator_value"])
 
-    def _rule(self, group: dict[Any, Any]) -> str:
-        return "adagrad"
 
-
-class Adadelta(Optimizer):
+class Adadelta(
+    Ruled,
+    rule="adadelta",
+    takes="params, lr=1.0, rho: float = 0.9, eps=1e-6, weight_decay, foreach, *, "
+    "capturable, maximize, differentiable",
+):
     """Adadelta (Zeiler, 2012): steps of the size of the recent ones.
 
     Raises ValueError for options out of range.
 
-    params               Tensors, pairs of a name and one, or dicts with 'params' and
-                         options
-    lr                   learning rate
-    rho                  decay rate of the means of squared gradients and steps, 0 to 1
-    eps                  added to denominators
-    weight_decay         this times the parameter is added to its gradient
-    foreach, capturable  no effect: a step is always one kernel
-    maximize             climb: use the negative gradient
-    differentiable       has to be False
+    rho  decay rate of the means of squared gradients and steps, 0 to 1
 
     >>> w = nn.Parameter(torch.ones(2))
     >>> trainer = torch.optim.Adadelta([w])
@@ -139,45 +106,22 @@ class Adadelta(Optimizer):
     tensor([0.9968, 1.0032])
     """
 
-    def __init__(
-        self,
-        params: ParamsT,
-        lr: float | _C.Tensor = 1.0,
-        rho: float = 0.9,
-        eps: float = 1e-6,
-        weight_decay: float = 0,
-        foreach: bool | None = None,
-        *,
-        capturable: bool = False,
-        maximize: bool = False,
-        differentiable: bool = False,
-    ) -> None:
-        super().__init__(
-            params, options_of(locals(), "lr rho eps weight_decay maximize capturable")
-        )
-
-    def _rule(self, group: dict[Any, Any]) -> str:
-        return "adadelta"
+    _order = "lr rho eps weight_decay maximize capturable"
 
 
-class RMSprop(Optimizer):
+class RMSprop(
+    Ruled,
+    takes="params, lr, alpha: float = 0.99, eps, weight_decay, momentum: float = 0, "
+    "centered: bool = False, capturable, foreach, maximize, differentiable",
+):
     """RMSprop (Hinton, lecture notes, 2012); centered as Graves, 2013.
 
     A step is the gradient divided by the root of the mean of its squares. Raises
     ValueError for options out of range.
 
-    params               Tensors, pairs of a name and one, or dicts with 'params' and
-                         options
-    lr                   learning rate
-    alpha                decay rate of the mean of squares, such as 0.99
-    eps                  added to denominators
-    weight_decay         this times the parameter is added to its gradient
-    momentum             part of the last step that is kept
-    centered             subtract the square of the mean gradient from it: divide by the
-                         deviation
-    foreach, capturable  no effect: a step is always one kernel
-    maximize             climb: use the negative gradient
-    differentiable       has to be False
+    alpha     decay rate of the mean of squares, such as 0.99
+    momentum  part of the last step that is kept
+    centered  subtract the square of the mean gradient from it: divide by the deviation
 
     >>> w = nn.Parameter(torch.ones(2))
     >>> trainer = torch.optim.RMSprop([w], lr=0.1)
@@ -187,45 +131,30 @@ class RMSprop(Optimizer):
     tensor([5.9605e-08, 2.0000e+00])
     """
 
-    def __init__(
-        self,
-        params: ParamsT,
-        lr: float | _C.Tensor = 1e-2,
-        alpha: float = 0.99,
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        momentum: float = 0,
-        centered: bool = False,
-        capturable: bool = False,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        differentiable: bool = False,
-    ) -> None:
-        super().__init__(params, options_of(locals(), "lr momentum alpha eps centered"))
+    _order = "lr momentum alpha eps centered"
 
     def _rule(self, group: dict[Any, Any]) -> str:
         centered = "_centered" if group["centered"] else ""
         return "rmsprop" + centered + ("_momentum" if group["momentum"] else "")
 
 
-class ASGD(Optimizer):
+class ASGD(
+    Ruled,
+    rule="asgd",
+    takes="params, lr, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6, "
+    "weight_decay, foreach, maximize, differentiable, capturable",
+):
     """Averaged stochastic gradient descent (Polyak and Juditsky, 1992).
 
     The rate of step t + 1 is lr / (1 + lambd * lr * t) ** alpha. state[p]["ax"] is the
     mean of the parameter. Raises ValueError for options out of range.
 
-    params               Tensors, pairs of a name and one, or dicts with 'params' and
-                         options
-    lr                   learning rate of the first step
-    lambd                how fast the rate falls; each step also multiplies the
-                         parameters by 1 - lambd * rate
-    alpha                power of the rate's fall
-    t0                   state[p]["ax"] is the parameter itself up to step t0 + 1, and
-                         the mean from there on
-    weight_decay         this times the parameter is added to its gradient
-    foreach, capturable  no effect: a step is always one kernel
-    maximize             climb: use the negative gradient
-    differentiable       has to be False
+    lr     learning rate of the first step
+    lambd  how fast the rate falls; each step also multiplies the parameters by 1 -
+           lambd * rate
+    alpha  power of the rate's fall
+    t0     state[p]["ax"] is the parameter itself up to step t0 + 1, and the mean from
+           there on
 
     >>> w = nn.Parameter(torch.ones(2))
     >>> trainer = torch.optim.ASGD([w], lr=0.5, lambd=0, t0=0)
@@ -236,45 +165,29 @@ class ASGD(Optimizer):
     (tensor([-0.5000,  2.5000]), tensor([-0.2500,  2.2500]))
     """
 
-    def __init__(
-        self,
-        params: ParamsT,
-        lr: float | _C.Tensor = 1e-2,
-        lambd: float = 1e-4,
-        alpha: float = 0.75,
-        t0: float = 1e6,
-        weight_decay: float = 0,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        differentiable: bool = False,
-        capturable: bool = False,
-    ) -> None:
-        super().__init__(params, options_of(locals(), unchecked="alpha"))
-
+    _unchecked = "alpha"
     _keeps = ("eta", "mu")
     _takes_rate = False  # eta follows from it, which the host keeps
-
-    def _rule(self, group: dict[Any, Any]) -> str:
-        return "asgd"
 
     def _first(self, name: str, group: dict[Any, Any]) -> float:
         return float(group["lr"]) if name == "eta" else 1.0
 
 
-class Rprop(Optimizer):
+class Rprop(
+    Ruled,
+    rule="rprop",
+    takes="params, lr, etas: tuple[float, float] = (0.5, 1.2), step_sizes: "
+    "tuple[float, float] = (1e-6, 50), *, capturable, foreach, maximize, "
+    "differentiable",
+):
     """Resilient backpropagation (Riedmiller and Braun, 1993), for whole data sets.
 
     Each element has a step of its own, and only the sign of its gradient counts.
 
-    params               Tensors, pairs of a name and one, or dicts with 'params' and
-                         options
-    lr                   the first step of each element
-    etas                 factors of a step where the sign changes, and
-                         where it stays; ValueError unless 0 < etas[0] < 1 < etas[1]
-    step_sizes           the least and the greatest step
-    foreach, capturable  no effect: a step is always one kernel
-    maximize             climb: use the negative gradient
-    differentiable       has to be False
+    lr          the first step of each element
+    etas        factors of a step where the sign changes, and where it stays; ValueError
+                unless 0 < etas[0] < 1 < etas[1]
+    step_sizes  the least and the greatest step
 
     >>> w = nn.Parameter(torch.ones(2))
     >>> trainer = torch.optim.Rprop([w], lr=0.25)
@@ -285,29 +198,16 @@ class Rprop(Optimizer):
     tensor([0.4500, 1.2500])
     """
 
-    def __init__(
-        self,
-        params: ParamsT,
-        lr: float | _C.Tensor = 1e-2,
-        etas: tuple[float, float] = (0.5, 1.2),
-        step_sizes: tuple[float, float] = (1e-6, 50),
-        *,
-        capturable: bool = False,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        differentiable: bool = False,
-    ) -> None:
+    _order = "lr etas step_sizes foreach maximize differentiable"
+    _takes_rate = False  # only states begin with it
+
+    def _begin(self, **options: Any) -> None:
+        etas = options["etas"]
         if not 0 < etas[0] < 1 < etas[1]:
             raise ValueError(
                 f"etas is {etas}; give a factor between 0 and 1, and one above 1"
             )
-        first = "lr etas step_sizes foreach maximize differentiable"
-        super().__init__(params, options_of(locals(), first))
-
-    _takes_rate = False  # only states begin with it
-
-    def _rule(self, group: dict[Any, Any]) -> str:
-        return "rprop"
+        super()._begin(**options)
 
     def _numbers(self, group: dict[Any, Any]) -> dict[str, float]:
         shrink, grow = group["etas"]

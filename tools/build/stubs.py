@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import functions
-import layers
+import records
 import stub_types as known
 from texts import split
 from toolchain import BuildError
@@ -518,7 +518,7 @@ def main(extension: str, folder: str, *options: str) -> int:
     for name, file in functions.modules().items():
         source = (functions.PACKAGE / file).read_text()
         made[f"{file}i"] = namespace_stub(core, name, source, shown)
-    made |= layers.stubs(core)
+    made |= records.stubs(core)
     for name, text in made.items():
         path = Path(folder, name)
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,7 @@ _spec = importlib.util.spec_from_file_location("_signatures", _path)
 assert _spec and _spec.loader
 _module = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_module)
-Entries, Layer, complete, read_doc, split = (
+Entries, Layer, Record, complete, read_doc, split = (
     getattr(_module, name)
-    for name in ("Entries", "Layer", "complete", "read_doc", "split")
+    for name in ("Entries", "Layer", "Record", "complete", "read_doc", "split")
 )

@@ -25,12 +25,10 @@ tracebacks, is that of the class.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from types import FunctionType
 from typing import Any, cast
 
-from pydevtensor import _C
+from pydevtensor import _C, _records
 from pydevtensor.nn import functional as F
 from pydevtensor.nn.modules.module import Module
 
@@ -70,14 +68,13 @@ class FunctionLayer(Module):
             return
         cls._function = calls
         family: Any = cls.__mro__[: cls.__mro__.index(FunctionLayer)]
-        frame = sys._getframe(1)
-        where = frame.f_code.co_filename, frame.f_lineno
+        where = _records.caller()
         for name, make in (("__init__", _constructor), ("forward", _forward)):
             if all(name in kind._made or name not in vars(kind) for kind in family):
-                setattr(cls, name, _Made(cls, name, make, where))
+                setattr(cls, name, _records.Made(cls, name, make, where))
                 cls._made = (*cls._made, name)
-        cls.__doc__ = cast("str", _Made(cls, "__doc__", _doc, cls.__doc__))
-        cls._text = _Made(cls, "_text", _read)
+        cls.__doc__ = cast("str", _records.Made(cls, "__doc__", _doc, cls.__doc__))
+        cls._text = _records.Made(cls, "_text", _read)
 
     def _set_options(self, **options: Any) -> None:
         """Make attributes of the options. A family checks or changes them before."""
@@ -90,20 +87,6 @@ class FunctionLayer(Module):
     def extra_repr(self) -> str:
         names = self._text.names if self._shown is None else self._shown
         return ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
-
-
-class _Made:
-    """A member of a class that is made when it is first asked for."""
-
-    def __init__(
-        self, owner: type[FunctionLayer], name: str, make: Callable[..., Any], *of: Any
-    ) -> None:
-        self.owner, self.name, self.make, self.of = owner, name, make, of
-
-    def __get__(self, layer: Any, kind: type | None = None) -> Any:
-        made = self.make(self.owner, *self.of)
-        setattr(self.owner, self.name, made)
-        return made.__get__(layer, kind) if isinstance(made, FunctionType) else made
 
 
 def _read(owner: type[FunctionLayer]) -> Any:
@@ -121,34 +104,23 @@ def _schema(function: str) -> str:
     raise TypeError(f"{function} is not a function of nn.functional")
 
 
-def _run(owner: type, where: tuple[str, int], text: str, /, **names: Any) -> Any:
-    """The method that a text defines, at a source line of a file."""
-    file, line = where
-    names |= {"__name__": owner.__module__, "Any": Any}
-    exec(compile("\n" * (line - 1) + text, file, "exec"), names)
-    name = text.removeprefix("def ").partition("(")[0]
-    made = names[name]
-    made.__qualname__ = f"{owner.__qualname__}.{name}"
-    return made
-
-
-def _constructor(owner: type[FunctionLayer], where: tuple[str, int]) -> Any:
+def _constructor(owner: type[FunctionLayer], where: _records.Where) -> Any:
     text = owner._text
     if not text.options:
         return Module.__init__  # which says that there are none
     options = ", ".join(f"{p.name}={p.name}" for p in text.options)
     body = f"super(FunctionLayer, self).__init__(); self._set_options({options})"
     head = text.constructor()
-    return _run(owner, where, f"{head} {body}", FunctionLayer=FunctionLayer)
+    return _records.method(owner, where, f"{head} {body}", FunctionLayer=FunctionLayer)
 
 
-def _forward(owner: type[FunctionLayer], where: tuple[str, int]) -> Any:
+def _forward(owner: type[FunctionLayer], where: _records.Where) -> Any:
     from pydevtensor import _signatures
 
     text, name = owner._text, owner._function.__name__
     home = F if name in vars(F) else _C
     body = f"return F.{name}({text.call()})"
-    made = _run(owner, where, f"{text.forward()} {body}", F=home)
+    made = _records.method(owner, where, f"{text.forward()} {body}", F=home)
     inputs = [p.name for p in text.inputs]
     said = _signatures.read_doc(owner._function.__doc__ or "")[1]
     entries = {key: text for key, text in said.items() if {*key} & {*inputs}}
@@ -158,15 +130,6 @@ def _forward(owner: type[FunctionLayer], where: tuple[str, int]) -> Any:
 
 
 def _doc(owner: type[FunctionLayer], own: str | None) -> str:
-    import inspect
-
-    from pydevtensor import _signatures
-
-    names = [*inspect.signature(owner.__init__).parameters][1:]
-    family = [
-        _signatures.read_doc(inspect.cleandoc(kind.__doc__ or ""), names)[1]
-        for kind in owner.__mro__[1 : owner.__mro__.index(FunctionLayer)]
-        if kind.__name__[0] == "_"
-    ]
-    others = _signatures.read_doc(owner._function.__doc__ or "")[1]
-    return _signatures.complete(inspect.cleandoc(own or ""), names, *family, others)
+    family = owner.__mro__[1 : owner.__mro__.index(FunctionLayer)]
+    private = [kind for kind in family if kind.__name__[0] == "_"]
+    return _records.described(owner, own, private, owner._function.__doc__)

@@ -1,8 +1,8 @@
-"""Writes the stubs of layers whose methods are made of a function's signature.
+"""Writes the stubs of classes whose methods are made of a record.
 
-pydevtensor/nn/modules/_function_layer.py makes them at run time; here the same text
-(pydevtensor/_signatures.py) becomes a stub of the module. What a module defines by hand
-is copied, without bodies.
+pydevtensor/_records.py makes them at run time, and nn/modules/_function_layer.py those
+of layers, from a function's signature; here the same text (pydevtensor/_signatures.py)
+becomes a stub of the module. What a module defines by hand is copied, without bodies.
 """
 
 from __future__ import annotations
@@ -14,18 +14,20 @@ from pathlib import Path
 
 import texts
 
-NOTE = "# Made by tools/build/layers.py from the module and its functions' signatures."
-FOLDER = "nn/modules"
+NOTE = "# Made by tools/build/records.py from the module and its classes' records."
+LAYERS = "nn/modules"
+FOLDERS = (LAYERS, "optim", "optim/lr_scheduler")
+ROOTS = ("FunctionLayer", "Module", "Record")
 PACKAGE = Path(__file__).resolve().parents[2] / "pydevtensor"
 
 
-class Layers:
-    """The classes of nn.modules, by name."""
+class Classes:
+    """The classes of a folder, by name."""
 
-    def __init__(self, core: types.ModuleType) -> None:
+    def __init__(self, core: types.ModuleType, folder: str) -> None:
         self.trees = {
             path.name: ast.parse(path.read_text())
-            for path in sorted((PACKAGE / FOLDER).glob("*.py"))
+            for path in sorted((PACKAGE / folder).glob("*.py"))
         }
         self.classes = {
             node.name: node
@@ -41,10 +43,10 @@ class Layers:
             self.schemas |= {row: text for row, text, function, _ in rows if function}
 
     def family(self, node: ast.ClassDef) -> Iterator[ast.ClassDef]:
-        """A class, its base, and so on, below FunctionLayer."""
+        """A class, its base, and so on, below the root."""
         yield node
         base = ast.unparse(node.bases[0]) if node.bases else ""
-        if base in self.classes and base not in ("FunctionLayer", "Module"):
+        if base in self.classes and base not in ROOTS:
             yield from self.family(self.classes[base])
 
     def keyword(self, node: ast.ClassDef, name: str) -> ast.expr | None:
@@ -52,23 +54,34 @@ class Layers:
         keywords = (k for each in self.family(node) for k in each.keywords)
         return next((k.value for k in keywords if k.arg == name), None)
 
-    def text(self, node: ast.ClassDef) -> texts.Layer:
+    def value(self, node: ast.ClassDef, name: str) -> object:
+        """What a class, or the base of its family, assigns to a name; else None."""
+        for each in self.family(node):
+            for statement in each.body:
+                if isinstance(statement, ast.Assign) and name in members(statement):
+                    return ast.literal_eval(statement.value)
+        return None
+
+    def text(self, node: ast.ClassDef) -> texts.Record | texts.Layer:
         def literal(value: ast.expr | None) -> str:
             return ast.literal_eval(value) if value else ""
 
-        spent = (
-            statement.value
-            for each in self.family(node)
-            for statement in each.body
-            if isinstance(statement, ast.Assign)
-            if ast.unparse(statement.targets[0]) == "_spent"
-        )
+        takes = literal(self.keyword(node, "takes"))
+        if not self.function(node):
+            return texts.Record(str(self.value(node, "_schema")), takes)
         return texts.Layer(
             self.schemas[self.function(node)],
-            literal(self.keyword(node, "takes")),
+            takes,
             literal(self.keyword(node, "inputs")),
-            literal(next(spent, None)),
+            self.value(node, "_spent") or (),
         )
+
+    def is_record(self, node: ast.AST) -> bool:
+        """Whether a node is a class of which methods are made."""
+        if not isinstance(node, ast.ClassDef):
+            return False
+        takes = any(k.arg == "takes" for k in node.keywords)
+        return bool(self.function(node)) or (takes and self.value(node, "_schema"))
 
     def function(self, node: ast.ClassDef) -> str:
         """The name of the function that a class calls; "" where it calls none."""
@@ -77,6 +90,7 @@ class Layers:
 
     def stub(self, tree: ast.Module) -> Iterator[str]:
         yield from (NOTE, "from typing import Any")
+        yield from self.imports(tree)
         for node in tree.body:
             if isinstance(node, ast.ImportFrom) and node.module == "__future__":
                 continue
@@ -87,10 +101,18 @@ class Layers:
             elif not isinstance(node, ast.Expr):
                 yield ast.unparse(node)
 
+    def imports(self, tree: ast.Module) -> Iterator[str]:
+        """Those of the modules that say the schemas of its classes."""
+        for other in self.trees.values():
+            if other is not tree and any("_schema" in members(n) for n in other.body):
+                for node in other.body:
+                    if isinstance(node, ast.ImportFrom) and node.module != "__future__":
+                        yield ast.unparse(node)
+
     def class_stub(self, node: ast.ClassDef) -> Iterator[str]:
         yield f"class {node.name}({', '.join(map(ast.unparse, node.bases))}):"
         doc, body = ast.get_docstring(node), [*by_hand(node)]
-        if self.function(node):
+        if self.is_record(node):
             text = self.text(node)
             doc = self.doc(node, text)
             body = [*self.made(node, text), *body]
@@ -100,31 +122,40 @@ class Layers:
         for line in "\n".join(body or ["..."]).split("\n"):
             yield f"    {line}" if line else ""
 
-    def made(self, node: ast.ClassDef, text: texts.Layer) -> Iterator[str]:
-        """The attributes and methods that a layer has of its function."""
-        written = {name for each in self.family(node) for name in members(each)}
+    def made(
+        self, node: ast.ClassDef, text: texts.Record | texts.Layer
+    ) -> Iterator[str]:
+        """The attributes and methods that a class has of its record."""
         kinds = {p.name: p.annotation for p in text.options}
+        if not isinstance(text, texts.Layer):
+            spent = self.value(node, "_spent")
+            if spent is not None:
+                yield from (f"{n}: {k}" for n, k in kinds.items() if n not in spent)
+            yield f"{text.constructor()} ..."
+            return
+        written = {name for each in self.family(node) for name in members(each)}
         kinds |= dict.fromkeys(text.tensors, "Any")
         yield from (f"{n}: {kinds[n]}" for n in text.names if n not in written)
         heads = {"forward": text.forward()}
         heads |= {"__init__": text.constructor()} if text.options else {}
         yield from (f"{head} ..." for n, head in heads.items() if n not in written)
 
-    def doc(self, node: ast.ClassDef, text: texts.Layer) -> str:
+    def doc(self, node: ast.ClassDef, text: texts.Record | texts.Layer) -> str:
         names = [p.name for p in text.options]
-        for each in self.family(node):
+        is_layer = isinstance(text, texts.Layer)
+        for each in self.family(node) if is_layer else ():
             for method in each.body:
                 if isinstance(method, ast.FunctionDef) and method.name == "__init__":
                     every = [*method.args.args, *method.args.kwonlyargs]
                     names = [argument.arg for argument in every]
-        function = self.values[self.function(node)]
+        function = self.values.get(self.function(node))
         own = ast.get_docstring(node) or ""
         family = [
             texts.read_doc(ast.get_docstring(base) or "", names)[1]
             for base in list(self.family(node))[1:]
-            if base.name[0] == "_"
+            if base.name[0] == "_" or not is_layer
         ]
-        others = texts.read_doc(function.__doc__ or "")[1]
+        others = texts.read_doc(function.__doc__ or "" if function else "")[1]
         return texts.complete(own, names, *family, others)
 
 
@@ -176,10 +207,11 @@ def bare(node: ast.FunctionDef) -> ast.FunctionDef:
 
 
 def stubs(core: types.ModuleType) -> dict[str, str]:
-    """The stubs, by file, of modules with layers that call functions."""
-    layers = Layers(core)
-    return {
-        f"{FOLDER}/{name}i": "\n".join(layers.stub(tree)) + "\n"
-        for name, tree in layers.trees.items()
-        if any(isinstance(n, ast.ClassDef) and layers.function(n) for n in tree.body)
-    }
+    """The stubs, by file, of modules with classes that are records."""
+    found = {}
+    for folder in FOLDERS:
+        classes = Classes(core, folder)
+        for name, tree in classes.trees.items():
+            if any(map(classes.is_record, tree.body)):
+                found[f"{folder}/{name}i"] = "\n".join(classes.stub(tree)) + "\n"
+    return found

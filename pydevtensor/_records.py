@@ -1,0 +1,111 @@
+"""Classes whose constructor and docstring are made of a record.
+
+    class RAdam(Ruled, takes="params, lr, betas, eps=1e-6"):
+        \"""Adam that rectifies its rate.
+
+        eps  added to denominators
+        \"""
+
+A family says in a schema what type and what default a parameter has, and in the
+docstrings of its bases what it means; a class says which ones it takes, and what is
+different. The methods are made when they are first asked for, so that importing a class
+makes none of them; their source line, in tracebacks, is that of the class.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from types import FunctionType
+from typing import Any, cast
+
+
+class Made:
+    """A member of a class that is made when it is first asked for."""
+
+    def __init__(
+        self, owner: type, name: str, make: Callable[..., Any], *of: Any
+    ) -> None:
+        self.owner, self.name, self.make, self.of = owner, name, make, of
+
+    def __get__(self, instance: Any, kind: type | None = None) -> Any:
+        made = self.make(self.owner, *self.of)
+        setattr(self.owner, self.name, made)
+        return made.__get__(instance, kind) if isinstance(made, FunctionType) else made
+
+
+def add_doc(owner: type, own: str | None, root: type) -> None:
+    """Complete a class's docstring by what its bases below root say of parameters."""
+    bases = owner.__mro__[1 : owner.__mro__.index(root)]
+    owner.__doc__ = cast("str", Made(owner, "__doc__", described, own, bases))
+
+
+def described(
+    owner: type, own: str | None, bases: Iterable[type], more: str | None = ""
+) -> str:
+    """A docstring with what others say of the constructor's other parameters.
+
+    They are the bases, from the nearest, and then the text `more`.
+    """
+    import inspect
+
+    from pydevtensor import _signatures
+
+    names = [*inspect.signature(owner.__init__).parameters][1:]  # type: ignore[misc]
+    said = [
+        _signatures.read_doc(inspect.cleandoc(kind.__doc__ or ""), names)[1]
+        for kind in bases
+    ]
+    others = _signatures.read_doc(more or "")[1]
+    return _signatures.complete(inspect.cleandoc(own or ""), names, *said, others)
+
+
+Where = tuple[str, int, dict[str, Any]]  # file, line, globals
+
+
+def method(owner: type, where: Where, text: str, /, **names: Any) -> Any:
+    """The method that a text defines, at a source line of a file."""
+    file, line, around = where
+    names = {**around, "__name__": owner.__module__, "Any": Any, **names}
+    exec(compile("\n" * (line - 1) + text, file, "exec"), names)
+    name = text.removeprefix("def ").partition("(")[0]
+    made = names[name]
+    made.__qualname__ = f"{owner.__qualname__}.{name}"
+    return made
+
+
+def caller() -> Where:
+    """The source line of the class that an __init_subclass__() is called for."""
+    frame = sys._getframe(2)
+    return frame.f_code.co_filename, frame.f_lineno, frame.f_globals
+
+
+class Record:
+    """Base of classes whose constructor passes its arguments on to _begin(), by name.
+
+    takes  what the constructor takes, a list such as "lr, eps=1e-6, *, value: float"
+    """
+
+    _schema = ""  # of the family, "name(lr: float = 0.1, eps: float = 1e-8)"
+    _types: dict[str, Any]  # the globals that the schema's types are names of
+
+    def __init_subclass__(cls, takes: str | None = None, **others: Any) -> None:
+        super().__init_subclass__(**others)
+        if "_schema" in vars(cls):
+            cls._types = vars(sys.modules[cls.__module__])
+        if takes is not None:
+            cls.__init__ = Made(cls, "__init__", _constructor, takes, caller())  # type: ignore
+            add_doc(cls, vars(cls).get("__doc__"), Record)
+
+    def _begin(self, **options: Any) -> None:
+        raise NotImplementedError
+
+
+def _constructor(owner: type[Record], takes: str, where: Where) -> Any:
+    from pydevtensor import _signatures
+
+    file, line, around = where
+    text = _signatures.Record(owner._schema, takes)
+    passed = ", ".join(f"{p.name}={p.name}" for p in text.options)
+    body = f"{text.constructor()} self._begin({passed})"
+    return method(owner, (file, line, {**owner._types, **around}), body)
