@@ -66,12 +66,10 @@ class Bernoulli(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """The mean."""
         return self.probs
 
     @property
     def variance(self) -> Tensor:
-        """The variance."""
         return self.probs * (1 - self.probs)
 
     @property
@@ -97,7 +95,6 @@ class Bernoulli(Distribution):
         return -F.binary_cross_entropy_with_logits(logits, value, reduction="none")
 
     def entropy(self) -> Tensor:
-        """The entropy, in nats."""
         return F.binary_cross_entropy_with_logits(
             self.logits, self.probs, reduction="none"
         )

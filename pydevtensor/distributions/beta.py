@@ -58,17 +58,14 @@ class Beta(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """The mean."""
         return self._dirichlet.mean[..., 0]
 
     @property
     def mode(self) -> Tensor:
-        """The most likely value."""
         return self._dirichlet.mode[..., 0]
 
     @property
     def variance(self) -> Tensor:
-        """The variance."""
         return self._dirichlet.variance[..., 0]
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
@@ -80,7 +77,6 @@ class Beta(Distribution):
         return self._dirichlet.log_prob(torch.stack([value, 1 - value], -1))
 
     def entropy(self) -> Tensor:
-        """The entropy, in nats."""
         return self._dirichlet.entropy()
 
 

@@ -76,17 +76,14 @@ class Binomial(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """The mean."""
         return self.total_count * self.probs
 
     @property
     def mode(self) -> Tensor:
-        """The most likely value."""
         return ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count)
 
     @property
     def variance(self) -> Tensor:
-        """The variance."""
         return self.total_count * self.probs * (1 - self.probs)
 
     @property
@@ -110,7 +107,6 @@ class Binomial(Distribution):
         return ways + k * self.logits - n * softplus
 
     def entropy(self) -> Tensor:
-        """The entropy, in nats."""
         if not (self.total_count == self.total_count.max()).all():
             raise NotImplementedError(
                 "Binomial: entropy() takes one total_count for all"

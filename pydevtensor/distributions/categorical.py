@@ -85,17 +85,14 @@ class Categorical(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """The mean."""
         return torch.full(self._batch_shape, math.nan, **self._like)
 
     @property
     def mode(self) -> Tensor:
-        """The most likely value."""
         return self.probs.argmax(-1)
 
     @property
     def variance(self) -> Tensor:
-        """The variance."""
         return torch.full(self._batch_shape, math.nan, **self._like)
 
     @property
@@ -116,7 +113,6 @@ class Categorical(Distribution):
         return logits.gather(-1, value[..., :1]).squeeze(-1)
 
     def entropy(self) -> Tensor:
-        """The entropy, in nats."""
         logits = self.logits.clamp(min=finfo(self.logits.dtype).min)
         return -(logits * self.probs).sum(-1)
 

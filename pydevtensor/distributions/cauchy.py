@@ -43,17 +43,14 @@ class Cauchy(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """The mean."""
         return torch.full_like(self.loc, math.nan)
 
     @property
     def mode(self) -> Tensor:
-        """The most likely value."""
         return self.loc
 
     @property
     def variance(self) -> Tensor:
-        """The variance."""
         return torch.full_like(self.loc, math.inf)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
@@ -66,15 +63,12 @@ class Cauchy(Distribution):
         return -math.log(math.pi) - self.scale.log() - z.square().log1p()
 
     def cdf(self, value: Tensor) -> Tensor:
-        """Cumulative distribution function: the probability of at most value."""
         return ((self._checked(value) - self.loc) / self.scale).atan() / math.pi + 0.5
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Inverse of cdf() at value, a probability."""
         return (math.pi * (value - 0.5)).tan() * self.scale + self.loc
 
     def entropy(self) -> Tensor:
-        """The entropy, in nats."""
         return math.log(4 * math.pi) + self.scale.log()
 
 

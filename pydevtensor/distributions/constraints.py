@@ -237,7 +237,6 @@ class independent(Constraint):
         self.event_dim: int = base_constraint.event_dim + reinterpreted_batch_ndims
 
     def check(self, value: Tensor) -> Tensor:
-        """Whether each value belongs to the set."""
         found = self.base_constraint.check(value)
         count = self.reinterpreted_batch_ndims
         if found.dim() < count:

@@ -101,7 +101,6 @@ class Dirichlet(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """The mean."""
         return self.concentration / self.concentration.sum(-1, True)
 
     @property
@@ -116,7 +115,6 @@ class Dirichlet(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        """The variance."""
         a, total = self.concentration, self.concentration.sum(-1, True)
         return a * (total - a) / (total.square() * (total + 1))
 
@@ -135,7 +133,6 @@ class Dirichlet(Distribution):
         )
 
     def entropy(self) -> Tensor:
-        """The entropy, in nats."""
         a, k = self.concentration, self.concentration.shape[-1]
         total = a.sum(-1)
         return (

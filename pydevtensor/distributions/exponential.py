@@ -37,22 +37,18 @@ class Exponential(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """The mean."""
         return self.rate.reciprocal()
 
     @property
     def mode(self) -> Tensor:
-        """The most likely value."""
         return torch.zeros_like(self.rate)
 
     @property
     def stddev(self) -> Tensor:
-        """The standard deviation."""
         return self.rate.reciprocal()
 
     @property
     def variance(self) -> Tensor:
-        """The variance."""
         return self.rate.pow(-2)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
@@ -64,15 +60,12 @@ class Exponential(Distribution):
         return self.rate.log() - self.rate * self._checked(value)
 
     def cdf(self, value: Tensor) -> Tensor:
-        """Cumulative distribution function: the probability of at most value."""
         return 1 - (-self.rate * self._checked(value)).exp()
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Inverse of cdf() at value, a probability."""
         return -(-value).log1p() / self.rate
 
     def entropy(self) -> Tensor:
-        """The entropy, in nats."""
         return 1 - self.rate.log()
 
 

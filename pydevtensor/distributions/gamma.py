@@ -83,17 +83,14 @@ class Gamma(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """The mean."""
         return self.concentration / self.rate
 
     @property
     def mode(self) -> Tensor:
-        """The most likely value."""
         return ((self.concentration - 1) / self.rate).clamp(min=0)
 
     @property
     def variance(self) -> Tensor:
-        """The variance."""
         return self.concentration / self.rate.square()
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
@@ -114,12 +111,10 @@ class Gamma(Distribution):
         )
 
     def cdf(self, value: Tensor) -> Tensor:
-        """Cumulative distribution function: the probability of at most value."""
         shape, z = broadcast_all(self.concentration, self.rate * self._checked(value))
         return torch.igamma(shape, z)
 
     def entropy(self) -> Tensor:
-        """The entropy, in nats."""
         a = self.concentration
         return a - self.rate.log() + a.lgamma() + (1 - a) * a.digamma()
 

@@ -67,17 +67,14 @@ class Geometric(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """The mean."""
         return 1 / self.probs - 1
 
     @property
     def mode(self) -> Tensor:
-        """The most likely value."""
         return torch.zeros_like(self.probs)
 
     @property
     def variance(self) -> Tensor:
-        """The variance."""
         return (1 / self.probs - 1) / self.probs
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
@@ -93,7 +90,6 @@ class Geometric(Distribution):
         return value * (-probs).log1p() + self.probs.log()
 
     def entropy(self) -> Tensor:
-        """The entropy, in nats."""
         cross = F.binary_cross_entropy_with_logits(
             self.logits, self.probs, reduction="none"
         )

@@ -61,7 +61,6 @@ class Gumbel(TransformedDistribution):
 
     @property
     def mean(self) -> Tensor:
-        """The mean."""
         return self.loc + self.scale * 0.57721566490153286
 
     @property
@@ -71,12 +70,10 @@ class Gumbel(TransformedDistribution):
 
     @property
     def stddev(self) -> Tensor:
-        """The standard deviation."""
         return math.pi / math.sqrt(6) * self.scale
 
     @property
     def variance(self) -> Tensor:
-        """The variance."""
         return self.stddev.square()
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -85,7 +82,6 @@ class Gumbel(TransformedDistribution):
         return (y - y.exp()) - self.scale.log()
 
     def entropy(self) -> Tensor:
-        """The entropy, in nats."""
         return self.scale.log() + (1 + 0.57721566490153286)
 
 

@@ -62,15 +62,12 @@ class HalfCauchy(TransformedDistribution):
         return torch.where(value >= 0, found, -math.inf)
 
     def cdf(self, value: Tensor) -> Tensor:
-        """Cumulative distribution function: the probability of at most value."""
         return 2 * self.base_dist.cdf(self._checked(value)) - 1
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Inverse of cdf() at value, a probability."""
         return self.base_dist.icdf((value + 1) / 2)
 
     def entropy(self) -> Tensor:
-        """The entropy, in nats."""
         return self.base_dist.entropy() - math.log(2)
 
 

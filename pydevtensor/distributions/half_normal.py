@@ -41,7 +41,6 @@ class HalfNormal(TransformedDistribution):
 
     @property
     def mean(self) -> Tensor:
-        """The mean."""
         return self.scale * math.sqrt(2 / math.pi)
 
     @property
@@ -51,7 +50,6 @@ class HalfNormal(TransformedDistribution):
 
     @property
     def variance(self) -> Tensor:
-        """The variance."""
         return self.scale.square() * (1 - 2 / math.pi)
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -61,15 +59,12 @@ class HalfNormal(TransformedDistribution):
         return torch.where(value >= 0, found, -math.inf)
 
     def cdf(self, value: Tensor) -> Tensor:
-        """Cumulative distribution function: the probability of at most value."""
         return 2 * self.base_dist.cdf(self._checked(value)) - 1
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Inverse of cdf() at value, a probability."""
         return self.base_dist.icdf((value + 1) / 2)
 
     def entropy(self) -> Tensor:
-        """The entropy, in nats."""
         return self.base_dist.entropy() - math.log(2)
 
 

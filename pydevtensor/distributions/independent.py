@@ -74,17 +74,14 @@ class Independent(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """The mean."""
         return self.base_dist.mean
 
     @property
     def mode(self) -> Tensor:
-        """The most likely value."""
         return self.base_dist.mode
 
     @property
     def variance(self) -> Tensor:
-        """The variance."""
         return self.base_dist.variance
 
     def _summed(self, x: Tensor) -> Tensor:
@@ -102,7 +99,6 @@ class Independent(Distribution):
         return self._summed(self.base_dist.log_prob(value))
 
     def entropy(self) -> Tensor:
-        """The entropy, in nats."""
         return self._summed(self.base_dist.entropy())
 
     def enumerate_support(self, expand: bool = True) -> Tensor:

@@ -41,22 +41,18 @@ class Laplace(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """The mean."""
         return self.loc
 
     @property
     def mode(self) -> Tensor:
-        """The most likely value."""
         return self.loc
 
     @property
     def variance(self) -> Tensor:
-        """The variance."""
         return 2 * self.scale.square()
 
     @property
     def stddev(self) -> Tensor:
-        """The standard deviation."""
         return 2**0.5 * self.scale
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
@@ -70,17 +66,14 @@ class Laplace(Distribution):
         return -(2 * self.scale).log() - far / self.scale
 
     def cdf(self, value: Tensor) -> Tensor:
-        """Cumulative distribution function: the probability of at most value."""
         z = self._checked(value) - self.loc
         return 0.5 - 0.5 * z.sign() * (-z.abs() / self.scale).expm1()
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Inverse of cdf() at value, a probability."""
         z = value - 0.5
         return self.loc - self.scale * z.sign() * (-2 * z.abs()).log1p()
 
     def entropy(self) -> Tensor:
-        """The entropy, in nats."""
         return 1 + (2 * self.scale).log()
 
 

@@ -44,21 +44,17 @@ class LogNormal(TransformedDistribution):
 
     @property
     def mean(self) -> Tensor:
-        """The mean."""
         return (self.loc + self.scale.square() / 2).exp()
 
     @property
     def mode(self) -> Tensor:
-        """The most likely value."""
         return (self.loc - self.scale.square()).exp()
 
     @property
     def variance(self) -> Tensor:
-        """The variance."""
         return self.scale.square().expm1() * (2 * self.loc + self.scale.square()).exp()
 
     def entropy(self) -> Tensor:
-        """The entropy, in nats."""
         return self.base_dist.entropy() + self.loc
 
 

@@ -95,13 +95,11 @@ class MixtureSameFamily(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """The mean."""
         component = self._component_distribution
         return (self._weights() * component.mean).sum(-1 - self._event_ndims)
 
     @property
     def variance(self) -> Tensor:
-        """The variance."""
         at, component = -1 - self._event_ndims, self._component_distribution
         weights = self._weights()
         within = (weights * component.variance).sum(at)
@@ -109,7 +107,6 @@ class MixtureSameFamily(Distribution):
         return within + (weights * far).sum(at)
 
     def cdf(self, value: Tensor) -> Tensor:
-        """Cumulative distribution function: the probability of at most value."""
         parts = self._component_distribution.cdf(self._padded(self._checked(value)))
         return (parts * self._mixture_distribution.probs).sum(-1)
 

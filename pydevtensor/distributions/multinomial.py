@@ -74,12 +74,10 @@ class Multinomial(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """The mean."""
         return self.probs * self.total_count
 
     @property
     def variance(self) -> Tensor:
-        """The variance."""
         return self.total_count * self.probs * (1 - self.probs)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
@@ -98,7 +96,6 @@ class Multinomial(Distribution):
         return ways + (logits * value).sum(-1)
 
     def entropy(self) -> Tensor:
-        """The entropy, in nats."""
         n = torch.tensor(self.total_count)
         counts = Binomial(self.total_count, self.probs).enumerate_support(False)[1:]
         weights = Binomial(self.total_count, self.probs).log_prob(counts).exp()

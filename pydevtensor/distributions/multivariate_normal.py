@@ -115,12 +115,10 @@ class MultivariateNormal(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """The mean."""
         return self.loc
 
     @property
     def mode(self) -> Tensor:
-        """The most likely value."""
         return self.loc
 
     @property
@@ -148,7 +146,6 @@ class MultivariateNormal(Distribution):
         return -0.5 * (n * math.log(2 * math.pi) + M) - self._logdet()
 
     def entropy(self) -> Tensor:
-        """The entropy, in nats."""
         n = self._event_shape[0]
         found = 0.5 * n * (1 + math.log(2 * math.pi)) + self._logdet()
         return found.expand(self._batch_shape)

@@ -87,16 +87,13 @@ class Normal(Distribution):
         return -z.square() / (2 * variance) - self.scale.log() - constant
 
     def cdf(self, value: Tensor) -> Tensor:
-        """Cumulative distribution function: the probability of at most value."""
         z = (self._checked(value) - self.loc) / self.scale
         return 0.5 * (1 + (z / math.sqrt(2)).erf())
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Inverse of cdf() at value, a probability."""
         return self.loc + self.scale * (2 * value - 1).erfinv() * math.sqrt(2)
 
     def entropy(self) -> Tensor:
-        """The entropy, in nats."""
         return 0.5 + 0.5 * math.log(2 * math.pi) + self.scale.log()
 
 

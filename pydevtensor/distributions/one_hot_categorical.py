@@ -60,12 +60,10 @@ class OneHotCategorical(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """The mean."""
         return self.probs
 
     @property
     def variance(self) -> Tensor:
-        """The variance."""
         return self.probs * (1 - self.probs)
 
     @property
@@ -83,7 +81,6 @@ class OneHotCategorical(Distribution):
         return self._categorical.log_prob(self._checked(value).argmax(-1))
 
     def entropy(self) -> Tensor:
-        """The entropy, in nats."""
         return self._categorical.entropy()
 
     def enumerate_support(self, expand: bool = True) -> Tensor:

@@ -37,17 +37,14 @@ class Poisson(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """The mean."""
         return self.rate
 
     @property
     def mode(self) -> Tensor:
-        """The most likely value."""
         return self.rate.floor()
 
     @property
     def variance(self) -> Tensor:
-        """The variance."""
         return self.rate
 
     def sample(self, sample_shape: Any = ()) -> Tensor:

@@ -54,12 +54,10 @@ class StudentT(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """The mean."""
         return torch.where(self.df <= 1, math.nan, self.loc)
 
     @property
     def mode(self) -> Tensor:
-        """The most likely value."""
         return self.loc
 
     @property
@@ -87,7 +85,6 @@ class StudentT(Distribution):
         return -0.5 * (self.df + 1) * (y.square() / self.df).log1p() - Z
 
     def entropy(self) -> Tensor:
-        """The entropy, in nats."""
         half, more = 0.5 * self.df, 0.5 * (self.df + 1)
         beta = half.lgamma() + math.lgamma(0.5) - more.lgamma()
         spread = more * (more.digamma() - half.digamma())

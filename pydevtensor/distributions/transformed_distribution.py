@@ -132,14 +132,12 @@ class TransformedDistribution(Distribution):
         return sign * (part - 0.5) + 0.5
 
     def cdf(self, value: Tensor) -> Tensor:
-        """Cumulative distribution function: the probability of at most value."""
         value = self._checked(value)
         for transform in reversed(self.transforms):
             value = transform.inv(value)
         return self._turned(self.base_dist.cdf(value))
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Inverse of cdf() at value, a probability."""
         return self._moved(self.base_dist.icdf(self._turned(value)))
 
 

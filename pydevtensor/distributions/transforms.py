@@ -241,7 +241,6 @@ class ComposeTransform(Transform):
 
     @property
     def inv(self) -> Transform:
-        """The inverse."""
         return ComposeTransform([part.inv for part in reversed(self.parts)])
 
     def __call__(self, x: Tensor) -> Tensor:

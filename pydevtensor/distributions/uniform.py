@@ -50,22 +50,18 @@ class Uniform(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """The mean."""
         return (self.high + self.low) / 2
 
     @property
     def mode(self) -> Tensor:
-        """The most likely value."""
         return float("nan") * self.high
 
     @property
     def stddev(self) -> Tensor:
-        """The standard deviation."""
         return (self.high - self.low) / 12**0.5
 
     @property
     def variance(self) -> Tensor:
-        """The variance."""
         return (self.high - self.low).square() / 12
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
@@ -83,16 +79,13 @@ class Uniform(Distribution):
         return inside.to(self.low.dtype).log() - (self.high - self.low).log()
 
     def cdf(self, value: Tensor) -> Tensor:
-        """Cumulative distribution function: the probability of at most value."""
         part = (self._checked(value) - self.low) / (self.high - self.low)
         return part.clamp(min=0, max=1)
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Inverse of cdf() at value, a probability."""
         return value * (self.high - self.low) + self.low
 
     def entropy(self) -> Tensor:
-        """The entropy, in nats."""
         return (self.high - self.low).log()
 
 

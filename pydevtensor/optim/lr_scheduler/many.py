@@ -23,10 +23,6 @@ class _ManyLR(LRScheduler):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore what state_dict() returned.
-
-        state_dict  that dict
-        """
         inner = self._schedulers
         super().load_state_dict({**state_dict, "_schedulers": inner})
         for schedule, kept in zip(inner, state_dict["_schedulers"], strict=True):
