@@ -286,11 +286,9 @@ def test_wrong_rates_of_the_kernel(gpu):
         torch.tensor(0.5),
     ):
         with pytest.raises(RuntimeError, match="one float32 or float64 on a GPU"):
-            torch._C._update(
-                "sgd", [w, grad], (), (1, 0, 1), None, (), False, None, rate
-            )
+            torch._C._update("sgd", [w, grad], (), (1, 0, 1), rate=rate)
     with pytest.raises(RuntimeError, match="has no rate"):
-        torch._C._update("scale", [w, grad], (), (1,), None, (), False, None, grad[:1])
+        torch._C._update("scale", [w, grad], (), (1,), rate=grad[:1])
     assert w.tolist() == [1, 1]
 
 

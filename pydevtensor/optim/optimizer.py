@@ -387,14 +387,24 @@ class Optimizer:
                 if value is None:
                     value = kept[name] = self._fresh(name, parameter, group)
                 values.append(value)
-        if parameters:
-            tensors = sum(states, parameters + gradients)
-            flat = [number for each in numbers_kept for number in each]
-            if not graph:
-                _C._update(rule, tensors, steps, numbers, None, flat, False, None, rate)
-                return
-            table = graph._table_of_steps(rule, len(parameters), steps, numbers, flat)
-            _C._update(rule, tensors, steps, numbers, None, flat, True, table, rate)
+        if not parameters:
+            return
+        tensors = sum(states, parameters + gradients)
+        flat = [number for each in numbers_kept for number in each]
+        if not graph:
+            _C._update(rule, tensors, steps, numbers, kept=flat, rate=rate)
+            return
+        table = graph._table_of_steps(rule, len(parameters), steps, numbers, flat)
+        _C._update(
+            rule,
+            tensors,
+            steps,
+            numbers,
+            kept=flat,
+            rate=rate,
+            captured=True,
+            own=table,
+        )
 
     def _rate_there(
         self, group: dict[Any, Any], graph: CUDAGraph | None
