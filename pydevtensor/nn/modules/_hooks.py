@@ -68,8 +68,9 @@ def registered(kind: str, module: Any, name: str, value: Any) -> Any:
 
 
 class Hooks:
-    """The methods of Module that register hooks."""
+    """The methods of Module that register hooks, and the call that runs them."""
 
+    forward: Callable[..., Any]
     _has_hooks: bool
     _options_of_hooks: OrderedDict[Any, Any]
     _forward_pre_hooks: OrderedDict[Any, Any]
@@ -80,6 +81,17 @@ class Hooks:
     _state_dict_hooks: OrderedDict[Any, Any]
     _load_state_dict_pre_hooks: OrderedDict[Any, Any]
     _load_state_dict_post_hooks: OrderedDict[Any, Any]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._has_hooks:
+            return HookedCall(self, args, kwargs).run()
+        return self.forward(*args, **kwargs)
+
+    _plain_call = __call__
+
+    def _hooked_call(self, *args: Any, **kwargs: Any) -> Any:
+        """__call__ while all modules have hooks."""
+        return HookedCall(self, args, kwargs).run()
 
     def _add_hook(
         self,
@@ -292,10 +304,8 @@ def _add(hook: _Hook) -> RemovableHandle:
 
 def _choose_call() -> None:
     """Let calls of all modules run hooks, or leave them as quick as without."""
-    from pydevtensor.nn.modules.module import Module
-
-    call = Module._hooked_call if _of_all_modules else Module._plain_call
-    Module.__call__ = call  # type: ignore[method-assign]
+    call = Hooks._hooked_call if _of_all_modules else Hooks._plain_call
+    Hooks.__call__ = call  # type: ignore[method-assign]
 
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:

@@ -14,7 +14,6 @@ from pydevtensor._module_paths import follow_with
 from pydevtensor.nn.modules._hooks import (
     HOOKS,
     HOOKS_OF_CALLS,
-    HookedCall,
     Hooks,
     register_module_buffer_registration_hook,
     register_module_forward_hook,
@@ -126,17 +125,6 @@ class Module(Hooks, States):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the outputs, to be defined by subclasses."""
         raise NotImplementedError(f"{type(self).__name__} does not define forward()")
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._has_hooks:
-            return HookedCall(self, args, kwargs).run()
-        return self.forward(*args, **kwargs)
-
-    _plain_call = __call__
-
-    def _hooked_call(self, *args: Any, **kwargs: Any) -> Any:
-        """__call__ while all modules have hooks."""
-        return HookedCall(self, args, kwargs).run()
 
     # --- attributes
 
