@@ -81,7 +81,7 @@ def caller() -> Where:
 
 
 class Record:
-    """Base of classes whose constructor passes its arguments on to _begin(), by name.
+    """Base of classes whose constructor passes its arguments on to _make(), by name.
 
     takes  what the constructor takes, a list such as "lr, eps=1e-6, *, value: float"
     """
@@ -97,7 +97,7 @@ class Record:
             cls.__init__ = Made(cls, "__init__", _constructor, takes, caller())  # type: ignore
             add_doc(cls, vars(cls).get("__doc__"), Record)
 
-    def _begin(self, **options: Any) -> None:
+    def _make(self, **options: Any) -> None:
         raise NotImplementedError
 
 
@@ -107,5 +107,5 @@ def _constructor(owner: type[Record], takes: str, where: Where) -> Any:
     file, line, around = where
     text = _signatures.Record(owner._schema, takes)
     passed = ", ".join(f"{p.name}={p.name}" for p in text.options)
-    body = f"{text.constructor()} self._begin({passed})"
+    body = f"{text.constructor()} self._make({passed})"
     return method(owner, (file, line, {**owner._types, **around}), body)

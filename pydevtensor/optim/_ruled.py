@@ -41,7 +41,7 @@ class Ruled(Optimizer, Record):
         super().__init_subclass__(**record)
         cls._name = rule or cls._name
 
-    def _begin(self, *, params: ParamsT, **options: Any) -> None:
+    def _make(self, *, params: ParamsT, **options: Any) -> None:
         checked = options_of(options, self._order, self._unchecked)
         Optimizer.__init__(self, params, checked)
 

@@ -74,8 +74,8 @@ class AdamW(
     tensor([0.8990, 1.0990])
     """
 
-    def _begin(self, **options: Any) -> None:
-        super()._begin(**options, decoupled_weight_decay=True)
+    def _make(self, **options: Any) -> None:
+        super()._make(**options, decoupled_weight_decay=True)
 
 
 class RAdam(

@@ -39,11 +39,11 @@ class SGD(
 
     _counted = False
 
-    def _begin(self, **options: Any) -> None:
+    def _make(self, **options: Any) -> None:
         momentum, dampening = options["momentum"], options["dampening"]
         if options["nesterov"] and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        super()._begin(**options)
+        super()._make(**options)
 
     def _rule(self, group: dict[Any, Any]) -> str:
         return "sgd_momentum" if group["momentum"] else "sgd"
@@ -73,8 +73,8 @@ class Adagrad(
 
     _order = "lr lr_decay eps"
 
-    def _begin(self, **options: Any) -> None:
-        super()._begin(**options)
+    def _make(self, **options: Any) -> None:
+        super()._make(**options)
         for group in self.param_groups:
             for parameter in group["params"]:
                 self.state[parameter] = {
@@ -201,13 +201,13 @@ class Rprop(
     _order = "lr etas step_sizes foreach maximize differentiable"
     _takes_rate = False  # only states begin with it
 
-    def _begin(self, **options: Any) -> None:
+    def _make(self, **options: Any) -> None:
         etas = options["etas"]
         if not 0 < etas[0] < 1 < etas[1]:
             raise ValueError(
                 f"etas is {etas}; give a factor between 0 and 1, and one above 1"
             )
-        super()._begin(**options)
+        super()._make(**options)
 
     def _numbers(self, group: dict[Any, Any]) -> dict[str, float]:
         shrink, grow = group["etas"]

@@ -6,11 +6,12 @@ import warnings
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._records import Record
 from pydevtensor.autograd import no_grad
 from pydevtensor.optim.optimizer import Optimizer
 
 
-class LRScheduler:
+class LRScheduler(Record):
     """Base of schedules: step() after each epoch sets the rate of each group.
 
     A subclass defines get_lr(). TypeError if it is not an optimizer; KeyError to resume
@@ -28,6 +29,11 @@ class LRScheduler:
     [0.025]
     """
 
+    _schema = (
+        "schedule(optimizer: Optimizer, gamma: float = 0.1, total_iters: int = 5, "
+        "eta_min: float = 0.0, last_epoch: int = -1)"
+    )
+    _spent = ("optimizer", "last_epoch")  # which the base sets
     _takes_epochs = False  # whether step(epoch) is not deprecated
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
@@ -52,6 +58,12 @@ class LRScheduler:
         self._last_lr: list[float] = []
         optimizer._stepped = False
         self._begin()
+
+    def _make(self, *, optimizer: Any, last_epoch: int = -1, **options: Any) -> None:
+        """Make attributes of the options. A class checks or changes them before."""
+        for name, value in options.items():
+            setattr(self, name, value)
+        LRScheduler.__init__(self, optimizer, last_epoch)
 
     def _begin(self) -> None:
         """Set the rates of the first epoch."""

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from pydevtensor.optim.lr_scheduler.base import LRScheduler
-from pydevtensor.optim.optimizer import Optimizer
 
 
-class CosineAnnealingLR(LRScheduler):
+class CosineAnnealingLR(
+    LRScheduler, takes="optimizer, T_max: int, eta_min, last_epoch"
+):
     """Half a cosine from the rate to eta_min in T_max epochs.
 
     Loshchilov and Hutter, 2017. See also CosineAnnealingWarmRestarts.
 
-    optimizer   the optimizer to schedule
-    T_max       epochs from the greatest rate to the least
-    eta_min     the least rate
-    last_epoch  number of the last epoch, to resume; -1: begin
+    T_max    epochs from the greatest rate to the least
+    eta_min  the least rate
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.CosineAnnealingLR(sgd, T_max=4)
@@ -28,17 +28,6 @@ class CosineAnnealingLR(LRScheduler):
     >>> [round(rate, 3) for rate in rates]
     [1.0, 0.854, 0.5, 0.146, 0.0]
     """
-
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        T_max: int,
-        eta_min: float = 0.0,
-        last_epoch: int = -1,
-    ) -> None:
-        self.T_max = T_max
-        self.eta_min = eta_min
-        super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
         if self.last_epoch == 0:
@@ -57,17 +46,17 @@ class CosineAnnealingLR(LRScheduler):
         return [self.eta_min + (base - self.eta_min) * part for base in self.base_lrs]
 
 
-class CosineAnnealingWarmRestarts(LRScheduler):
+class CosineAnnealingWarmRestarts(
+    LRScheduler, takes="optimizer, T_0: int, T_mult: int = 1, eta_min, last_epoch"
+):
     """Half a cosine that restarts, each period T_mult times as long as the last.
 
     step(epoch) accepts fractions (Loshchilov and Hutter, 2017). ValueError for periods
     that are not ints of 1 or more.
 
-    optimizer   the optimizer to schedule
-    T_0         epochs of the first period
-    T_mult      what each period is multiplied by for the next
-    eta_min     the rate at the end of a period
-    last_epoch  number of the last epoch, to resume; -1: begin
+    T_0      epochs of the first period
+    T_mult   what each period is multiplied by for the next
+    eta_min  the rate at the end of a period
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(sgd, T_0=2)
@@ -82,26 +71,17 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     _takes_epochs = True
 
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        T_0: int,
-        T_mult: int = 1,
-        eta_min: float = 0.0,
-        last_epoch: int = -1,
-    ) -> None:
-        if T_0 <= 0 or not isinstance(T_0, int):
-            raise ValueError(f"T_0 is {T_0}; give a whole number of 1 or more")
-        if T_mult < 1 or not isinstance(T_mult, int):
-            raise ValueError(f"T_mult is {T_mult}; give a whole number of 1 or more")
+    def _make(self, **options: Any) -> None:
+        for name in ("T_0", "T_mult"):
+            value = options[name]
+            if value < 1 or not isinstance(value, int):
+                raise ValueError(f"{name} is {value}; give a whole number of 1 or more")
+        eta_min = options["eta_min"]
         if not isinstance(eta_min, (int, float)):
             raise ValueError(f"eta_min is a {type(eta_min).__name__}; give a number")
-        self.T_0 = T_0
-        self.T_i: int = T_0
-        self.T_mult = T_mult
-        self.eta_min = eta_min
-        self.T_cur: float = last_epoch
-        super().__init__(optimizer, last_epoch)
+        self.T_i: int = options["T_0"]
+        self.T_cur: float = options["last_epoch"]
+        super()._make(**options)
 
     def get_lr(self) -> list[float]:
         part = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2

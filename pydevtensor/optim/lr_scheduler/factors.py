@@ -7,7 +7,6 @@ from collections import Counter
 from typing import Any
 
 from pydevtensor.optim.lr_scheduler.base import LRScheduler
-from pydevtensor.optim.optimizer import Optimizer
 
 
 class _FactorLR(LRScheduler):
@@ -25,13 +24,11 @@ class _FactorLR(LRScheduler):
         return [base * factor for base in self.base_lrs]
 
 
-class StepLR(_FactorLR):
+class StepLR(_FactorLR, takes="optimizer, step_size: int, gamma, last_epoch"):
     """Multiplies the rates by gamma every step_size epochs.
 
-    optimizer   the optimizer to schedule
-    step_size   epochs from one change to the next, an int
-    gamma       what rates are multiplied by
-    last_epoch  number of the last epoch, to resume; -1: begin
+    step_size  epochs from one change to the next, an int
+    gamma      what rates are multiplied by
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.StepLR(sgd, step_size=2, gamma=0.1)
@@ -44,29 +41,16 @@ class StepLR(_FactorLR):
     [1.0, 1.0, 0.1, 0.1]
     """
 
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        step_size: int,
-        gamma: float = 0.1,
-        last_epoch: int = -1,
-    ) -> None:
-        self.step_size = step_size
-        self.gamma = gamma
-        super().__init__(optimizer, last_epoch)
-
     def _factor(self, epoch: int) -> float:
         return 1 if epoch == 0 or epoch % self.step_size else self.gamma
 
 
-class MultiStepLR(_FactorLR):
+class MultiStepLR(_FactorLR, takes="optimizer, milestones: Any, gamma, last_epoch"):
     """Multiplies the rates by gamma at each of the milestones.
 
-    optimizer   the optimizer to schedule
     milestones  the epochs in which rates change, ints; one that is listed twice counts
                 twice
     gamma       what rates are multiplied by in each
-    last_epoch  number of the last epoch, to resume; -1: begin
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.MultiStepLR(sgd, milestones=[1, 3])
@@ -79,30 +63,23 @@ class MultiStepLR(_FactorLR):
     [1.0, 0.1, 0.1, 0.01]
     """
 
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        milestones: Any,
-        gamma: float = 0.1,
-        last_epoch: int = -1,
-    ) -> None:
-        self.milestones: Counter[int] = Counter(milestones)
-        self.gamma = gamma
-        super().__init__(optimizer, last_epoch)
+    def _make(self, **options: Any) -> None:
+        options["milestones"] = Counter(options["milestones"])
+        super()._make(**options)
 
     def _factor(self, epoch: int) -> float:
         return self.gamma ** self.milestones[epoch]
 
 
-class ConstantLR(_FactorLR):
+class ConstantLR(
+    _FactorLR, takes="optimizer, factor: float = 1 / 3, total_iters, last_epoch"
+):
     """Multiplies the rates by factor for the first total_iters epochs.
 
     ValueError for a factor out of range.
 
-    optimizer    the optimizer to schedule
     factor       what rates are multiplied by, 0 to 1
     total_iters  the epoch in which they return to what they were
-    last_epoch   number of the last epoch, to resume; -1: begin
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.ConstantLR(sgd, factor=0.1, total_iters=2)
@@ -115,18 +92,12 @@ class ConstantLR(_FactorLR):
     [0.1, 0.1, 1.0]
     """
 
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        factor: float = 1 / 3,
-        total_iters: int = 5,
-        last_epoch: int = -1,
-    ) -> None:
-        if not 0 <= factor <= 1:
-            raise ValueError(f"factor is {factor}; give a number from 0 to 1")
-        self.factor = factor
-        self.total_iters = total_iters
-        super().__init__(optimizer, last_epoch)
+    def _make(self, **options: Any) -> None:
+        if not 0 <= options["factor"] <= 1:
+            raise ValueError(
+                f"factor is {options['factor']}; give a number from 0 to 1"
+            )
+        super()._make(**options)
 
     def _factor(self, epoch: int) -> float:
         if epoch == 0:
@@ -134,16 +105,18 @@ class ConstantLR(_FactorLR):
         return 1 / self.factor if epoch == self.total_iters else 1
 
 
-class LinearLR(_FactorLR):
+class LinearLR(
+    _FactorLR,
+    takes="optimizer, start_factor: float = 1 / 3, end_factor: float = 1.0, "
+    "total_iters, last_epoch",
+):
     """Multiplies the rates by start_factor to end_factor, in total_iters even steps.
 
     ValueError for factors out of range.
 
-    optimizer     the optimizer to schedule
     start_factor  what rates are multiplied by at first, above 0, at most 1
     end_factor    their factor in the end, 0 to 1
     total_iters   epochs from one to the other
-    last_epoch    number of the last epoch, to resume; -1: begin
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.LinearLR(sgd, 0.5, total_iters=2)
@@ -156,24 +129,15 @@ class LinearLR(_FactorLR):
     [0.5, 0.75, 1.0]
     """
 
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        start_factor: float = 1 / 3,
-        end_factor: float = 1.0,
-        total_iters: int = 5,
-        last_epoch: int = -1,
-    ) -> None:
-        if not 0 < start_factor <= 1:
+    def _make(self, **options: Any) -> None:
+        first, last = options["start_factor"], options["end_factor"]
+        if not 0 < first <= 1:
             raise ValueError(
-                f"start_factor is {start_factor}; give a number above 0, at most 1"
+                f"start_factor is {first}; give a number above 0, at most 1"
             )
-        if not 0 <= end_factor <= 1:
-            raise ValueError(f"end_factor is {end_factor}; give a number from 0 to 1")
-        self.start_factor = start_factor
-        self.end_factor = end_factor
-        self.total_iters = total_iters
-        super().__init__(optimizer, last_epoch)
+        if not 0 <= last <= 1:
+            raise ValueError(f"end_factor is {last}; give a number from 0 to 1")
+        super()._make(**options)
 
     def _share(self, epoch: int) -> float:
         done = epoch / self.total_iters
@@ -187,13 +151,13 @@ class LinearLR(_FactorLR):
         return self._share(epoch) / self._share(epoch - 1)
 
 
-class PolynomialLR(_FactorLR):
+class PolynomialLR(
+    _FactorLR, takes="optimizer, total_iters, power: float = 1.0, last_epoch"
+):
     """Decays the rates to 0 in total_iters epochs, as a power of the epochs left.
 
-    optimizer    the optimizer to schedule
     total_iters  epochs until the rates are 0
     power        of the part of the epochs that is left; 1: a straight line
-    last_epoch   number of the last epoch, to resume; -1: begin
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.PolynomialLR(sgd, total_iters=4, power=2.0)
@@ -206,17 +170,6 @@ class PolynomialLR(_FactorLR):
     [1.0, 0.562, 0.25, 0.062]
     """
 
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        total_iters: int = 5,
-        power: float = 1.0,
-        last_epoch: int = -1,
-    ) -> None:
-        self.total_iters = total_iters
-        self.power = power
-        super().__init__(optimizer, last_epoch)
-
     def _factor(self, epoch: int) -> float:
         if epoch == 0 or epoch > self.total_iters:
             return 1
@@ -224,12 +177,10 @@ class PolynomialLR(_FactorLR):
         return now**self.power / before**self.power
 
 
-class ExponentialLR(_FactorLR):
+class ExponentialLR(_FactorLR, takes="optimizer, gamma: float, last_epoch"):
     """Multiplies the rates by gamma every epoch.
 
-    optimizer   the optimizer to schedule
-    gamma       what rates are multiplied by in each epoch
-    last_epoch  number of the last epoch, to resume; -1: begin
+    gamma  what rates are multiplied by in each epoch
 
     >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     >>> schedule = torch.optim.lr_scheduler.ExponentialLR(sgd, gamma=0.5)
@@ -241,12 +192,6 @@ class ExponentialLR(_FactorLR):
     >>> [round(rate, 3) for rate in rates]
     [1.0, 0.5, 0.25]
     """
-
-    def __init__(
-        self, optimizer: Optimizer, gamma: float, last_epoch: int = -1
-    ) -> None:
-        self.gamma = gamma
-        super().__init__(optimizer, last_epoch)
 
     def _factor(self, epoch: int) -> float:
         return self.gamma if epoch else 1
