@@ -87,6 +87,7 @@ class Record:
     """
 
     _schema = ""  # of the family, "name(lr: float = 0.1, eps: float = 1e-8)"
+    _make: Any
     _types: dict[str, Any]  # the globals that the schema's types are names of
 
     def __init_subclass__(cls, takes: str | None = None, **others: Any) -> None:
@@ -96,9 +97,6 @@ class Record:
         if takes is not None:
             cls.__init__ = Made(cls, "__init__", _constructor, takes, caller())  # type: ignore
             add_doc(cls, vars(cls).get("__doc__"), Record)
-
-    def _make(self, **options: Any) -> None:
-        raise NotImplementedError
 
 
 def _constructor(owner: type[Record], takes: str, where: Where) -> Any:

@@ -173,12 +173,18 @@ def members(node: ast.ClassDef) -> Iterator[str]:
 
 def by_hand(node: ast.ClassDef) -> Iterator[str]:
     """The members that a class defines by hand, and the attributes they set."""
+    done: set[str] = set()
     for statement in node.body:
         if isinstance(statement, ast.AnnAssign):
             target, kind = statement.target, statement.annotation
+            done.add(ast.unparse(target))
             yield f"{ast.unparse(target)}: {ast.unparse(kind)}"
         elif isinstance(statement, ast.FunctionDef):
-            yield from attributes(statement)
+            for attribute in attributes(statement):
+                name = attribute.partition(":")[0]
+                if name not in done:
+                    yield attribute
+                done.add(name)
             yield ast.unparse(bare(statement))
 
 
