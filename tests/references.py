@@ -1,4 +1,4 @@
-"""What each row of csrc/ops/elementwise.def is, in NumPy, computed in float64.
+"""What each row of csrc/ops/elementwise/ is, in NumPy, computed in float64.
 
 A function of the tables below, or NumPy's of the row's name. A row that has neither is its own
 formula, read from the table, with NumPy's functions for its words: that still holds the kernels,
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-TABLE = Path(__file__).resolve().parents[1] / "csrc" / "ops" / "elementwise.def"
+TABLES = Path(__file__).resolve().parents[1] / "csrc" / "ops" / "elementwise"
 
 
 def digamma(x):
@@ -275,7 +275,8 @@ WORDS = {
 @functools.cache
 def formulas():
     """The column `value` of each row, by name."""
-    text = re.sub(r"/\*.*?\*/", "", TABLE.read_text(), flags=re.S)
+    text = "".join(path.read_text() for path in TABLES.glob("*.def"))
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     text = re.sub(r'"(\\.|[^"\\])*"', '""', text)  # what is in quotes has commas
     found = {}
     for row in re.finditer(r"^(?:ELEMENTWISE|FUSED)\(", text, re.M):

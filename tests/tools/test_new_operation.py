@@ -322,7 +322,7 @@ def run(program, package):
 def test_a_row_is_an_operation(tmp_path):
     sources = copy_sources(tmp_path / "sources")
     csrc = sources / "csrc"
-    insert(csrc / "ops" / "elementwise.def", ROW, "\nFUSED(abs, ")
+    insert(csrc / "ops" / "elementwise" / "unary.def", ROW, "\nFUSED(abs, ")
     insert(csrc / "ops" / "functions" / "view.def", RECORD, "OP_AS(narrow, ")
     with (csrc / "autograd" / "ops" / "view.c").open("a") as file:
         file.write(FORWARD)
