@@ -342,6 +342,75 @@ def test_the_default_stream_waits_for_others_and_they_for_it(program):
     assert ran() == (0, "123, 123\n", "")
 
 
+def test_a_graph_takes_a_kernels_first_launch(program):
+    ran = program("""#include <cstdio>
+        __global__ void add(int *x, int by = 5) { *x += by; }
+        int main()
+        {
+            int *x;
+            cudaStream_t stream;
+            cudaGraph_t graph;
+            cudaGraphExec_t ready;
+            cudaMallocManaged(&x, sizeof(int));
+            *x = 0;
+            cudaStreamCreate(&stream);
+            cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+            add<<<1, 1, 0, stream>>>(x);
+            add<<<1, 1, 0, stream>>>(x, 1);
+            cudaStreamEndCapture(stream, &graph);
+            cudaGraphInstantiate(&ready, graph, 0);
+            for (int i = 0; i < 3; i++)
+                cudaGraphLaunch(ready, stream);
+            printf("%d ", *x);
+            printf("%s ", cudaGetErrorString(cudaStreamSynchronize(stream)));
+            printf("%d\\n", *x);
+        }""")
+    assert ran() == (0, "0 no error 18\n", "")
+
+
+def test_headers_of_cuda_and_of_the_cpp_library(program):
+    ran = program("""#include <memory>
+        #include <thread>
+        #include <vector>
+        #include <cooperative_groups.h>
+        #include <cuda_fp16.h>
+        #include <iostream>
+        using namespace std;
+        namespace cg = cooperative_groups;
+        __device__ __noinline__ __half twice(__half x) { return __hadd(x, x); }
+        __global__ void sum(__half *x, int *all)
+        {
+            auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+            x[warp.thread_rank()] = twice(x[warp.thread_rank()]);
+            int value = (int)__half2float(x[warp.thread_rank()]);
+            for (int offset = 16; offset > 0; offset /= 2)
+                value += warp.shfl_down(value, offset);
+            if (warp.thread_rank() == 0)
+                *all = max(value, 0);
+        }
+        int main()
+        {
+            vector<thread> threads;
+            vector<int> sums(2);
+            for (int gpu = 0; gpu < 2; gpu++)
+                threads.emplace_back([gpu, &sums] {
+                    vector<__half> x(32, __float2half(1.5f + gpu));
+                    __half *d_x;
+                    int *all;
+                    cudaSetDevice(gpu);
+                    cudaMalloc(&d_x, 64);
+                    cudaMalloc(&all, 4);
+                    cudaMemcpy(d_x, x.data(), 64, cudaMemcpyHostToDevice);
+                    sum<<<1, 32>>>(d_x, all);
+                    cudaMemcpy(&sums[gpu], all, 4, cudaMemcpyDeviceToHost);
+                });
+            for (auto &each : threads)
+                each.join();
+            cout << sums[0] << " " << sums[1] << endl;
+        }""")
+    assert ran(PYDEVTENSOR_SIM_GPUS="2") == (0, "96 160\n", "")
+
+
 def test_the_card_is_chosen_when_the_program_runs(program):
     ran = program("""#include <cstdio>
         int main()

@@ -22,6 +22,8 @@ static cudaError_t check_extents(const Launch &launch)
 static cudaError_t load(Device &device, const Body &body)
 {
     cudaError_t error = cudaSuccess;
+    if (program_runs) /* CUDA's own launches load as part of the capture */
+        return error;
     if (device.loaded.count(body.code()))
         return error;
     error = refuse_while_capturing();

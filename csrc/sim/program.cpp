@@ -194,7 +194,10 @@ static cudaError_t symbols_of(int device, char **out)
             ((size_t)(memory - where.held) + kPage - 1) & ~(size_t)(kPage - 1);
         lay_out(*where.segments[memory].whole);
         symbols[device] = where.held + offset;
-        memcpy(seen_from(symbols[device]), initial.data(), initial.size());
+        char *seen = seen_from(symbols[device]);
+        open_pages(seen, initial.size());
+        memcpy(seen, initial.data(), initial.size());
+        close_pages(seen, initial.size());
     }
     *out = symbols[device];
     return cudaSuccess;

@@ -396,5 +396,6 @@ inline cudaError_t cudaProfilerStop()
 #undef __shared__
 #undef __constant__
 #undef __managed__
+#undef __noinline__ /* which is an attribute's name to the C++ library */
 
 #endif

@@ -48,6 +48,8 @@ def rewritten(text: str, own: tuple[str, ...]) -> str:
     code = _kernel_source.blank(user)
     code = re.sub(r"^#[^\n]*", lambda m: " " * len(m[0]), code, flags=re.M)
     changes = [*_variables(code), *_launches(user, code)]
+    for found in re.finditer(r"(?<![\w(])__noinline__\b", code):
+        changes.append((found.start(), found.end(), "__attribute__((noinline))"))
     enlisted = ""
     if re.search(r"\bcudaLaunchKernel\b", code):
         enlisted = _enlisted(code)
