@@ -171,11 +171,42 @@ def _run(command: Sequence[str], folder: str | None) -> str:
         capture_output=True,
         text=True,
         errors="surrogateescape",
+        env={**os.environ, "LC_ALL": "C"},
     )
-    sys.stderr.write(done.stderr.encode(errors="replace").decode(errors="replace"))
+    said = done.stderr.encode(errors="replace").decode(errors="replace")
+    sys.stderr.write(_of_the_program(said))
     if done.returncode:
         raise Wrong("")
     return done.stdout
+
+
+def _of_the_program(said: str) -> str:
+    """A compiler's messages without those of what a launch was made to.
+
+    On the line of a launch columns are those of the rewritten text.
+    """
+    messages: list[list[str]] = [[]]
+    waiting: list[str] = []  # they may belong to the next message
+    for row in said.splitlines(True):
+        if re.match(r"In file included| +from |.*: (In |  required from)", row):
+            waiting.append(row)
+            continue
+        if re.match(r".+?:\d+:\d+: +(fatal )?(error|warning)", row):
+            messages.append([])
+        messages[-1] += [*waiting, row]
+        waiting = []
+    own = re.compile(r"sim::|sim_a|_program\.h|auto:\d")
+    kept = [m for m in messages if not any(own.search(row) for row in m)] or messages
+    shown = []
+    for message in kept:
+        if any("<<<" in row for row in message):
+            message = [
+                re.sub(r"^(.+?:\d+):\d+:", r"\1:", row)
+                for row in message
+                if not re.match(r" +\|", row)
+            ]
+        shown += message
+    return "".join(shown)
 
 
 def _of_the_compiler(flags: Sequence[str]) -> list[str]:

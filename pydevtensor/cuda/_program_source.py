@@ -200,13 +200,20 @@ def _launches(user: str, code: str) -> Iterator[tuple[int, int, str]]:
         name = re.split(r"[<\s]", callee)[0].rpartition("::")[2]
         kernel = kernels.get(name, _Kernel(True, True, False))
         flags = f"{kernel.waits or waits:d}, {kernel.strides:d}"
-        lines = "\n" * (user.count("\n", begin, end) - inside.count("\n"))
+        opens = code.index("(", end)
+        arguments = user[opens + 1 : _close(code, opens)]
+        lines = "\n" * (user.count("\n", begin, opens) - inside.count("\n"))
         # A template's arguments say which kernel it is.
         which = f"[=](auto &...sim_a) {{ {callee}(sim_a...); }}"
         if kernel.single and callee.endswith(name):
             which = f"&{callee}"
+        # A call that does not run: of it the compiler tells the user what is wrong.
+        call = f"{callee}({' '.join(arguments.split())})"
+        if "#" in arguments:
+            call = "0"
         new = f'sim::launching("{callee}", {flags}, {inside}).with({which}){lines}'
-        yield begin, end + 3, new
+        new = f"(false ? (void){call} : {new}({arguments}))"
+        yield begin, opens + len(arguments) + 2, new
         at = code.find("<<<", end)
 
 

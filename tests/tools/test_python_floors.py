@@ -32,7 +32,7 @@ BUDGET = {
     "core": 23_100,
     "extras": 6_420,
     "imitations": 680,
-    "tools": 1_070,
+    "tools": 1_095,
 }
 
 
