@@ -48,7 +48,8 @@ GROUPS = (
     (
         "other-libraries",
         "Files and other libraries",
-        "serialization interop namespace numpy dlpack buffer to_python as_torch calls",
+        "serialization interop namespace numpy dlpack buffer to_python as_torch calls "
+        "magic",
     ),
     (
         "settings",

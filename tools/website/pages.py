@@ -44,6 +44,7 @@ NAVIGATION: dict[tuple[str, str], tuple[str, ...]] = {
         "notebooks/gpu",
         "notebooks/several-gpus",
         "notebooks/timeline",
+        "notebooks/kernels",
         "notebooks/training",
         "notebooks/convolution",
         "notebooks/parameters",
