@@ -344,6 +344,30 @@ def test_the_default_stream_waits_for_others_and_they_for_it(program):
     assert ran() == (0, "123, 123\n", "")
 
 
+def test_memory_of_the_hosts_is_registered(program):
+    ran = program("""#include <cstdio>
+        #include <cstdlib>
+        #define SAY(call) printf("%s, ", cudaGetErrorName(call))
+        __global__ void add(int *x, int n) { if (threadIdx.x < n) x[threadIdx.x] += 1; }
+        int main()
+        {
+            int *x = (int *)calloc(4, sizeof(int)), *there;
+            SAY(cudaHostUnregister(x));
+            SAY(cudaHostRegister(x, 4 * sizeof(int), cudaHostRegisterDefault));
+            SAY(cudaHostRegister(x, 4 * sizeof(int), cudaHostRegisterDefault));
+            SAY(cudaHostGetDevicePointer(&there, x, 0));
+            add<<<1, 4>>>(there, 4);
+            SAY(cudaHostUnregister(x));
+            printf("%d, ", x[3]);
+            add<<<1, 4>>>(x, 4);
+            SAY(cudaDeviceSynchronize());
+            free(x);
+        }""")
+    wrong, right = "cudaErrorInvalidValue, ", "cudaSuccess, "
+    expected = wrong + right + wrong + right * 2 + "1, cudaErrorIllegalAddress, "
+    assert ran() == (0, expected, "")
+
+
 def test_a_graph_takes_a_kernels_first_launch(program):
     ran = program("""#include <cstdio>
         __global__ void add(int *x, int by = 5) { *x += by; }

@@ -440,6 +440,25 @@ cudaError_t dt_program_managed(void **out, size_t bytes, unsigned flags)
     return cudaSuccess;
 }
 
+cudaError_t dt_program_register(void *pointer, size_t bytes)
+{
+    SIM_ENTER();
+    auto &pinned = state().pinned;
+    if (!pointer || device_of(pointer) ||
+        (pinned.count((char *)pointer) != 0) == (bytes != 0))
+        return answer(cudaErrorInvalidValue);
+    if (bytes) {
+        pinned[(char *)pointer] = bytes;
+        return cudaSuccess;
+    }
+    if (clock_runs)
+        clock_wait_all();
+    drain_all();
+    race_forget((char *)pointer, pinned[(char *)pointer]);
+    pinned.erase((char *)pointer);
+    return cudaSuccess;
+}
+
 void dt_program_assert(const char *text, const char *file, unsigned line,
                        const char *function)
 {

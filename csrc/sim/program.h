@@ -253,6 +253,18 @@ cudaError_t cudaHostGetDevicePointer(T **out, void *pointer, unsigned)
     *out = (T *)pointer;
     return cudaSuccess;
 }
+#define cudaHostRegisterDefault  0x00
+#define cudaHostRegisterPortable 0x01
+#define cudaHostRegisterMapped   0x02
+inline cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned)
+{
+    return bytes ? dt_program_register(pointer, bytes)
+                 : dt_program_answer(cudaErrorInvalidValue);
+}
+inline cudaError_t cudaHostUnregister(void *pointer)
+{
+    return dt_program_register(pointer, 0);
+}
 inline cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream)
 {
     cudaError_t error = cudaStreamSynchronize(stream);

@@ -38,6 +38,8 @@ cudaError_t dt_program_block(int *grid, int *block, size_t shared, int limit);
 /* The current device's memory for a __device__ variable. */
 cudaError_t dt_program_symbol(void **out, const void *symbol, size_t bytes);
 cudaError_t dt_program_managed(void **out, size_t bytes, unsigned flags);
+/* Makes memory of the host's page-locked, and pageable again (0 bytes). */
+cudaError_t dt_program_register(void *pointer, size_t bytes);
 /* A failed assert(), of the host or a kernel. */
 [[noreturn]] void dt_program_assert(const char *text, const char *file, unsigned line,
                                     const char *function);

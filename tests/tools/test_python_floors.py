@@ -28,7 +28,7 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 60_230,
+    "csrc": 60_260,
     "core": 23_100,
     "extras": 6_420,
     "imitations": 680,
