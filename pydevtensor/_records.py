@@ -34,12 +34,6 @@ class Made:
         return made.__get__(instance, kind) if isinstance(made, FunctionType) else made
 
 
-def add_doc(owner: type, own: str | None, root: type) -> None:
-    """Complete a class's docstring by what its bases below root say of parameters."""
-    bases = owner.__mro__[1 : owner.__mro__.index(root)]
-    owner.__doc__ = cast("str", Made(owner, "__doc__", described, own, bases))
-
-
 def described(
     owner: type, own: str | None, bases: Iterable[type], more: str | None = ""
 ) -> str:
@@ -64,10 +58,11 @@ Where = tuple[str, int, dict[str, Any]]  # file, line, globals
 
 
 def method(owner: type, where: Where, text: str, /, **names: Any) -> Any:
-    """The method that a text defines, at a source line of a file."""
+    """The method that a text defines, which returns at a source line of a file."""
     file, line, around = where
     names = {**around, "__name__": owner.__module__, "Any": Any, **names}
-    exec(compile("\n" * (line - 1) + text, file, "exec"), names)
+    before = "\n" * (line - 1 - text.partition(" return ")[0].count("\n"))
+    exec(compile(before + text, file, "exec"), names)
     name = text.removeprefix("def ").partition("(")[0]
     made = names[name]
     made.__qualname__ = f"{owner.__qualname__}.{name}"
@@ -76,12 +71,14 @@ def method(owner: type, where: Where, text: str, /, **names: Any) -> Any:
 
 def caller() -> Where:
     """The source line of the class that an __init_subclass__() is called for."""
-    frame = sys._getframe(2)
+    frame = sys._getframe(1)
+    while frame.f_back and frame.f_code.co_name == "__init_subclass__":
+        frame = frame.f_back
     return frame.f_code.co_filename, frame.f_lineno, frame.f_globals
 
 
 class Record:
-    """Base of classes whose constructor passes its arguments on to _make(), by name.
+    """Base of classes whose constructor passes its arguments to _make(), by name.
 
     takes  what the constructor takes, a list such as "lr, eps=1e-6, *, value: float"
     """
@@ -96,7 +93,11 @@ class Record:
             cls._types = vars(sys.modules[cls.__module__])
         if takes is not None:
             cls.__init__ = Made(cls, "__init__", _constructor, takes, caller())  # type: ignore
-            add_doc(cls, vars(cls).get("__doc__"), Record)
+        if cls.__doc__ and cls.__module__.startswith(f"{__package__}."):
+            bases = cls.__mro__[1 : cls.__mro__.index(Record)]
+            cls.__doc__ = cast(
+                "str", Made(cls, "__doc__", described, cls.__doc__, bases)
+            )
 
 
 def _constructor(owner: type[Record], takes: str, where: Where) -> Any:
@@ -105,5 +106,6 @@ def _constructor(owner: type[Record], takes: str, where: Where) -> Any:
     file, line, around = where
     text = _signatures.Record(owner._schema, takes)
     passed = ", ".join(f"{p.name}={p.name}" for p in text.options)
-    body = f"{text.constructor()} self._make({passed})"
-    return method(owner, (file, line, {**owner._types, **around}), body)
+    # Not self._make(): of a subclass it may take other options.
+    body = f"{text.constructor()} _owner._make(self, {passed})"
+    return method(owner, (file, line, {**owner._types, **around}), body, _owner=owner)

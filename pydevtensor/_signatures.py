@@ -146,6 +146,15 @@ class Layer(Record):
         return ", ".join(arguments)
 
 
+class Caller(Layer):
+    """The forward() of a layer that has an attribute for each parameter."""
+
+    def __init__(self, schema: str, inputs: str) -> None:
+        given = {Parameter(text).name for text in split(inputs)}
+        kept = (p for p in parameters(schema) if p.name not in given and not p.keyword)
+        super().__init__(schema, ", ".join(p.name for p in kept), inputs)
+
+
 # --- docstrings ---
 
 Entries = dict[tuple[str, ...], str]

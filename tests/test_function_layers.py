@@ -11,6 +11,7 @@ import pydevtensor as torch
 from pydevtensor import nn
 from pydevtensor.nn import functional as F
 from pydevtensor.nn.modules._function_layer import FunctionLayer
+from pydevtensor.nn.modules._layer import Layer
 
 
 class Leaky(FunctionLayer, calls=F.leaky_relu):
@@ -110,3 +111,53 @@ def test_a_function_of_another_namespace_is_refused():
 
     with pytest.raises(TypeError, match="len is not a function of nn"):
         Wrong()
+
+
+class Table(
+    Layer, calls=F.linear, takes="rows: int, columns: int = 2, bias, device, dtype"
+):
+    """A layer with parameters."""
+
+    _ints = ("rows", "columns")
+    _repr = "rows columns= bias="
+
+    def _shapes(self):
+        return {"weight": (self.rows, self.columns), "bias": (self.rows,)}
+
+
+def test_a_layer_with_parameters_is_a_record(device):
+    layer = Table(3, device=device)
+    assert str(inspect.signature(Table)) == (
+        "(rows: 'int', columns: 'int' = 2, bias: 'bool' = True, "
+        "device: 'Any' = None, dtype: 'Any' = None) -> 'None'"
+    )
+    assert repr(layer) == "Table(3, columns=2, bias=True)"
+    assert [*layer.state_dict()] == ["weight", "bias"]
+    assert layer(torch.ones(2, device=device)).tolist() == [2.0, 2.0, 2.0]
+    assert Table(3, bias=False).bias is None
+    with pytest.raises(TypeError, match=r"Table\(\): rows is 'a'"):
+        Table("a")
+    with pytest.raises(
+        RuntimeError, match=r"^Table\(3, columns=2, bias=True\): lin"
+    ) as e:
+        layer(torch.ones(3, device=device))
+    frames = traceback.extract_tb(e.value.__traceback__)
+    assert {f.filename for f in frames if f.name == "forward"} == {__file__}
+
+
+def test_records_describe_what_their_family_does():
+    for kind in (nn.Conv3d, nn.LazyBatchNorm2d, nn.GRUCell, torch.optim.NAdam):
+        names = [*inspect.signature(kind).parameters]
+        entries = inspect.getdoc(kind).replace(",", " ").split()
+        assert [name for name in names if name not in entries] == []
+
+
+def test_a_subclass_of_a_record_begins_as_that(device):
+    class Own(nn.LSTM):
+        def __init__(self, size):
+            super().__init__(size, size, batch_first=True)
+
+        def _make(self):
+            raise AssertionError("this is the program's own method")
+
+    assert Own(3).to(device)(torch.ones(2, 4, 3, device=device))[0].shape == (2, 4, 3)

@@ -62,26 +62,38 @@ class Classes:
                     return ast.literal_eval(statement.value)
         return None
 
-    def text(self, node: ast.ClassDef) -> texts.Record | texts.Layer:
-        def literal(value: ast.expr | None) -> str:
-            return ast.literal_eval(value) if value else ""
+    def schema(self, node: ast.ClassDef) -> str:
+        """What the family of a class says of parameters; "" for layers of functions."""
+        return str(self.value(node, "_schema") or "")
 
-        takes = literal(self.keyword(node, "takes"))
+    def literal(self, node: ast.ClassDef, name: str, default: str = "") -> str:
+        value = self.keyword(node, name)
+        return ast.literal_eval(value) if value else default
+
+    def text(self, node: ast.ClassDef) -> texts.Record:
+        """The constructor that a class has of its record, or of its family's."""
+        takes = self.literal(node, "takes")
+        if self.schema(node):
+            return texts.Record(self.schema(node), takes)
+        inputs = self.literal(node, "inputs")
+        spent = self.value(node, "_spent") or ()
+        return texts.Layer(self.schemas[self.function(node)], takes, inputs, spent)
+
+    def forward(self, node: ast.ClassDef, text: texts.Record) -> str:
+        """The head of forward(), where the class's function says it; else ""."""
+        if isinstance(text, texts.Layer):
+            return text.forward()
         if not self.function(node):
-            return texts.Record(str(self.value(node, "_schema")), takes)
-        return texts.Layer(
-            self.schemas[self.function(node)],
-            takes,
-            literal(self.keyword(node, "inputs")),
-            self.value(node, "_spent") or (),
-        )
+            return ""
+        inputs = self.literal(node, "inputs", "input")
+        return texts.Caller(self.schemas[self.function(node)], inputs).forward()
 
     def is_record(self, node: ast.AST) -> bool:
-        """Whether a node is a class of which methods are made."""
+        """Whether a node is a class of which methods, or the docstring, are made."""
         if not isinstance(node, ast.ClassDef):
             return False
-        takes = any(k.arg == "takes" for k in node.keywords)
-        return bool(self.function(node)) or (takes and self.value(node, "_schema"))
+        takes = self.keyword(node, "takes") and self.schema(node)
+        return bool(self.function(node) or takes)
 
     def function(self, node: ast.ClassDef) -> str:
         """The name of the function that a class calls; "" where it calls none."""
@@ -122,33 +134,49 @@ class Classes:
         for line in "\n".join(body or ["..."]).split("\n"):
             yield f"    {line}" if line else ""
 
-    def made(
-        self, node: ast.ClassDef, text: texts.Record | texts.Layer
-    ) -> Iterator[str]:
-        """The attributes and methods that a class has of its record."""
-        kinds = {p.name: p.annotation for p in text.options}
-        if not isinstance(text, texts.Layer):
-            spent = self.value(node, "_spent")
-            if spent is not None:
-                yield from (f"{n}: {k}" for n, k in kinds.items() if n not in spent)
-            yield f"{text.constructor()} ..."
-            return
-        written = {name for each in self.family(node) for name in members(each)}
-        kinds |= dict.fromkeys(text.tensors, "Any")
-        yield from (f"{n}: {kinds[n]}" for n in text.names if n not in written)
-        heads = {"forward": text.forward()}
-        heads |= {"__init__": text.constructor()} if text.options else {}
-        yield from (f"{head} ..." for n, head in heads.items() if n not in written)
+    def kept(self, node: ast.ClassDef) -> set[str]:
+        """The options of a class's record that are attributes."""
+        spent = self.value(node, "_spent")
+        if spent is None or not any(k.arg == "takes" for k in node.keywords):
+            return set()
+        return {p.name for p in self.text(node).options} - {*spent}
 
-    def doc(self, node: ast.ClassDef, text: texts.Record | texts.Layer) -> str:
-        names = [p.name for p in text.options]
+    def made(self, node: ast.ClassDef, text: texts.Record) -> Iterator[str]:
+        """The attributes and methods that a class has of its record."""
+        written = {name for each in self.family(node) for name in members(each)}
+        kinds = {p.name: p.annotation for p in text.options}
+        heads = {"forward": self.forward(node, text)}
+        if isinstance(text, texts.Layer):
+            kinds |= dict.fromkeys(text.tensors, "Any")
+            kinds = {name: kinds[name] for name in text.names}
+            heads |= {"__init__": text.constructor()} if text.options else {}
+        else:
+            own = any(k.arg == "takes" for k in node.keywords)
+            kept = self.kept(node) if own else set()
+            for base in list(self.family(node))[1:]:
+                kept -= self.kept(base)
+            kept -= {n.partition(":")[0] for n in by_hand(node)}
+            kinds = {name: kind for name, kind in kinds.items() if name in kept}
+            heads |= {"__init__": text.constructor()} if own else {}
+            written -= {"__init__", "forward"}
+        yield from (f"{n}: {k}" for n, k in kinds.items() if n not in written)
+        yield from (f"{h} ..." for n, h in heads.items() if h and n not in written)
+
+    def doc(self, node: ast.ClassDef, text: texts.Record) -> str:
         is_layer = isinstance(text, texts.Layer)
-        for each in self.family(node) if is_layer else ():
-            for method in each.body:
-                if isinstance(method, ast.FunctionDef) and method.name == "__init__":
-                    every = [*method.args.args, *method.args.kwonlyargs]
-                    names = [argument.arg for argument in every]
-        function = self.values.get(self.function(node))
+        names = [p.name for p in text.options]
+        for each in self.family(node):
+            if not is_layer and any(k.arg == "takes" for k in each.keywords):
+                break
+            first = (
+                method.args
+                for method in each.body
+                if isinstance(method, ast.FunctionDef) and method.name == "__init__"
+            )
+            if given := next(first, None):
+                names = [a.arg for a in (*given.args, *given.kwonlyargs)]
+                break
+        function = self.values.get(self.function(node)) if is_layer else None
         own = ast.get_docstring(node) or ""
         family = [
             texts.read_doc(ast.get_docstring(base) or "", names)[1]
@@ -185,7 +213,8 @@ def by_hand(node: ast.ClassDef) -> Iterator[str]:
                 if name not in done:
                     yield attribute
                 done.add(name)
-            yield ast.unparse(bare(statement))
+            if statement.name != "_make":  # each takes what its record says
+                yield ast.unparse(bare(statement))
 
 
 def attributes(method: ast.FunctionDef) -> Iterator[str]:

@@ -8,7 +8,15 @@ _spec = importlib.util.spec_from_file_location("_signatures", _path)
 assert _spec and _spec.loader
 _module = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_module)
-Entries, Layer, Record, complete, read_doc, split = (
+Caller, Entries, Layer, Record, complete, read_doc, split = (
     getattr(_module, name)
-    for name in ("Entries", "Layer", "Record", "complete", "read_doc", "split")
+    for name in (
+        "Caller",
+        "Entries",
+        "Layer",
+        "Record",
+        "complete",
+        "read_doc",
+        "split",
+    )
 )

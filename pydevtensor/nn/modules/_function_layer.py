@@ -92,11 +92,11 @@ class FunctionLayer(Module):
 def _read(owner: type[FunctionLayer]) -> Any:
     from pydevtensor import _signatures
 
-    schema = _schema(owner._function.__name__)
+    schema = schema_of(owner._function.__name__)
     return _signatures.Layer(schema, owner._takes, owner._inputs, owner._spent)
 
 
-def _schema(function: str) -> str:
+def schema_of(function: str) -> str:
     for namespace in ("nn.functional", ""):
         for name, text, is_function, _ in _C._signatures(namespace):
             if is_function and name == function:
@@ -115,14 +115,25 @@ def _constructor(owner: type[FunctionLayer], where: _records.Where) -> Any:
 
 
 def _forward(owner: type[FunctionLayer], where: _records.Where) -> Any:
+    return forward(owner, where, owner._function.__name__, owner._text)
+
+
+def forward(
+    owner: type,
+    where: _records.Where,
+    name: str,
+    text: Any,
+    body: str = "{}",
+    **names: Any,
+) -> Any:
+    """The forward() that calls a function; body is what it does with the result."""
     from pydevtensor import _signatures
 
-    text, name = owner._text, owner._function.__name__
     home = F if name in vars(F) else _C
-    body = f"return F.{name}({text.call()})"
-    made = _records.method(owner, where, f"{text.forward()} {body}", F=home)
+    body = body.format(f"return F.{name}({text.call()})")
+    made = _records.method(owner, where, f"{text.forward()} {body}", F=home, **names)
     inputs = [p.name for p in text.inputs]
-    said = _signatures.read_doc(owner._function.__doc__ or "")[1]
+    said = _signatures.read_doc(getattr(home, name).__doc__ or "")[1]
     entries = {key: text for key, text in said.items() if {*key} & {*inputs}}
     first = f"{name}({', '.join(inputs)}) of nn.functional, with the layer's options."
     made.__doc__ = _signatures.compose([first], inputs, [entries], "")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from pydevtensor import _C
+from pydevtensor import _C, _records
 from pydevtensor.nn import init
+from pydevtensor.nn.modules._function_layer import forward, schema_of
 from pydevtensor.nn.modules.module import Module
 from pydevtensor.nn.parameter import Parameter
 
@@ -40,19 +41,95 @@ def need_ints(module: Module, **sizes: Any) -> None:
             )
 
 
-class Layer(Module):
-    """Base of layers with a weight and a bias, which may be None."""
+class Parametrized(Module, _records.Record):
+    """Base of layers with parameters. _make() creates one of its options.
 
-    def _add_parameters(
-        self, weight: Any, bias: Any, device: Any = None, dtype: Any = None
+    calls   the function that forward() calls with the attributes of its parameters'
+            names; where it fails, the error is explained in the layer's terms
+    inputs  what forward() takes, as a list
+
+    Options that several families have:
+
+    bias           whether there is a bias
+    batch_first    take (N, L, features) in place of (L, N, features)
+    device, dtype  of the parameters
+    """
+
+    _schema = (
+        "layer(bias: bool = True, eps: float = 1e-5, dropout: float = 0.0, "
+        "batch_first: bool = False, device: Any = None, dtype: Any = None)"
+    )
+    _ints: tuple[str, ...] = ()  # the options that have to be ints
+    _spent = ("bias", "device", "dtype")  # those without an attribute
+
+    def __init_subclass__(
+        cls, calls: Any = None, inputs: str = "input", **record: Any
     ) -> None:
-        """Register parameters of these shapes, or None, and initialize them."""
-        for name, shape in (("weight", weight), ("bias", bias)):
+        super().__init_subclass__(**record)
+        if calls is not None:
+            where = _records.caller()
+            made = _records.Made(
+                cls, "forward", _forward, calls.__name__, inputs, where
+            )
+            cls.forward = made  # type: ignore
+
+    def _make(self, **options: Any) -> None:
+        Module.__init__(self)
+        for name, value in options.items():
+            if name in self._ints:
+                need_ints(self, **{name: value})
+            if name not in self._spent:
+                setattr(self, name, value)
+
+    def _add(self, shapes: dict[str, Any], device: Any, dtype: Any) -> None:
+        """Register parameters of these shapes, or None."""
+        for name, shape in shapes.items():
             value = None
             if shape is not None:
                 value = Parameter(_C.empty(shape, device=device, dtype=dtype))
             self.register_parameter(name, value)
+
+
+_EXPLAINED = """
+ try: {{}}
+ except Exception as error: explain(self, error, {}); raise"""
+
+
+def _forward(owner: type, name: str, inputs: str, where: _records.Where) -> Any:
+    from pydevtensor import _signatures
+
+    text = _signatures.Caller(schema_of(name), inputs)
+    needed = ", ".join(f"{p.name}={p.name}" for p in text.inputs if not p.default)
+    body = _EXPLAINED.format(needed)
+    return forward(owner, where, name, text, body, explain=explain)
+
+
+class Layer(Parametrized):
+    """Base of layers with a weight and a bias, which may be None."""
+
+    _repr = ""  # what extra_repr() shows, a list of `name`, or `name=` with the name
+
+    def _make(  # type: ignore[override]
+        self, *, device: Any, dtype: Any, bias: bool = True, **options: Any
+    ) -> None:
+        super()._make(**options)
+        shapes = self._shapes()
+        if not bias:
+            shapes["bias"] = None
+        self._add(shapes, device, dtype)
         self.reset_parameters()
+
+    def extra_repr(self) -> str:
+        shown = []
+        for name in self._repr.split():
+            value = getattr(self, name.rstrip("="))
+            value = value is not None if name == "bias=" else value
+            shown.append(f"{name}{value}" if name[-1] == "=" else f"{value}")
+        return ", ".join(shown)
+
+    def _shapes(self) -> dict[str, Any]:
+        """The shapes of weight and bias, or None."""
+        raise NotImplementedError
 
     def reset_parameters(self) -> None:
         """Set weight to ones and bias to zeros."""

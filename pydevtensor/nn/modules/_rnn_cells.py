@@ -8,8 +8,7 @@ from typing import Any
 from pydevtensor import _C
 from pydevtensor.nn import init
 from pydevtensor.nn._functional import recurrent
-from pydevtensor.nn.modules.module import Module
-from pydevtensor.nn.parameter import Parameter
+from pydevtensor.nn.modules._layer import Parametrized
 
 
 def start_uniform(module: Any) -> None:
@@ -37,19 +36,24 @@ def check_tensor(module: Any, what: str, t: Any) -> None:
         )
 
 
-class RNNCellBase(Module):
+class RNNCellBase(Parametrized):
     """Base of RNNCell, LSTMCell and GRUCell, which a program uses in its place.
 
     input_size     features of the input
     hidden_size    features of a state
     bias           whether there are biases
-    num_chunks     matrices in one weight: 1 of an RNN, 3 of a GRU, 4 of an
-                   LSTM
+    num_chunks     matrices in one weight: 1 of an RNN, 3 of a GRU, 4 of an LSTM
     device, dtype  of the parameters
 
     >>> isinstance(nn.GRUCell(2, 3), nn.RNNCellBase)
     True
     """
+
+    _spent = ("device", "dtype")
+    _chunks = 1  # of the class
+    input_size: int
+    hidden_size: int
+    bias: bool
 
     def __init__(
         self,
@@ -60,23 +64,21 @@ class RNNCellBase(Module):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        super().__init__()
-        self.input_size = input_size
-        self.hidden_size = hidden_size
-        self.bias = bias
+        sizes = {"input_size": input_size, "hidden_size": hidden_size, "bias": bias}
+        super()._make(**sizes)
         rows = num_chunks * hidden_size
+        of_bias = (rows,) if bias else None
         shapes: dict[str, Any] = {
             "weight_ih": (rows, input_size),
             "weight_hh": (rows, hidden_size),
-            "bias_ih": (rows,) if bias else None,
-            "bias_hh": (rows,) if bias else None,
+            "bias_ih": of_bias,
+            "bias_hh": of_bias,
         }
-        for name, shape in shapes.items():
-            value = None
-            if shape is not None:
-                value = Parameter(_C.empty(shape, device=device, dtype=dtype))
-            self.register_parameter(name, value)
+        self._add(shapes, device, dtype)
         self.reset_parameters()
+
+    def _make(self, **options: Any) -> None:
+        RNNCellBase.__init__(self, num_chunks=self._chunks, **options)
 
     def reset_parameters(self) -> None:
         """Initialize all parameters, uniform within 1 / sqrt(hidden_size)."""
@@ -135,32 +137,24 @@ class RNNCellBase(Module):
         return after if input.ndim == 2 else [state.squeeze(0) for state in after]
 
 
-class RNNCell(RNNCellBase):
+class RNNCell(
+    RNNCellBase,
+    takes="input_size: int, hidden_size: int, bias, nonlinearity: str = 'tanh', "
+    "device, dtype",
+):
     """One step of an RNN: from (N, input_size) and (N, hidden_size) to the next state.
 
     The state is zeros if left out; N may be missing. Raises RuntimeError for other
     sizes.
 
-    input_size     features of the input
-    hidden_size    features of a state
-    bias           whether there are biases
-    nonlinearity   'tanh' or 'relu'
-    device, dtype  of the parameters
+    nonlinearity  'tanh' or 'relu'
 
     >>> nn.RNNCell(3, 4)(torch.ones(2, 3)).shape
     torch.Size([2, 4])
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        nonlinearity: str = "tanh",
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(input_size, hidden_size, bias, 1, device, dtype)
+    def _make(self, *, nonlinearity: str, **options: Any) -> None:
+        super()._make(**options)
         self.nonlinearity = nonlinearity
 
     def forward(self, input: Any, hx: Any = None) -> Any:
@@ -177,31 +171,20 @@ class RNNCell(RNNCellBase):
         return self._step(kind, input, [hx])[0]
 
 
-class LSTMCell(RNNCellBase):
+class LSTMCell(
+    RNNCellBase, takes="input_size: int, hidden_size: int, bias, device, dtype"
+):
     """One step of an LSTM: from (N, input_size) and states (h, c) to the next (h, c).
 
     The states are zeros if left out; N may be missing. Raises RuntimeError for other
     sizes.
-
-    input_size     features of the input
-    hidden_size    features of a state
-    bias           whether there are biases
-    device, dtype  of the parameters
 
     >>> h, c = nn.LSTMCell(3, 4)(torch.ones(2, 3))
     >>> h.shape, c.shape
     (torch.Size([2, 4]), torch.Size([2, 4]))
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
+    _chunks = 4
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, ...]:
         """The states (h, c) after one step.
@@ -220,30 +203,19 @@ class LSTMCell(RNNCellBase):
         )
 
 
-class GRUCell(RNNCellBase):
+class GRUCell(
+    RNNCellBase, takes="input_size: int, hidden_size: int, bias, device, dtype"
+):
     """One step of a GRU: from (N, input_size) and (N, hidden_size) to the next state.
 
     The state is zeros if left out; N may be missing. Raises RuntimeError for other
     sizes.
 
-    input_size     features of the input
-    hidden_size    features of a state
-    bias           whether there are biases
-    device, dtype  of the parameters
-
     >>> nn.GRUCell(3, 4)(torch.ones(2, 3)).shape
     torch.Size([2, 4])
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
+    _chunks = 3
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         """The state after one step.

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydevtensor import _C
 from pydevtensor.nn import functional as F
 from pydevtensor.nn import init
-from pydevtensor.nn.modules._layer import explain
+from pydevtensor.nn.modules._layer import Parametrized, explain
 from pydevtensor.nn.modules.linear import Linear
-from pydevtensor.nn.modules.module import Module
-from pydevtensor.nn.parameter import Parameter
 
 __all__ = ["MultiheadAttention"]
 
@@ -19,7 +16,12 @@ class NonDynamicallyQuantizableLinear(Linear):
     """A Linear, under the name that PyTorch shows for the last one of attention."""
 
 
-class MultiheadAttention(Module):
+class MultiheadAttention(
+    Parametrized,
+    takes="embed_dim: int, num_heads: int, dropout, bias, add_bias_kv: bool = False, "
+    "add_zero_attn: bool = False, kdim: int | None = None, vdim: int | None = None, "
+    "batch_first, device, dtype",
+):
     """Attention of num_heads heads, each on embed_dim / num_heads of the sizes.
 
     query, key and value are projected, each head computes softmax(q k^T / sqrt(size))
@@ -36,7 +38,6 @@ class MultiheadAttention(Module):
     add_zero_attn  add a key and a value of zeros
     kdim, vdim     last sizes of key and value, embed_dim by default
     batch_first    take (N, length, size) in place of (length, N, size)
-    device, dtype  of the parameters
 
     >>> attention = nn.MultiheadAttention(8, 2, batch_first=True)
     >>> x = torch.ones(5, 3, 8)
@@ -45,20 +46,8 @@ class MultiheadAttention(Module):
     (torch.Size([5, 3, 8]), torch.Size([5, 3, 3]))
     """
 
-    def __init__(
-        self,
-        embed_dim: int,
-        num_heads: int,
-        dropout: float = 0.0,
-        bias: bool = True,
-        add_bias_kv: bool = False,
-        add_zero_attn: bool = False,
-        kdim: int | None = None,
-        vdim: int | None = None,
-        batch_first: bool = False,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
+    def _make(self, **options: Any) -> None:
+        embed_dim, num_heads = options["embed_dim"], options["num_heads"]
         if embed_dim <= 0 or num_heads <= 0:
             raise ValueError(
                 f"MultiheadAttention: embed_dim is {embed_dim} and num_heads "
@@ -69,16 +58,14 @@ class MultiheadAttention(Module):
                 f"MultiheadAttention: embed_dim {embed_dim} is not divisible by "
                 f"num_heads {num_heads}"
             )
-        super().__init__()
-        self.embed_dim = embed_dim
-        self.kdim: int = embed_dim if kdim is None else kdim
-        self.vdim: int = embed_dim if vdim is None else vdim
+        made = {"device": options["device"], "dtype": options["dtype"]}
+        bias = options["bias"]
+        added = (1, 1, embed_dim) if options.pop("add_bias_kv") else None
+        for name in ("kdim", "vdim"):
+            options[name] = embed_dim if options[name] is None else options[name]
+        super()._make(**options)
         self._qkv_same_embed_dim = self.kdim == self.vdim == embed_dim
-        self.num_heads = num_heads
-        self.dropout = dropout
-        self.batch_first = batch_first
         self.head_dim: int = embed_dim // num_heads
-        self.add_zero_attn = add_zero_attn
         sizes: dict[str, tuple[int, ...] | None] = dict.fromkeys(
             ("in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight")
         )
@@ -89,14 +76,9 @@ class MultiheadAttention(Module):
             sizes["k_proj_weight"] = embed_dim, self.kdim
             sizes["v_proj_weight"] = embed_dim, self.vdim
         sizes["in_proj_bias"] = (3 * embed_dim,) if bias else None
-        added = (1, 1, embed_dim) if add_bias_kv else None
-        for name, shape in (*sizes.items(), ("bias_k", added), ("bias_v", added)):
-            value = None
-            if shape is not None:
-                value = Parameter(_C.empty(shape, device=device, dtype=dtype))
-            self.register_parameter(name, value)
+        self._add({**sizes, "bias_k": added, "bias_v": added}, **made)
         self.out_proj: NonDynamicallyQuantizableLinear = (
-            NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias, device, dtype)
+            NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias, **made)
         )
         self._reset_parameters()
 

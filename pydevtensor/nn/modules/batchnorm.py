@@ -6,7 +6,7 @@ from typing import Any
 
 from pydevtensor import _C
 from pydevtensor.nn import functional as F
-from pydevtensor.nn.modules._layer import Layer, explain, need_ints
+from pydevtensor.nn.modules._layer import Layer, Parametrized, explain
 from pydevtensor.nn.parameter import (
     UninitializedBuffer,
     UninitializedParameter,
@@ -24,39 +24,39 @@ __all__ = [
 ]
 
 
-class _NormBase(Layer):
-    """Channels, their running statistics and their parameters."""
+class _NormBase(
+    Layer,
+    takes="num_features: int, eps, momentum: float | None = 0.1, affine: bool = True, "
+    "track_running_stats: bool = True, device, dtype, bias",
+):
+    """Channels, their running statistics and their parameters.
+
+    num_features         C, the number of channels
+    eps                  added to the variance, against a division by 0
+    affine               whether there are a weight and a bias
+    track_running_stats  keep running statistics, for eval()
+    bias                 whether there is a bias, if affine
+    """
+
+    _ints = ("num_features",)
+    _repr = "num_features eps= momentum= affine= bias= track_running_stats="
 
     _dims: tuple[int, ...] = ()
     _version = 2  # since PyTorch counts batches
     num_features: int
 
-    def __init__(
-        self,
-        num_features: int,
-        eps: float = 1e-5,
-        momentum: float | None = 0.1,
-        affine: bool = True,
-        track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-        bias: bool = True,
-    ) -> None:
-        super().__init__()
-        need_ints(self, num_features=num_features)
-        self.num_features = num_features
-        self.eps = eps
-        self.momentum = momentum
-        self.affine = affine
-        self.track_running_stats = track_running_stats
+    def _make(self, *, device: Any, dtype: Any, bias: Any, **options: Any) -> None:
+        Parametrized._make(self, **options)
+        size = self.num_features if self.track_running_stats else None
         made = {"device": device, "dtype": dtype}
         for name in ("running_mean", "running_var"):
-            buffer = _C.empty(num_features, **made) if track_running_stats else None
+            buffer = None if size is None else _C.empty(size, **made)
             self.register_buffer(name, buffer)
-        count = _C.tensor(0, device=device) if track_running_stats else None
+        count = None if size is None else _C.tensor(0, device=device)
         self.register_buffer("num_batches_tracked", count)
-        shape = num_features if affine else None
-        self._add_parameters(shape, shape if bias else None, **made)
+        shape = self.num_features if self.affine else None
+        self._add({"weight": shape, "bias": shape if bias else None}, **made)
+        self.reset_parameters()
 
     def reset_running_stats(self) -> None:
         """Set the means and the number of batches to 0, the variances to 1."""
@@ -77,15 +77,13 @@ class _NormBase(Layer):
                 f"{self}: expected {wanted} input (got {input.ndim}D input)"
             )
 
-    def extra_repr(self) -> str:
-        return (
-            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
-            f"affine={self.affine}, bias={self.bias is not None}, "
-            f"track_running_stats={self.track_running_stats}"
-        )
-
 
 class _BatchNorm(_NormBase):
+    """Base of the layers that normalize over a batch.
+
+    momentum  weight of a batch in the running statistics; None: their plain mean
+    """
+
     def _check_shape(self, input: Any) -> None:
         self._check_dims(input)
         if input.shape[1] != self.num_features:
@@ -130,15 +128,6 @@ class BatchNorm1d(_BatchNorm):
     dimensions, and in training for one value per channel. See also LayerNorm, which
     needs no batch.
 
-    num_features         C, the number of channels
-    eps                  added to the variance, against a division by 0
-    momentum             weight of a batch in the running statistics; None: their plain
-                         mean
-    affine               whether there are a weight and a bias
-    track_running_stats  keep running statistics, for eval()
-    device, dtype        of the parameters
-    bias                 whether there is a bias, if affine
-
     >>> norm = nn.BatchNorm1d(1)
     >>> norm(torch.tensor([[1.0], [3.0]])).detach()
     tensor([[-1.0000],
@@ -153,15 +142,6 @@ class BatchNorm1d(_BatchNorm):
 class BatchNorm2d(_BatchNorm):
     """Normalizes each channel of (N, C, H, W), as BatchNorm1d.
 
-    num_features         C, the number of channels
-    eps                  added to the variance, against a division by 0
-    momentum             weight of a batch in the running statistics; None: their plain
-                         mean
-    affine               whether there are a weight and a bias
-    track_running_stats  keep running statistics, for eval()
-    bias                 whether there is a bias, if affine
-    device, dtype        of the parameters
-
     >>> nn.BatchNorm2d(3)(torch.rand(2, 3, 4, 4)).shape
     torch.Size([2, 3, 4, 4])
     """
@@ -172,15 +152,6 @@ class BatchNorm2d(_BatchNorm):
 class BatchNorm3d(_BatchNorm):
     """Normalizes each channel of (N, C, D, H, W), as BatchNorm1d.
 
-    num_features         C, the number of channels
-    eps                  added to the variance, against a division by 0
-    momentum             weight of a batch in the running statistics; None: their plain
-                         mean
-    affine               whether there are a weight and a bias
-    track_running_stats  keep running statistics, for eval()
-    bias                 whether there is a bias, if affine
-    device, dtype        of the parameters
-
     >>> nn.BatchNorm3d(3)(torch.rand(2, 3, 4, 4, 4)).shape
     torch.Size([2, 3, 4, 4, 4])
     """
@@ -188,30 +159,27 @@ class BatchNorm3d(_BatchNorm):
     _dims = (5,)
 
 
-class _LazyNorm(_NormBase):
+class _LazyNorm(
+    _NormBase,
+    takes="eps, momentum: float | None = 0.1, affine: bool = True, "
+    "track_running_stats: bool = True, device, dtype, *, bias",
+):
     """Takes num_features from its first input, then becomes the class _becomes."""
 
     _becomes: type[_NormBase]
 
-    def __init__(
-        self,
-        eps: float = 1e-5,
-        momentum: float | None = 0.1,
-        affine: bool = True,
-        track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-        *,
-        bias: bool = True,
+    def _make(
+        self, *, affine: Any, device: Any, dtype: Any, bias: Any, **options: Any
     ) -> None:
         made = {"device": device, "dtype": dtype}
-        super().__init__(0, eps, momentum, False, track_running_stats, **made)
+        options = {"num_features": 0, "affine": False, "bias": True, **options}
+        super()._make(**options, **made)
         self.affine = affine
         if affine:
             self.weight: Any = UninitializedParameter(**made)
             if bias:
                 self.bias: Any = UninitializedParameter(**made)
-        if track_running_stats:
+        if self.track_running_stats:
             self.running_mean: Any = UninitializedBuffer(**made)
             self.running_var: Any = UninitializedBuffer(**made)
 
@@ -250,14 +218,6 @@ class _LazyNorm(_NormBase):
 class LazyBatchNorm1d(_LazyNorm, _BatchNorm):
     """A BatchNorm1d that takes num_features from its first input.
 
-    eps                  added to the variance, against a division by 0
-    momentum             weight of a batch in the running statistics; None: their plain
-                         mean
-    affine               whether there are a weight and a bias
-    track_running_stats  keep running statistics, for eval()
-    bias                 whether there is a bias, if affine
-    device, dtype        of the parameters
-
     >>> norm = nn.LazyBatchNorm1d()
     >>> norm(torch.rand(4, 3)).shape
     torch.Size([4, 3])
@@ -272,14 +232,6 @@ class LazyBatchNorm1d(_LazyNorm, _BatchNorm):
 class LazyBatchNorm2d(_LazyNorm, _BatchNorm):
     """A BatchNorm2d that takes num_features from its first input.
 
-    eps                  added to the variance, against a division by 0
-    momentum             weight of a batch in the running statistics; None: their plain
-                         mean
-    affine               whether there are a weight and a bias
-    track_running_stats  keep running statistics, for eval()
-    bias                 whether there is a bias, if affine
-    device, dtype        of the parameters
-
     >>> norm = nn.LazyBatchNorm2d()
     >>> norm(torch.rand(2, 3, 4, 4)).shape
     torch.Size([2, 3, 4, 4])
@@ -291,14 +243,6 @@ class LazyBatchNorm2d(_LazyNorm, _BatchNorm):
 
 class LazyBatchNorm3d(_LazyNorm, _BatchNorm):
     """A BatchNorm3d that takes num_features from its first input.
-
-    eps                  added to the variance, against a division by 0
-    momentum             weight of a batch in the running statistics; None: their plain
-                         mean
-    affine               whether there are a weight and a bias
-    track_running_stats  keep running statistics, for eval()
-    bias                 whether there is a bias, if affine
-    device, dtype        of the parameters
 
     >>> norm = nn.LazyBatchNorm3d()
     >>> norm(torch.rand(2, 3, 4, 4, 4)).shape

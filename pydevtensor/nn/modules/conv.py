@@ -8,7 +8,7 @@ from typing import Any
 from pydevtensor.nn import functional as F
 from pydevtensor.nn import init
 from pydevtensor.nn._functional.conv import padded
-from pydevtensor.nn.modules._layer import Layer, explain, need_ints
+from pydevtensor.nn.modules._layer import Layer, Parametrized, explain
 from pydevtensor.nn.modules.module import Module
 from pydevtensor.nn.parameter import UninitializedParameter, is_lazy
 
@@ -30,39 +30,37 @@ __all__ = [
 _MODES = ("zeros", "reflect", "replicate", "circular")
 
 
-class _ConvNd(Layer):
+class _ConvNd(
+    Layer,
+    takes="in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, "
+    "padding: Any = 0, dilation: Any = 1, groups: int = 1, bias, padding_mode: str "
+    "= 'zeros', device, dtype",
+):
+    """Base of convolutions.
+
+    in_channels   channels of the input
+    out_channels  channels of the result
+    kernel_size   size of the kernel, an int or one for each dimension
+    stride        step of the kernel
+    padding       elements added at both ends of a dimension, an int or one for each;
+                  'same' keeps the size (for stride 1), 'valid' adds none
+    dilation      distance between the kernel's elements
+    groups        parts of the channels with kernels of their own, which divides both
+    padding_mode  the values added: 'zeros', 'reflect', 'replicate' or 'circular'
+    """
+
+    _ints = ("in_channels", "out_channels", "groups")
     _ndim = 0  # that the kernel slides along
     _function: Any = None
     transposed: bool = False
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        need_ints(
-            self, in_channels=in_channels, out_channels=out_channels, groups=groups
-        )
-        self.in_channels = in_channels
-        self.out_channels = out_channels
-        self.kernel_size: Any = self._each(kernel_size)
-        self.stride: Any = self._each(stride)
-        self.padding: Any = padding if isinstance(padding, str) else self._each(padding)
-        self.dilation: Any = self._each(dilation)
+    def _make(self, *, bias: Any, device: Any, dtype: Any, **options: Any) -> None:
+        for name in ("kernel_size", "stride", "padding", "dilation"):
+            if not isinstance(options[name], str):
+                options[name] = self._each(options[name])
+        Parametrized._make(self, **options)
         self.transposed = type(self).transposed
         self.output_padding: Any = self._each(0)
-        self.groups = groups
-        self.padding_mode = padding_mode
         self._check()
         self._make_parameters(bias, device, dtype)
 
@@ -113,7 +111,8 @@ class _ConvNd(Layer):
 
     def _make_parameters(self, bias: bool, device: Any, dtype: Any) -> None:
         shape = (self.out_channels,) if bias else None
-        self._add_parameters(self._weight_shape(), shape, device, dtype)
+        self._add({"weight": self._weight_shape(), "bias": shape}, device, dtype)
+        self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Initialize weight and bias again, uniform within 1 / sqrt(fan in)."""
@@ -187,18 +186,6 @@ class Conv1d(_ConvNd):
     Raises ValueError for channels that groups does not divide, RuntimeError for an
     input of another shape, dtype or device.
 
-    in_channels    channels of the input
-    out_channels   channels of the result
-    kernel_size    size of the kernel, an int or one for each dimension
-    stride         step of the kernel
-    padding        elements added at both ends of a dimension, an int or one for each;
-                   'same' keeps the size (for stride 1), 'valid' adds none
-    dilation       distance between the kernel's elements
-    groups         parts of the channels with kernels of their own, which divides both
-    bias           whether there is a bias
-    padding_mode   the values added: 'zeros', 'reflect', 'replicate' or 'circular'
-    device, dtype  of the parameters
-
     >>> nn.Conv1d(2, 4, 3, padding='same')(torch.ones(5, 2, 8)).shape
     torch.Size([5, 4, 8])
     """
@@ -209,18 +196,6 @@ class Conv1d(_ConvNd):
 
 class Conv2d(_ConvNd):
     """Convolves (N, C, H, W) or (C, H, W), as Conv1d.
-
-    in_channels    channels of the input
-    out_channels   channels of the result
-    kernel_size    size of the kernel, an int or one for each dimension
-    stride         step of the kernel
-    padding        elements added at both ends of a dimension, an int or one for each;
-                   'same' keeps the size (for stride 1), 'valid' adds none
-    dilation       distance between the kernel's elements
-    groups         parts of the channels with kernels of their own, which divides both
-    bias           whether there is a bias
-    padding_mode   the values added: 'zeros', 'reflect', 'replicate' or 'circular'
-    device, dtype  of the parameters
 
     >>> net = nn.Conv2d(3, 6, kernel_size=3, stride=2, padding=1)
     >>> net(torch.ones(2, 3, 8, 8)).shape
@@ -236,18 +211,6 @@ class Conv2d(_ConvNd):
 class Conv3d(_ConvNd):
     """Convolves (N, C, D, H, W) or (C, D, H, W), as Conv1d.
 
-    in_channels    channels of the input
-    out_channels   channels of the result
-    kernel_size    size of the kernel, an int or one for each dimension
-    stride         step of the kernel
-    padding        elements added at both ends of a dimension, an int or one for each;
-                   'same' keeps the size (for stride 1), 'valid' adds none
-    dilation       distance between the kernel's elements
-    groups         parts of the channels with kernels of their own, which divides both
-    bias           whether there is a bias
-    padding_mode   the values added: 'zeros', 'reflect', 'replicate' or 'circular'
-    device, dtype  of the parameters
-
     >>> nn.Conv3d(2, 4, 3)(torch.ones(2, 5, 5, 5)).shape
     torch.Size([4, 3, 3, 3])
     """
@@ -256,37 +219,25 @@ class Conv3d(_ConvNd):
     _function = staticmethod(F.conv3d)
 
 
-class _ConvTransposeNd(_ConvNd):
+class _ConvTransposeNd(
+    _ConvNd,
+    takes="in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, "
+    "padding: Any = 0, output_padding: Any = 0, groups: int = 1, bias, dilation: Any "
+    "= 1, padding_mode: str = 'zeros', device, dtype",
+):
+    """Base of transposed convolutions.
+
+    stride          step of the kernel, by which the result grows
+    padding         elements that the result lacks at both ends of a dimension
+    output_padding  elements added at one end of the result, fewer than stride or
+                    dilation
+    padding_mode    'zeros'; ValueError for another
+    """
+
     transposed = True
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation: Any = 1,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride,
-            padding,
-            dilation,
-            groups,
-            bias,
-            padding_mode,
-            device,
-            dtype,
-        )
+    def _make(self, *, output_padding: Any, **options: Any) -> None:
+        super()._make(**options)
         self.output_padding: Any = self._each(output_padding)
 
     def _output_padding(self, input: Any, wanted: Any) -> Any:
@@ -350,19 +301,6 @@ class ConvTranspose1d(_ConvTransposeNd):
     output_padding + 1; a call may give output_size instead. weight is (in_channels,
     out_channels / groups, *kernel_size). Errors as of Conv1d.
 
-    in_channels     channels of the input
-    out_channels    channels of the result
-    kernel_size     size of the kernel, an int or one for each dimension
-    stride          step of the kernel, by which the result grows
-    padding         elements that the result lacks at both ends of a dimension
-    output_padding  elements added at one end of the result, fewer than stride or
-                    dilation
-    groups          parts of the channels with kernels of their own, which divides both
-    bias            whether there is a bias
-    dilation        distance between the kernel's elements
-    padding_mode    'zeros'; ValueError for another
-    device, dtype   of the parameters
-
     >>> nn.ConvTranspose1d(2, 4, 3, stride=2)(torch.ones(5, 2, 8)).shape
     torch.Size([5, 4, 17])
     """
@@ -373,18 +311,6 @@ class ConvTranspose1d(_ConvTransposeNd):
 
 class ConvTranspose2d(_ConvTransposeNd):
     """The transposed convolution of (N, C, H, W) or (C, H, W), as ConvTranspose1d.
-
-    in_channels     channels of the input
-    out_channels    channels of the result
-    kernel_size     size of the kernel, a number or one for each dimension
-    stride          step of the kernel
-    padding         elements that the result lacks at both ends of a dimension
-    output_padding  elements added at one end of the result
-    groups          parts of the channels with kernels of their own
-    bias            whether there is a bias
-    dilation        distance between the kernel's elements
-    padding_mode    'zeros'; ValueError for another
-    device, dtype   of the parameters
 
     >>> up = nn.ConvTranspose2d(3, 2, kernel_size=4, padding=1, stride=2)
     >>> up(torch.ones(1, 3, 8, 8)).shape
@@ -397,18 +323,6 @@ class ConvTranspose2d(_ConvTransposeNd):
 
 class ConvTranspose3d(_ConvTransposeNd):
     """The transposed convolution of (N, C, D, H, W) or (C, D, H, W).
-
-    in_channels     channels of the input
-    out_channels    channels of the result
-    kernel_size     size of the kernel, a number or one for each dimension
-    stride          step of the kernel
-    padding         elements that the result lacks at both ends of a dimension
-    output_padding  elements added at one end of the result
-    groups          parts of the channels with kernels of their own
-    bias            whether there is a bias
-    dilation        distance between the kernel's elements
-    padding_mode    'zeros'; ValueError for another
-    device, dtype   of the parameters
 
     >>> nn.ConvTranspose3d(2, 4, 2, stride=2)(torch.ones(2, 3, 3, 3)).shape
     torch.Size([4, 6, 6, 6])
@@ -472,9 +386,6 @@ class _Lazy(_ConvNd):
 class LazyConv1d(_Lazy, Conv1d):
     """A Conv1d that takes in_channels from its first input, then becomes a Conv1d.
 
-    out_channels  channels of the result
-    kernel_size   size of the kernel, a number or one for each dimension
-
     >>> net = nn.LazyConv1d(4, 3)
     >>> net(torch.ones(1, 2, 8)).shape
     torch.Size([1, 4, 6])
@@ -484,16 +395,7 @@ class LazyConv1d(_Lazy, Conv1d):
 class LazyConv2d(_Lazy, Conv2d):
     """A Conv2d that takes in_channels from its first input, then becomes a Conv2d.
 
-    out_channels   channels of the result
-    kernel_size    size of the kernel, an int or one for each dimension
-    stride         step of the kernel
-    padding        elements added at both ends of a dimension, an int or one for each;
-                   'same' keeps the size (for stride 1), 'valid' adds none
-    dilation       distance between the kernel's elements
-    groups         parts of the channels with kernels of their own, which divides both
-    bias           whether there is a bias
-    padding_mode   the values added: 'zeros', 'reflect', 'replicate' or 'circular'
-    device, dtype  of the parameters
+    It takes the other arguments of Conv2d too.
 
     >>> net = nn.LazyConv2d(4, kernel_size=3)
     >>> net(torch.ones(1, 2, 8, 8)).shape
@@ -506,9 +408,6 @@ class LazyConv2d(_Lazy, Conv2d):
 class LazyConv3d(_Lazy, Conv3d):
     """A Conv3d that takes in_channels from its first input, then becomes a Conv3d.
 
-    out_channels  channels of the result
-    kernel_size   size of the kernel, a number or one for each dimension
-
     >>> nn.LazyConv3d(4, 3)(torch.ones(1, 2, 8, 8, 8)).shape
     torch.Size([1, 4, 6, 6, 6])
     """
@@ -516,9 +415,6 @@ class LazyConv3d(_Lazy, Conv3d):
 
 class LazyConvTranspose1d(_Lazy, ConvTranspose1d):
     """A ConvTranspose1d that takes in_channels from its first input.
-
-    out_channels  channels of the result
-    kernel_size   size of the kernel, a number or one for each dimension
 
     >>> nn.LazyConvTranspose1d(4, 3)(torch.ones(1, 2, 8)).shape
     torch.Size([1, 4, 10])
@@ -528,9 +424,6 @@ class LazyConvTranspose1d(_Lazy, ConvTranspose1d):
 class LazyConvTranspose2d(_Lazy, ConvTranspose2d):
     """A ConvTranspose2d that takes in_channels from its first input.
 
-    out_channels  channels of the result
-    kernel_size   size of the kernel, a number or one for each dimension
-
     >>> nn.LazyConvTranspose2d(4, 3)(torch.ones(1, 2, 8, 8)).shape
     torch.Size([1, 4, 10, 10])
     """
@@ -538,9 +431,6 @@ class LazyConvTranspose2d(_Lazy, ConvTranspose2d):
 
 class LazyConvTranspose3d(_Lazy, ConvTranspose3d):
     """A ConvTranspose3d that takes in_channels from its first input.
-
-    out_channels  channels of the result
-    kernel_size   size of the kernel, a number or one for each dimension
 
     >>> nn.LazyConvTranspose3d(4, 3)(torch.ones(1, 2, 8, 8, 8)).shape
     torch.Size([1, 4, 10, 10, 10])

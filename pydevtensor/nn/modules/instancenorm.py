@@ -19,31 +19,17 @@ __all__ = [
 ]
 
 
-class _InstanceNorm(_NormBase):
-    """_dims: the numbers of dimensions of one sample and of a batch."""
+class _InstanceNorm(
+    _NormBase,
+    takes="num_features: int, eps, momentum: float = 0.1, affine: bool = False, "
+    "track_running_stats: bool = False, device, dtype, *, bias",
+):
+    """Base of the layers that normalize each sample, or each of a batch (_dims).
 
-    def __init__(
-        self,
-        num_features: int,
-        eps: float = 1e-5,
-        momentum: float = 0.1,
-        affine: bool = False,
-        track_running_stats: bool = False,
-        device: Any = None,
-        dtype: Any = None,
-        *,
-        bias: bool = True,
-    ) -> None:
-        super().__init__(
-            num_features,
-            eps,
-            momentum,
-            affine,
-            track_running_stats,
-            device,
-            dtype,
-            bias=bias,
-        )
+    momentum             weight of a batch in the running statistics; None: they stay
+    track_running_stats  keep running_mean and running_var in training, and use them
+                         after eval()
+    """
 
     def _channel_dim(self, input: Any) -> int:
         return 1 if input.ndim == self._dims[-1] else 0
@@ -81,15 +67,6 @@ class InstanceNorm1d(_InstanceNorm):
 
     Raises ValueError for another number of dimensions and for one element a channel.
 
-    num_features         C, the number of channels
-    eps                  added to the variance, against a division by 0
-    momentum             weight of a batch in the running statistics; None: they stay
-    affine               whether there are a weight and a bias
-    track_running_stats  keep running_mean and running_var in training, and use them
-                         after eval()
-    device, dtype        of the parameters
-    bias                 whether there is a bias, if affine
-
     >>> nn.InstanceNorm1d(1)(torch.tensor([[[1.0, 3.0]]]))
     tensor([[[-1.0000,  1.0000]]])
     """
@@ -99,14 +76,6 @@ class InstanceNorm1d(_InstanceNorm):
 
 class InstanceNorm2d(_InstanceNorm):
     """Normalizes each channel of each sample of (N, C, H, W), as InstanceNorm1d.
-
-    num_features         C, the number of channels
-    eps                  added to the variance, against a division by 0
-    momentum             weight of a batch in the running statistics; None: they stay
-    affine               whether there are a weight and a bias
-    track_running_stats  keep running statistics, for eval()
-    device, dtype        of the parameters
-    bias                 whether there is a bias, if affine
 
     >>> nn.InstanceNorm2d(3)(torch.rand(2, 3, 4, 4)).shape
     torch.Size([2, 3, 4, 4])
@@ -118,14 +87,6 @@ class InstanceNorm2d(_InstanceNorm):
 class InstanceNorm3d(_InstanceNorm):
     """Normalizes each channel of each sample of (N, C, D, H, W), as InstanceNorm1d.
 
-    num_features         C, the number of channels
-    eps                  added to the variance, against a division by 0
-    momentum             weight of a batch in the running statistics; None: they stay
-    affine               whether there are a weight and a bias
-    track_running_stats  keep running statistics, for eval()
-    device, dtype        of the parameters
-    bias                 whether there is a bias, if affine
-
     >>> nn.InstanceNorm3d(3)(torch.rand(2, 3, 4, 4, 4)).shape
     torch.Size([2, 3, 4, 4, 4])
     """
@@ -135,13 +96,6 @@ class InstanceNorm3d(_InstanceNorm):
 
 class LazyInstanceNorm1d(_LazyNorm, _InstanceNorm):
     """An InstanceNorm1d that takes num_features from its first input.
-
-    eps                  added to the variance, against a division by 0
-    momentum             weight of a batch in the running statistics; None: they stay
-    affine               whether there are a weight and a bias
-    track_running_stats  keep running statistics, for eval()
-    device, dtype        of the parameters
-    bias                 whether there is a bias, if affine
 
     >>> nn.LazyInstanceNorm1d()(torch.rand(2, 3, 4)).shape
     torch.Size([2, 3, 4])
@@ -154,13 +108,6 @@ class LazyInstanceNorm1d(_LazyNorm, _InstanceNorm):
 class LazyInstanceNorm2d(_LazyNorm, _InstanceNorm):
     """An InstanceNorm2d that takes num_features from its first input.
 
-    eps                  added to the variance, against a division by 0
-    momentum             weight of a batch in the running statistics; None: they stay
-    affine               whether there are a weight and a bias
-    track_running_stats  keep running statistics, for eval()
-    device, dtype        of the parameters
-    bias                 whether there is a bias, if affine
-
     >>> nn.LazyInstanceNorm2d()(torch.rand(2, 3, 4, 4)).shape
     torch.Size([2, 3, 4, 4])
     """
@@ -171,13 +118,6 @@ class LazyInstanceNorm2d(_LazyNorm, _InstanceNorm):
 
 class LazyInstanceNorm3d(_LazyNorm, _InstanceNorm):
     """An InstanceNorm3d that takes num_features from its first input.
-
-    eps                  added to the variance, against a division by 0
-    momentum             weight of a batch in the running statistics; None: they stay
-    affine               whether there are a weight and a bias
-    track_running_stats  keep running statistics, for eval()
-    device, dtype        of the parameters
-    bias                 whether there is a bias, if affine
 
     >>> nn.LazyInstanceNorm3d()(torch.rand(2, 3, 4, 4, 4)).shape
     torch.Size([2, 3, 4, 4, 4])

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydevtensor.nn import functional as F
 from pydevtensor.nn import init
-from pydevtensor.nn.modules._layer import Layer, explain, need_ints
+from pydevtensor.nn.modules._layer import Layer
 from pydevtensor.nn.modules.module import Module
 from pydevtensor.nn.parameter import UninitializedParameter, is_lazy
 
@@ -28,35 +28,29 @@ class Identity(Module):
         return input
 
 
-class Linear(Layer):
+class Linear(
+    Layer,
+    calls=F.linear,
+    takes="in_features: int, out_features: int, bias, device, dtype",
+):
     """x @ weight.T + bias, from (..., in_features) to (..., out_features).
 
     weight and bias start uniform between -k and k, k = 1 / sqrt(in_features). Raises
     RuntimeError for another last size, dtype or device.
 
-    in_features    last size of the input
-    out_features   last size of the result
-    bias           whether there is a bias
-    device, dtype  of the parameters
+    in_features   last size of the input
+    out_features  last size of the result
 
     >>> nn.Linear(3, 2)(torch.ones(5, 4, 3)).shape
     torch.Size([5, 4, 2])
     """
 
-    def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        need_ints(self, in_features=in_features, out_features=out_features)
-        self.in_features = in_features
-        self.out_features = out_features
-        shape = out_features, in_features
-        self._add_parameters(shape, shape[:1] if bias else None, device, dtype)
+    _ints = ("in_features", "out_features")
+    _repr = "in_features= out_features= bias="
+
+    def _shapes(self) -> dict[str, Any]:
+        shape = self.out_features, self.in_features
+        return {"weight": shape, "bias": shape[:1]}
 
     def reset_parameters(self) -> None:
         """Initialize weight and bias again."""
@@ -65,28 +59,11 @@ class Linear(Layer):
             bound = 1 / math.sqrt(self.in_features) if self.in_features > 0 else 0
             init.uniform_(self.bias, -bound, bound)
 
-    def forward(self, input: Any) -> Any:
-        try:
-            return F.linear(input, self.weight, self.bias)
-        except Exception as error:
-            explain(self, error, input=input)
-            raise
 
-    def extra_repr(self) -> str:
-        return (
-            f"in_features={self.in_features}, out_features={self.out_features}, "
-            f"bias={self.bias is not None}"
-        )
-
-
-class LazyLinear(Linear):
+class LazyLinear(Linear, takes="out_features: int, bias, device, dtype"):
     """A Linear that takes in_features from its first input, then becomes a Linear.
 
     Until then its parameters have no shape, and reading it raises RuntimeError.
-
-    out_features   last size of the result
-    bias           whether there is a bias
-    device, dtype  of the parameters
 
     >>> net = nn.LazyLinear(2)
     >>> net(torch.ones(4, 3)).shape
@@ -95,16 +72,10 @@ class LazyLinear(Linear):
     Linear(in_features=3, out_features=2, bias=True)
     """
 
-    def __init__(
-        self,
-        out_features: int,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
+    def _make(self, *, bias: Any, device: Any, dtype: Any, **options: Any) -> None:
         Module.__init__(self)
         self.in_features = 0
-        self.out_features = out_features
+        self.out_features = options["out_features"]
         self.weight: Any = UninitializedParameter(device=device, dtype=dtype)
         lazy = UninitializedParameter(device=device, dtype=dtype) if bias else None
         self.register_parameter("bias", lazy)
@@ -137,7 +108,13 @@ class LazyLinear(Linear):
             self.in_features: Any = given.shape[1]
 
 
-class Bilinear(Layer):
+class Bilinear(
+    Layer,
+    calls=F.bilinear,
+    inputs="input1, input2",
+    takes="in1_features: int, in2_features: int, out_features: int, bias, device, "
+    "dtype",
+):
     """x1 @ A @ x2 + bias, with one matrix A for each of out_features.
 
     From (..., in1_features) and (..., in2_features) to (..., out_features); weight has
@@ -146,30 +123,23 @@ class Bilinear(Layer):
     in1_features, in2_features  last sizes of the two inputs; ValueError for an
                                 in1_features below 1
     out_features                last size of the result
-    bias                        whether there is a bias
-    device, dtype               of the parameters
 
     >>> nn.Bilinear(3, 4, 2)(torch.ones(5, 3), torch.ones(5, 4)).shape
     torch.Size([5, 2])
     """
 
-    def __init__(
-        self,
-        in1_features: int,
-        in2_features: int,
-        out_features: int,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        if in1_features <= 0:
-            raise ValueError(f"in1_features must be > 0, but got {in1_features}")
-        self.in1_features = in1_features
-        self.in2_features = in2_features
-        self.out_features = out_features
-        shape = out_features, in1_features, in2_features
-        self._add_parameters(shape, shape[:1] if bias else None, device, dtype)
+    _repr = "in1_features= in2_features= out_features= bias="
+
+    def _make(self, **options: Any) -> None:
+        if options["in1_features"] <= 0:
+            raise ValueError(
+                f"in1_features must be > 0, but got {options['in1_features']}"
+            )
+        super()._make(**options)
+
+    def _shapes(self) -> dict[str, Any]:
+        shape = self.out_features, self.in1_features, self.in2_features
+        return {"weight": shape, "bias": shape[:1]}
 
     def reset_parameters(self) -> None:
         """Initialize weight and bias, uniform within 1 / sqrt(in1_features)."""
@@ -177,22 +147,3 @@ class Bilinear(Layer):
         init.uniform_(self.weight, -bound, bound)
         if self.bias is not None:
             init.uniform_(self.bias, -bound, bound)
-
-    def forward(self, input1: Any, input2: Any) -> Any:
-        """x1 @ A @ x2 + bias for each pair of rows.
-
-        input1  (..., in1_features)
-        input2  (..., in2_features), of the same other sizes; RuntimeError for other
-                shapes
-        """
-        try:
-            return F.bilinear(input1, input2, self.weight, self.bias)
-        except Exception as error:
-            explain(self, error, input1=input1, input2=input2)
-            raise
-
-    def extra_repr(self) -> str:
-        return (
-            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
-            f"out_features={self.out_features}, bias={self.bias is not None}"
-        )

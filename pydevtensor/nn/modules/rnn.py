@@ -8,6 +8,7 @@ from typing import Any
 from pydevtensor import _C
 from pydevtensor._names import give
 from pydevtensor.nn._functional import recurrent
+from pydevtensor.nn.modules._layer import Parametrized
 from pydevtensor.nn.modules._rnn_cells import (
     GRUCell,
     LSTMCell,
@@ -40,7 +41,7 @@ _KINDS = {
 }
 
 
-class RNNBase(Module):
+class RNNBase(Parametrized):
     """Base of RNN, LSTM and GRU, which a program uses in its place.
 
     TypeError for sizes that are not ints, ValueError for those out of range.
@@ -51,7 +52,8 @@ class RNNBase(Module):
     num_layers     layers, each with the rows of the one before
     bias           whether there are biases
     batch_first    take (N, L, features) in place of (L, N, features)
-    dropout        probability of dropout between layers, in training
+    dropout        probability of dropout between layers, in training; one layer has
+                   none
     bidirectional  also run backwards; the features are joined
     proj_size      features that an LSTM's state is projected to; 0: none
     device, dtype  of the parameters
@@ -59,6 +61,9 @@ class RNNBase(Module):
     >>> isinstance(nn.GRU(2, 3), nn.RNNBase)
     True
     """
+
+    _spent = ("device", "dtype")
+    _mode = ""  # of the class
 
     def __init__(
         self,
@@ -74,7 +79,7 @@ class RNNBase(Module):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        super().__init__()
+        Module.__init__(self)
         sizes = {"input_size": input_size, "hidden_size": hidden_size}
         for name, size in {**sizes, "num_layers": num_layers}.items():
             if not isinstance(size, int):
@@ -91,7 +96,7 @@ class RNNBase(Module):
             warnings.warn(
                 "dropout is applied to the results of all layers but the last, so "
                 f"dropout={dropout} does nothing with num_layers=1",
-                stacklevel=3,
+                stacklevel=4,
             )
         if mode not in _KINDS:
             raise ValueError(f"there is no mode {mode!r}; give one of {[*_KINDS]}")
@@ -134,6 +139,9 @@ class RNNBase(Module):
                     self.register_parameter(names[-1], Parameter(value))
                 self._all_weights.append(names)
         self.reset_parameters()
+
+    def _make(self, **options: Any) -> None:
+        RNNBase.__init__(self, type(self)._mode, **options)
 
     def reset_parameters(self) -> None:
         """Initialize all parameters, uniform within 1 / sqrt(hidden_size)."""
@@ -310,7 +318,12 @@ class RNNBase(Module):
         return result, last[0] if len(last) == 1 else tuple(last)
 
 
-class RNN(RNNBase):
+class RNN(
+    RNNBase,
+    takes="input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str "
+    "= 'tanh', bias, batch_first, dropout, bidirectional: bool = False, proj_size: int "
+    "= 0, device, dtype",
+):
     """h' = tanh(x @ weight_ih.T + bias_ih + h @ weight_hh.T + bias_hh), or relu.
 
     From an input (L, N, input_size), (N, L, input_size) with batch_first, (L,
@@ -320,56 +333,26 @@ class RNN(RNNBase):
     and devices, ValueError for another type. See also LSTM and GRU, which remember
     longer.
 
-    input_size     features of the input
-    hidden_size    features of a state
-    num_layers     layers, each with the rows of the one before
-    nonlinearity   'tanh' or 'relu'
-    bias           whether there are biases
-    batch_first    take (N, L, features) in place of (L, N, features)
-    dropout        probability of dropout between layers, in training; one layer has
-                   none
-    bidirectional  also run backwards; the features are joined
-    proj_size      has to be 0: only an LSTM projects its state
-    device, dtype  of the parameters
+    nonlinearity  'tanh' or 'relu'
+    proj_size     has to be 0: only an LSTM projects its state
 
     >>> output, state = nn.RNN(3, 4)(torch.ones(5, 2, 3))
     >>> output.shape, state.shape
     (torch.Size([5, 2, 4]), torch.Size([1, 2, 4]))
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        nonlinearity: str = "tanh",
-        bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        proj_size: int = 0,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
+    def _make(self, *, nonlinearity: str, **options: Any) -> None:
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"nonlinearity is {nonlinearity!r}; give 'tanh' or 'relu'")
-        super().__init__(
-            f"RNN_{nonlinearity.upper()}",
-            input_size,
-            hidden_size,
-            num_layers,
-            bias,
-            batch_first,
-            dropout,
-            bidirectional,
-            proj_size,
-            device,
-            dtype,
-        )
+        RNNBase.__init__(self, f"RNN_{nonlinearity.upper()}", **options)
         self.nonlinearity = nonlinearity
 
 
-class LSTM(RNNBase):
+class LSTM(
+    RNNBase,
+    takes="input_size: int, hidden_size: int, num_layers: int = 1, bias, batch_first, "
+    "dropout, bidirectional: bool = False, proj_size: int = 0, device, dtype",
+):
     """Long short-term memory: a cell state c beside the hidden state h.
 
     With i, f, g, o of x @ weight_ih.T + bias_ih + h @ weight_hh.T + bias_hh:
@@ -377,97 +360,35 @@ class LSTM(RNNBase):
     weight_hr projects to proj_size if that is given. Shapes are those of RNN; states
     are a tuple (h, c).
 
-    input_size     features of the input
-    hidden_size    features of a state
-    num_layers     layers, each with the rows of the one before
-    bias           whether there are biases
-    batch_first    take (N, L, features) in place of (L, N, features)
-    dropout        probability of dropout between layers
-    bidirectional  also run backwards; the features are joined
-    proj_size      features that h is projected to, below hidden_size; 0: none
-    device, dtype  of the parameters
+    proj_size  features that h is projected to, below hidden_size; 0: none
 
     >>> output, (h, c) = nn.LSTM(3, 4, num_layers=2)(torch.ones(5, 2, 3))
     >>> output.shape, h.shape, c.shape
     (torch.Size([5, 2, 4]), torch.Size([2, 2, 4]), torch.Size([2, 2, 4]))
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        proj_size: int = 0,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(
-            "LSTM",
-            input_size,
-            hidden_size,
-            num_layers,
-            bias,
-            batch_first,
-            dropout,
-            bidirectional,
-            proj_size,
-            device,
-            dtype,
-        )
+    _mode = "LSTM"
 
 
-class GRU(RNNBase):
+class GRU(
+    RNNBase,
+    takes="input_size: int, hidden_size: int, num_layers: int = 1, bias, batch_first, "
+    "dropout, bidirectional: bool = False, proj_size: int = 0, device, dtype",
+):
     """Gated recurrent units: gates of reset r and update z.
 
     With three parts of x @ weight_ih.T + bias_ih and of h @ weight_hh.T + bias_hh:
     r = sigmoid(xr + hr), z = sigmoid(xz + hz), n = tanh(xn + r * hn) and
     h' = (1 - z) * n + z * h. Shapes are those of RNN.
 
-    input_size     features of the input
-    hidden_size    features of a state
-    num_layers     layers, each with the rows of the one before
-    bias           whether there are biases
-    batch_first    take (N, L, features) in place of (L, N, features)
-    dropout        probability of dropout between layers
-    bidirectional  also run backwards; the features are joined
-    proj_size      has to be 0: only an LSTM projects its state
-    device, dtype  of the parameters
+    proj_size  has to be 0: only an LSTM projects its state
 
     >>> output, state = nn.GRU(3, 4, bidirectional=True)(torch.ones(5, 2, 3))
     >>> output.shape, state.shape
     (torch.Size([5, 2, 8]), torch.Size([2, 2, 4]))
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        proj_size: int = 0,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(
-            "GRU",
-            input_size,
-            hidden_size,
-            num_layers,
-            bias,
-            batch_first,
-            dropout,
-            bidirectional,
-            proj_size,
-            device,
-            dtype,
-        )
+    _mode = "GRU"
 
 
 give(__name__, RNNCellBase, RNNCell, LSTMCell, GRUCell)

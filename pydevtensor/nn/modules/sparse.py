@@ -8,22 +8,43 @@ from pydevtensor import _C
 from pydevtensor.nn import functional as F
 from pydevtensor.nn import init
 from pydevtensor.nn._functional.sparse import padding_row
-from pydevtensor.nn.modules._layer import explain, need_ints
-from pydevtensor.nn.modules.module import Module
+from pydevtensor.nn.modules._layer import Parametrized
 from pydevtensor.nn.parameter import Parameter
 
 __all__ = ["Embedding", "EmbeddingBag"]
 
+# The options that extra_repr() leaves out where they have these values.
+_USUAL = {"padding_idx": None, "max_norm": None, "norm_type": 2, "mode": None}
+_USUAL |= {"scale_grad_by_freq": False, "sparse": False}
 
-class _Table(Module):
-    """Base of modules with a table of rows."""
 
-    num_embeddings: int
-    embedding_dim: int
-    padding_idx: int | None
+class _Table(Parametrized):
+    """Base of modules with a table of rows.
 
-    def _add_table(self, weight: Any, freeze: bool, device: Any, dtype: Any) -> None:
-        """Register the table: weight, or a new one, and initialize that."""
+    num_embeddings       how many rows there are
+    embedding_dim        size of a row
+    max_norm, norm_type  rows are scaled down to that norm when they are selected
+    sparse               has no effect: gradients are dense
+    """
+
+    _ints = ("num_embeddings", "embedding_dim")
+    _repr = ""  # the options that extra_repr() shows where they are not as in _USUAL
+
+    def _make(
+        self,
+        *,
+        device: Any,
+        dtype: Any,
+        _weight: Any,
+        _freeze: bool = False,
+        **options: Any,
+    ) -> None:
+        """Register the table: _weight, or a new one, and initialize that."""
+        row = options["padding_idx"]
+        if row is not None:
+            options["padding_idx"] = padding_row(row, options["num_embeddings"])
+        super()._make(**options)
+        weight, freeze = _weight, _freeze
         shape = [self.num_embeddings, self.embedding_dim]
         if weight is None:
             made = _C.empty(shape, device=device, dtype=dtype)
@@ -43,12 +64,11 @@ class _Table(Module):
         if self.padding_idx is not None:
             init.zeros_(self.weight[self.padding_idx])
 
-    def _shown(self, *options: tuple[str, Any]) -> str:
-        """The sizes, and the options that are not as given here."""
+    def extra_repr(self) -> str:
         text = f"{self.num_embeddings}, {self.embedding_dim}"
-        for name, plain in options:
+        for name in self._repr.split():
             value = getattr(self, name)
-            if value != plain:
+            if value != _USUAL[name]:
                 text += f", {name}={value!r}"
         return text
 
@@ -61,7 +81,14 @@ def _need_matrix(embeddings: Any) -> None:
         )
 
 
-class Embedding(_Table):
+class Embedding(
+    _Table,
+    calls=F.embedding,
+    takes="num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, "
+    "max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool "
+    "= False, sparse: bool = False, _weight: Any = None, _freeze: bool = False, "
+    "device, dtype",
+):
     """A table of num_embeddings rows, which are selected by index.
 
     From input, int64 or int32 of any shape, to (*input.shape, embedding_dim). weight,
@@ -69,70 +96,16 @@ class Embedding(_Table):
     IndexError for an index out of range; on a GPU, AcceleratorError at the next
     synchronization. See also EmbeddingBag.
 
-    num_embeddings       how many rows there are
-    embedding_dim        size of a row
-    padding_idx          this row starts with zeros and gets no gradient; AssertionError
-                         if it is not a row
-    max_norm, norm_type  rows are scaled down to that norm when they are selected
-    scale_grad_by_freq   a row's gradient is divided by how often it was selected
-    sparse               has no effect: gradients are dense
-    device, dtype        of the parameters
+    padding_idx         this row starts with zeros and gets no gradient; AssertionError
+                        if it is not a row
+    scale_grad_by_freq  a row's gradient is divided by how often it was selected
 
     >>> words = nn.Embedding(100, 16, padding_idx=0)
     >>> words(torch.tensor([[1, 7], [5, 0]])).shape
     torch.Size([2, 2, 16])
     """
 
-    def __init__(
-        self,
-        num_embeddings: int,
-        embedding_dim: int,
-        padding_idx: int | None = None,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        sparse: bool = False,
-        _weight: Any = None,
-        _freeze: bool = False,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        need_ints(self, num_embeddings=num_embeddings, embedding_dim=embedding_dim)
-        self.num_embeddings = num_embeddings
-        self.embedding_dim = embedding_dim
-        if padding_idx is not None:
-            padding_idx = padding_row(padding_idx, num_embeddings)
-        self.padding_idx = padding_idx
-        self.max_norm = max_norm
-        self.norm_type = norm_type
-        self.scale_grad_by_freq = scale_grad_by_freq
-        self.sparse = sparse
-        self._add_table(_weight, _freeze, device, dtype)
-
-    def forward(self, input: Any) -> Any:
-        try:
-            return F.embedding(
-                input,
-                self.weight,
-                self.padding_idx,
-                self.max_norm,
-                self.norm_type,
-                self.scale_grad_by_freq,
-                self.sparse,
-            )
-        except Exception as error:
-            explain(self, error, input=input)
-            raise
-
-    def extra_repr(self) -> str:
-        return self._shown(
-            ("padding_idx", None),
-            ("max_norm", None),
-            ("norm_type", 2),
-            ("scale_grad_by_freq", False),
-            ("sparse", False),
-        )
+    _repr = "padding_idx max_norm norm_type scale_grad_by_freq sparse"
 
     @classmethod
     def from_pretrained(
@@ -170,94 +143,34 @@ class Embedding(_Table):
         )
 
 
-class EmbeddingBag(_Table):
+class EmbeddingBag(
+    _Table,
+    calls=F.embedding_bag,
+    inputs="input, offsets=None, per_sample_weights=None",
+    takes="num_embeddings: int, embedding_dim: int, max_norm: float | None = None, "
+    "norm_type: float = 2.0, scale_grad_by_freq: bool = False, mode: str = 'mean', "
+    "sparse: bool = False, _weight: Any = None, include_last_offset: bool = False, "
+    "padding_idx: int | None = None, device, dtype",
+):
     """A table of rows, of which bags of indices choose some and average them.
 
     From input, bags as rows (B, L), or one after the other (N) with offsets that say
     where each begins, to (B, embedding_dim). See also nn.functional.embedding_bag(),
     which has the errors.
 
-    num_embeddings       how many rows there are
-    embedding_dim        size of a row
-    max_norm, norm_type  rows are scaled down to that norm when they are selected
     scale_grad_by_freq   a row's gradient is divided by how often it was selected; not
                          with mode='max'
     mode                 'mean', 'sum' or 'max' of each column
-    sparse               has no effect: gradients are dense
     include_last_offset  offsets ends with one more, the end of the last bag
     padding_idx          this row starts with zeros, gets no gradient and does not count
-    device, dtype        of the parameters
 
     >>> words = nn.EmbeddingBag(100, 16, mode='sum')
     >>> words(torch.tensor([1, 7, 5]), torch.tensor([0, 2])).shape
     torch.Size([2, 16])
     """
 
-    def __init__(
-        self,
-        num_embeddings: int,
-        embedding_dim: int,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        mode: str = "mean",
-        sparse: bool = False,
-        _weight: Any = None,
-        include_last_offset: bool = False,
-        padding_idx: int | None = None,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        self.num_embeddings = num_embeddings
-        self.embedding_dim = embedding_dim
-        self.max_norm = max_norm
-        self.norm_type = norm_type
-        self.scale_grad_by_freq = scale_grad_by_freq
-        if padding_idx is not None:
-            padding_idx = padding_row(padding_idx, num_embeddings)
-        self.padding_idx = padding_idx
-        self.mode = mode
-        self.sparse = sparse
-        self.include_last_offset = include_last_offset
-        self._add_table(_weight, False, device, dtype)
-
-    def forward(
-        self, input: Any, offsets: Any = None, per_sample_weights: Any = None
-    ) -> Any:
-        """One row for each bag, 0 for an empty one.
-
-        input               indices, int64 or int32 of shape (B, L), or (N) with offsets
-        offsets             where each bag begins in an input (N), integers (B) that
-                            start with 0 and do not decrease
-        per_sample_weights  factors of the rows, of input's shape, for mode='sum' only
-        """
-        try:
-            return F.embedding_bag(
-                input,
-                self.weight,
-                offsets,
-                self.max_norm,
-                self.norm_type,
-                self.scale_grad_by_freq,
-                self.mode,
-                self.sparse,
-                per_sample_weights,
-                self.include_last_offset,
-                self.padding_idx,
-            )
-        except Exception as error:
-            explain(self, error, input=input)
-            raise
-
-    def extra_repr(self) -> str:
-        return self._shown(
-            ("max_norm", None),
-            ("norm_type", 2),
-            ("scale_grad_by_freq", False),
-            ("mode", None),
-            ("padding_idx", None),
-        )
+    _ints = ()  # as in PyTorch
+    _repr = "max_norm norm_type scale_grad_by_freq mode padding_idx"
 
     @classmethod
     def from_pretrained(

@@ -10,6 +10,7 @@ from typing import Any
 from pydevtensor import _C
 from pydevtensor.nn import functional as F
 from pydevtensor.nn import init
+from pydevtensor.nn.modules._layer import Parametrized
 from pydevtensor.nn.modules.attention import MultiheadAttention
 from pydevtensor.nn.modules.container import ModuleList
 from pydevtensor.nn.modules.dropout import Dropout
@@ -55,27 +56,42 @@ def _clones(layer: Any, count: int) -> ModuleList:
     return ModuleList([copy.deepcopy(layer) for _ in range(count)])
 
 
-class _Layer(Module):
-    """Attention and two linear layers, with what the subclasses' parts share."""
+class _Layer(
+    Parametrized,
+    takes="d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float "
+    "= 0.1, activation: str | Callable[[Any], Any] = F.relu, layer_norm_eps: float "
+    "= 1e-5, batch_first, norm_first: bool = False, bias, device, dtype",
+):
+    """Attention and two linear layers, with what the subclasses' parts share.
+
+    nhead            heads of attention, which divide d_model
+    dim_feedforward  size between the linear layers
+    dropout          probability of dropout, in attention and after each part
+    activation       between the linear layers: 'relu', 'gelu' or a function;
+                     RuntimeError for another string
+    layer_norm_eps   eps of the LayerNorms, added to variances
+    batch_first      take N as the first dimension, not as the second
+    norm_first       normalize the input of each part instead of its sum
+    bias             whether the linear layers, projections and LayerNorms have biases
+    """
 
     _attentions: tuple[str, ...]
 
-    def __init__(
+    def _make(
         self,
+        *,
         d_model: int,
         nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: str | Callable[[Any], Any] = F.relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        dim_feedforward: int,
+        dropout: float,
+        activation: Any,
+        layer_norm_eps: float,
+        batch_first: bool,
+        norm_first: bool,
+        bias: bool,
+        **made: Any,
     ) -> None:
-        super().__init__()
-        made = {"device": device, "dtype": dtype}
+        super()._make()
         for name in self._attentions:
             attention = MultiheadAttention(
                 d_model, nhead, dropout, bias, batch_first=batch_first, **made
@@ -129,17 +145,7 @@ class TransformerEncoderLayer(_Layer):
     AssertionError for sizes that do not fit. See also TransformerEncoder, a stack of
     these.
 
-    d_model          size of an element
-    nhead            heads of attention, which divide d_model
-    dim_feedforward  size between the linear layers
-    dropout          probability of dropout, in attention and after each part
-    activation       between the linear layers: 'relu', 'gelu' or a function;
-                     RuntimeError for another string
-    layer_norm_eps   eps of the LayerNorms, added to variances
-    batch_first      take (N, S, d_model) in place of (S, N, d_model)
-    norm_first       normalize the input of each part instead of its sum
-    bias             whether the linear layers, projections and LayerNorms have biases
-    device, dtype    of the parameters
+    d_model  size of an element
 
     >>> layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
     >>> layer(torch.ones(5, 3, 8)).shape
@@ -188,16 +194,7 @@ class TransformerDecoderLayer(_Layer):
     or with N first if batch_first. Errors are those of nn.TransformerEncoderLayer. See
     also TransformerDecoder, a stack of these.
 
-    d_model          size of an element
-    nhead            heads of attention, which divide d_model
-    dim_feedforward  size between the linear layers
-    dropout          probability of dropout, in attention and after each part
-    activation       between the linear layers: 'relu', 'gelu' or a function
-    layer_norm_eps   eps of the LayerNorms, added to variances
-    batch_first      take N as the first dimension, not as the second
-    norm_first       normalize the input of each part instead of its sum
-    bias             whether the linear layers, projections and LayerNorms have biases
-    device, dtype    of the parameters
+    d_model  size of an element
 
     >>> layer = nn.TransformerDecoderLayer(8, 2, 16)
     >>> layer(torch.ones(4, 5, 8), torch.ones(3, 5, 8)).shape
@@ -414,7 +411,14 @@ class TransformerDecoder(Module):
         return out if self.norm is None else self.norm(out)
 
 
-class Transformer(Module):
+class Transformer(
+    Parametrized,
+    takes="d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, "
+    "num_decoder_layers: int = 6, dim_feedforward: int = 2048, dropout: float = 0.1, "
+    "activation: str | Callable[[Any], Any] = F.relu, custom_encoder: Any = None, "
+    "custom_decoder: Any = None, layer_norm_eps: float = 1e-5, batch_first, "
+    "norm_first: bool = False, bias, device, dtype",
+):
     """An encoder of the source and a decoder of the target that attends to it.
 
     src is (S, N, d_model) and tgt (T, N, d_model), or with N first if batch_first; the
@@ -435,63 +439,39 @@ class Transformer(Module):
     norm_first          normalize the input of each part instead of its sum
     bias                whether the linear layers, projections and LayerNorms have
                         biases
-    device, dtype       of the parameters
 
     >>> model = nn.Transformer(8, 2, 1, 1, 16)
     >>> model(torch.ones(3, 5, 8), torch.ones(4, 5, 8)).shape
     torch.Size([4, 5, 8])
     """
 
-    def __init__(
+    def _make(
         self,
-        d_model: int = 512,
-        nhead: int = 8,
-        num_encoder_layers: int = 6,
-        num_decoder_layers: int = 6,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: str | Callable[[Any], Any] = F.relu,
-        custom_encoder: Any = None,
-        custom_decoder: Any = None,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        *,
+        num_encoder_layers: int,
+        num_decoder_layers: int,
+        custom_encoder: Any,
+        custom_decoder: Any,
+        **options: Any,
     ) -> None:
-        super().__init__()
-        given = (
-            d_model,
-            nhead,
-            dim_feedforward,
-            dropout,
-            activation,
-            layer_norm_eps,
-            batch_first,
-            norm_first,
-            bias,
-            device,
-            dtype,
-        )
+        super()._make()
 
         def norm() -> LayerNorm:
-            return LayerNorm(
-                d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype
-            )
+            names = ("bias", "device", "dtype")
+            own = {name: options[name] for name in names}
+            return LayerNorm(options["d_model"], options["layer_norm_eps"], **own)
 
         if custom_encoder is None:
-            encoder = TransformerEncoderLayer(*given)
+            encoder = TransformerEncoderLayer(**options)
             custom_encoder = TransformerEncoder(encoder, num_encoder_layers, norm())
         self.encoder = custom_encoder
         if custom_decoder is None:
-            decoder = TransformerDecoderLayer(*given)
+            decoder = TransformerDecoderLayer(**options)
             custom_decoder = TransformerDecoder(decoder, num_decoder_layers, norm())
         self.decoder = custom_decoder
         self._reset_parameters()
-        self.d_model = d_model
-        self.nhead = nhead
-        self.batch_first = batch_first
+        for name in ("d_model", "nhead", "batch_first"):
+            setattr(self, name, options[name])
 
     def _reset_parameters(self) -> None:
         for parameter in self.parameters():
