@@ -31,10 +31,10 @@ def explain(module: Module, error: Exception, **inputs: Any) -> None:
         raise type(error)(f"{module}: {error}") from None
 
 
-def need_ints(module: Module, **sizes: Any) -> None:
+def need_ints(module: Module, names: tuple[str, ...], given: dict[str, Any]) -> None:
     """Raise TypeError for a size that is not an int, by the name of the argument."""
-    for name, size in sizes.items():
-        if not hasattr(size, "__index__"):
+    for name in names:
+        if not hasattr(size := given[name], "__index__"):
             raise TypeError(
                 f"{type(module).__name__}(): {name} is {size!r:.60} "
                 f"({type(size).__name__}); give an int"
@@ -75,9 +75,8 @@ class Parametrized(Module, _records.Record):
 
     def _make(self, **options: Any) -> None:
         Module.__init__(self)
+        need_ints(self, self._ints, options)
         for name, value in options.items():
-            if name in self._ints:
-                need_ints(self, **{name: value})
             if name not in self._spent:
                 setattr(self, name, value)
 
