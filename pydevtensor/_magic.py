@@ -13,7 +13,9 @@ _SETTINGS = {"--card": "PYDEVTENSOR_SIM_CARD", "--gpus": "PYDEVTENSOR_SIM_GPUS"}
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Give the session the cell magic %%cuda: `%load_ext pydevtensor` calls this.
+    """Give shell, a session of IPython, the cell magic %%cuda.
+
+    `%load_ext pydevtensor` calls this.
 
     %%cuda [--card h100] [--gpus 2] [options of pydevtensor nvcc] compiles the cell, a
     whole CUDA program, and runs it on simulated GPUs.
