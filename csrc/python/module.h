@@ -54,6 +54,7 @@
     SETUP(memory)                                                                      \
     SETUP(recorder)                                                                    \
     SETUP(guards)                                                                      \
+    SETUP(groups)                                                                      \
     SETUP(races)
 
 #define SETUP(name) int dt_setup_##name(PyObject *module);

@@ -132,7 +132,15 @@ static PyObject *list_source_lines(PyObject *Py_UNUSED(self),
     return dt_source_lines();
 }
 
+/* _source_line(): "train.py:31" of the line of the program that runs now, or "". */
+static PyObject *source_line(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
+{
+    char text[DT_LINE_TEXT];
+    return PyUnicode_DecodeFSDefault(dt_source_line_now(text));
+}
+
 static PyMethodDef functions[] = {
+    {"_source_line", source_line, METH_NOARGS, NULL},
     {"_source_lines", list_source_lines, METH_NOARGS, NULL},
     {"_set_module_path", set_module_path, METH_O, NULL},
     {NULL, NULL, 0, NULL},

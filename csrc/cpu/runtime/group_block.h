@@ -1,0 +1,100 @@
+/* The shared memory of a group, and waiting in it: csrc/cpu/runtime/group*.c alone. */
+#ifndef DT_CPU_RUNTIME_GROUP_BLOCK_H
+#define DT_CPU_RUNTIME_GROUP_BLOCK_H
+
+#include <pthread.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "cpu/runtime/group.h"
+
+#define DT_GROUP_PIECE  (512 << 10) /* bytes of half a staging area */
+#define DT_GROUP_PACKET (128 << 10) /* bytes of half a channel */
+
+/* A number that only grows, and who sleeps until it does. */
+typedef struct dt_group_count {
+    _Alignas(64) uint32_t value;
+    uint32_t sleepers;
+} dt_group_count;
+
+typedef struct dt_group_text {
+    char key[DT_GROUP_KEY], line[DT_GROUP_LINE];
+} dt_group_text;
+
+typedef struct dt_group_slot {
+    dt_group_count steps; /* that this rank has arrived at */
+    uint32_t state;       /* a dt_group_state */
+    dt_group_text last;   /* what the rank called last, for messages of the others */
+    struct {
+        dt_group_text call;
+        int64_t largest; /* bytes of its largest segment */
+    } half[2];
+} dt_group_slot;
+
+typedef enum dt_group_state {
+    DT_GROUP_ABSENT,
+    DT_GROUP_HERE,
+    DT_GROUP_LEFT,   /* as it should */
+    DT_GROUP_FAILED, /* it has given up an exchange in the middle */
+} dt_group_state;
+
+/* From one rank to another. A packet is a message, or a part of it. */
+typedef struct dt_group_channel {
+    dt_group_count sent, taken; /* packets */
+    struct {
+        dt_group_text call;
+        int64_t tag, bytes; /* of the message */
+    } half[2];
+    _Alignas(64) char data[2][DT_GROUP_PACKET];
+} dt_group_channel;
+
+/* A message that was received before the one with the tag that was asked for. */
+typedef struct dt_group_stash {
+    struct dt_group_stash *next;
+    dt_group_text call;
+    int64_t tag, bytes;
+    char data[];
+} dt_group_stash;
+
+struct dt_group {
+    int rank, size, descriptor;
+    pid_t process; /* not a fork of it */
+    bool crowded;  /* there are more ranks than cores */
+    dt_group_slot *slots;
+    int64_t *counts; /* [half][rank][segment]: bytes */
+    char *staging;   /* [rank][half] */
+    dt_group_channel *channels;
+    size_t bytes;
+    pthread_mutex_t *inboxes; /* by the rank that sends: hold it to take a packet */
+    dt_group_stash **stashes;
+};
+
+static inline char *dt_group_piece(const dt_group *group, int rank, int half)
+{
+    return group->staging + ((size_t)rank * 2 + (size_t)half) * DT_GROUP_PIECE;
+}
+static inline dt_group_channel *dt_group_way(const dt_group *group, int from, int to)
+{
+    return &group->channels[(size_t)from * (size_t)group->size + (size_t)to];
+}
+
+/* Fails if this process may not use the group. Notes the call for the others. */
+int dt_group_begin(dt_group *group, const dt_group_call *call);
+
+void dt_group_text_set(dt_group_text *text, const dt_group_call *call);
+
+/* Adds 1, and wakes who waits for it. */
+void dt_group_count_up(dt_group_count *count);
+
+/* Waits until the count of a rank has reached target. -1 after dt_fail if the rank dies,
+ * leaves, fails or takes longer than the call waits, or this thread is interrupted. */
+int dt_group_await(dt_group *group, const dt_group_call *call, int rank,
+                   dt_group_count *count, uint32_t target);
+
+/* Fails if a rank has given up. */
+int dt_group_check(dt_group *group, const dt_group_call *call, int rank);
+
+/* One look of a wait without a count to wait for; *start is 0 at first. */
+int dt_group_look(dt_group *group, const dt_group_call *call, int rank, double *start);
+
+#endif
