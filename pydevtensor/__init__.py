@@ -120,6 +120,7 @@ _LATER = {
     "vmap": "func",
     "linalg": "linalg",
     "special": "special",
+    "distributed": "distributed",
     "distributions": "distributions",
     "utils": "utils",
     "nn": "nn",

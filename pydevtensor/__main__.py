@@ -5,6 +5,9 @@ program whose `import torch` means pydevtensor. `python -m pydevtensor smi` show
 real and simulated, in the way of nvidia-smi, and `python -m pydevtensor top` the
 processes that use pydevtensor.
 
+`python -m pydevtensor launch --nproc-per-node=4 script.py ARGUMENTS` runs it as four
+processes that work together: docs/distributed.md.
+
 `python -m pydevtensor estimate script.py ARGUMENTS --cards t4,h200` says how long it
 would take on these cards: docs/clock.md.
 
@@ -64,8 +67,8 @@ def main() -> None:
     parser.add_argument("run", nargs="*", help="run a program, or estimate its time")
     if parser.parse_args().run:
         parser.error(
-            "give what to run: run script.py, run -m module or run -c code; or smi, "
-            "top, nvcc"
+            "give what to run: run script.py, run -m module or run -c code; or launch, "
+            "smi, top, nvcc"
         )
     try:
         report()
@@ -131,6 +134,10 @@ if __name__ == "__main__":
         from pydevtensor._as_torch import run
 
         run(sys.argv[2:])
+    elif sys.argv[1:2] == ["launch"]:
+        from pydevtensor._launch import main as launch
+
+        sys.exit(launch(sys.argv[2:]))
     elif sys.argv[1:2] == ["smi"]:
         from pydevtensor._smi import main as smi
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 
 _STATE_DICT = "save and load a state_dict() with torch.save() and torch.load()"
-_ONE_PROCESS = "use all GPUs from one process, with nn.DataParallel"
+_RANKS = "train with nn.parallel.DistributedDataParallel"
 _QUANTIZED = "convert values with .to(torch.float16) or .to(torch.bfloat16)"
 _DENSE = "use dense tensors, or indices and torch.scatter_add()"
 _PARTS = "keep the real and the imaginary part in two tensors"
@@ -21,7 +21,10 @@ _WAY_ROUND = {
     "torch.save(), and read them with torch.load()",
     "ao": _QUANTIZED,
     "complex": _PARTS,
-    "distributed": _ONE_PROCESS,
+    "distributed.fsdp": _RANKS,
+    "distributed.pipelining": _RANKS,
+    "distributed.rpc": "use send() and recv() of torch.distributed",
+    "distributed.tensor": _RANKS,
     "export": _STATE_DICT,
     "fft": _FFT,
     "futures": "use concurrent.futures",
@@ -33,11 +36,8 @@ _WAY_ROUND = {
     "masked": "use torch.where(), and a mask of bools",
     "mps": _CUDA,
     "mtia": _CUDA,
-    "multiprocessing.spawn": "start and join objects of torch.multiprocessing.Process",
     "nested": "pad the sequences with nn.utils.rnn.pad_sequence(), and use a mask",
     "nn.intrinsic": _QUANTIZED,
-    "nn.parallel.DistributedDataParallel": _ONE_PROCESS,
-    "nn.parallel.distributed": _ONE_PROCESS,
     "nn.qat": _QUANTIZED,
     "nn.quantizable": _QUANTIZED,
     "nn.quantized": _QUANTIZED,
@@ -53,8 +53,6 @@ _WAY_ROUND = {
     "sparse_coo_tensor": _DENSE,
     "sparse_csr_tensor": _DENSE,
     "stft": _FFT,
-    "utils.data.distributed": "use all GPUs from one process: nn.DataParallel divides "
-    "each batch",
     "utils.bottleneck": "use cProfile",
     "utils.cpp_extension": "derive a class from torch.autograd.Function",
     "utils.tensorboard": "write the numbers with the csv module, or draw them with "

@@ -20,13 +20,14 @@ _published: list[str] = []
 
 def publish(
     module: str,
-    later: Collection[str] = (),
+    later: Collection[str] | dict[str, str] = (),
     home_of: Collection[str] = (),
     errors: bool = False,
 ) -> None:
     """Let dir(module) list its public names, and an unknown name say what to do.
 
-    later: modules below it, also in __all__, that are imported at their first use.
+    later: modules below it, also in __all__, that are imported at their first use. A
+    dict: classes and functions of such modules, too, with the module's name.
     home_of: classes of other modules that say they are from this one, as in PyTorch.
     errors: name the errors of the functions in __all__ after the function.
     Public are the names of __all__ or, without it, all names without an underscore of
@@ -44,7 +45,9 @@ def publish(
         if name in later:
             from importlib import import_module
 
-            return import_module(f"{module}.{name}")
+            home = later[name] if isinstance(later, dict) else name
+            found = import_module(f"{module}.{home}")
+            return found if home == name else getattr(found, name)
         return pydevtensor._find_absent(module, name)
 
     names["__dir__"], names["__getattr__"] = __dir__, __getattr__

@@ -7,10 +7,14 @@ that are spawned see `import torch` as this process does.
 """
 
 from multiprocessing import *
-from multiprocessing import __all__ as __all__
+from multiprocessing import __all__ as _theirs
 
+from pydevtensor import _spawn
 from pydevtensor._names import publish as _publish
 from pydevtensor._sharing import register as _register
+from pydevtensor._spawn import *
+
+__all__ = [*_theirs, *_spawn.__all__]
 
 _register()
 _publish(__name__)

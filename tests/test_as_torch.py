@@ -154,7 +154,7 @@ def test_the_version_compares_as_that_of_the_release():
         ("torch.no_such", "AttributeError", "pydevtensor has no 'no_such'"),
         ("torch.nn.no_such", "AttributeError", "pydevtensor.nn has no 'no_such'"),
         ("import torch.nn._functional", "ModuleNotFoundError", "torch.nn._functional"),
-        ("import torch.distributed.no_such", "ModuleNotFoundError", "use all GPUs"),
+        ("import torch.fx.no_such", "ModuleNotFoundError", "as a class"),
         ("import torch.onnx.no_such", "ModuleNotFoundError", "save the state_dict()"),
         ("torch.onnx.export()", "NotImplementedError", "save the state_dict()"),
         (

@@ -24,16 +24,20 @@ LAYERS = {
     "functions": "_functions special",
     "linear algebra": "linalg",
     "devices": "cuda",
+    "processes": "distributed",
     "networks": "func nn",
-    "training": "_settings _sharing functional multiprocessing optim safetensors "
-    "serialization testing utils",
+    "training": "_settings _sharing _spawn functional multiprocessing optim "
+    "safetensors serialization testing utils",
     "extras": "array_api distributions profiler vision",
     "aliases": "_aliases",
     "imitations": "_as_torch _stand_ins accelerator backends compiler jit mps xpu",
-    "tools": "__main__ _estimate _magic _nvcc _pytest _smi _top",
+    "tools": "__main__ _estimate _launch _magic _nvcc _pytest _smi _top",
 }
-# Those that the core does without.
-PARTS = {part: LAYERS[part].split() for part in ("extras", "imitations", "tools")}
+# Those that are counted apart from the core.
+PARTS = {
+    part: LAYERS[part].split()
+    for part in ("processes", "extras", "imitations", "tools")
+}
 _COMMENTS = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\\n])*")', re.S)
 _SPACE = {tokenize.COMMENT, tokenize.NL}
 _ENDS = {tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}

@@ -38,6 +38,7 @@ MODULES = (
     "cuda.memory",
     "cuda.random",
     "cuda.streams",
+    "distributed",
     "distributions",
     "func",
     "functional",

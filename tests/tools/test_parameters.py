@@ -50,8 +50,11 @@ def missing(value, shared=""):
 def undescribed():
     """By public name, each parameter without a word in the docstring."""
     found, seen = {}, set()
-    # A standard's parameters have one meaning in all of its functions.
-    standard = prose(inspect.getdoc(pydevtensor.array_api))
+    # Parameters that have one meaning in all functions of a module.
+    shared = {
+        "array_api": prose(inspect.getdoc(pydevtensor.array_api)),
+        "distributed": prose(inspect.getdoc(pydevtensor.distributed)),
+    }
     for name in public_api.all_names():
         value = public_api.resolve(name)
         if isinstance(value, staticmethod | classmethod):
@@ -65,7 +68,7 @@ def undescribed():
         if key in seen:
             continue
         seen.add(key)
-        names = missing(value, standard if name.startswith("array_api.") else "")
+        names = missing(value, shared.get(name.partition(".")[0], ""))
         if names:
             found[name] = names
     return found

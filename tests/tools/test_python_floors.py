@@ -28,11 +28,12 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 60_260,
-    "core": 23_100,
+    "csrc": 61_300,
+    "core": 23_560,
+    "processes": 1_640,
     "extras": 6_420,
     "imitations": 680,
-    "tools": 1_095,
+    "tools": 1_230,
 }
 
 

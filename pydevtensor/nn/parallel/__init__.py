@@ -7,7 +7,11 @@ from pydevtensor.nn.parallel.parallel_apply import parallel_apply
 from pydevtensor.nn.parallel.replicate import replicate
 from pydevtensor.nn.parallel.scatter_gather import gather, scatter, scatter_kwargs
 
-__all__ = ["DataParallel", "comm", "data_parallel", "gather", "parallel_apply"]
-__all__ += ["replicate", "scatter", "scatter_kwargs"]
+__all__ = ["DataParallel", "DistributedDataParallel", "comm", "data_parallel"]
+__all__ += ["distributed", "gather", "parallel_apply", "replicate", "scatter"]
+__all__ += ["scatter_kwargs"]
 
-_publish(__name__)
+_publish(
+    __name__,
+    {"DistributedDataParallel": "distributed", "distributed": "distributed"},
+)

@@ -45,6 +45,6 @@ __all__ = [
 __all__ += ["RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset"]
 __all__ += ["SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler"]
 __all__ += ["WorkerInfo", "default_collate", "default_convert", "get_worker_info"]
-__all__ += ["random_split"]
+__all__ += ["DistributedSampler", "distributed", "random_split"]
 
-_publish(__name__)
+_publish(__name__, {"DistributedSampler": "distributed", "distributed": "distributed"})

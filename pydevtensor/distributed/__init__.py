@@ -1,0 +1,143 @@
+"""Programs of several processes, the ranks, by PyTorch's torch.distributed.
+
+`python -m pydevtensor launch --nproc-per-node=4 train.py` starts four ranks on this
+machine: docs/distributed.md.
+
+Many calls take `group`, the ranks that make the call, which new_group() returns
+(None: all); `async_op`, whether the call returns a Work at once; `timeout`, a
+datetime.timedelta to wait for the other ranks; `backend`, its name. PyTorch's
+`pg_options`, `device_id`, `device_ids`, `group_name`, `group_desc` and `device` are
+taken and change nothing.
+"""
+
+from pydevtensor._names import publish as _publish
+from pydevtensor.distributed._collectives import (
+    ReduceOp,
+    all_gather,
+    all_gather_coalesced,
+    all_gather_into_tensor,
+    all_reduce,
+    all_reduce_coalesced,
+    all_to_all,
+    all_to_all_single,
+    barrier,
+    broadcast,
+    gather,
+    monitored_barrier,
+    reduce,
+    reduce_scatter,
+    reduce_scatter_tensor,
+    scatter,
+)
+from pydevtensor.distributed._errors import (
+    DistBackendError,
+    DistError,
+    DistNetworkError,
+    DistStoreError,
+)
+from pydevtensor.distributed._groups import (
+    Backend,
+    GroupMember,
+    ProcessGroup,
+    default_pg_timeout,
+    destroy_process_group,
+    get_backend,
+    get_global_rank,
+    get_group_rank,
+    get_node_local_rank,
+    get_process_group_ranks,
+    get_rank,
+    get_world_size,
+    group,
+    init_process_group,
+    is_initialized,
+    new_group,
+    new_subgroups,
+)
+from pydevtensor.distributed._messages import (
+    P2POp,
+    batch_isend_irecv,
+    irecv,
+    isend,
+    recv,
+    send,
+)
+from pydevtensor.distributed._objects import (
+    all_gather_object,
+    broadcast_object_list,
+    gather_object,
+    recv_object_list,
+    scatter_object_list,
+    send_object_list,
+)
+from pydevtensor.distributed._rendezvous import rendezvous
+from pydevtensor.distributed._stores import FileStore, HashStore, PrefixStore, Store
+from pydevtensor.distributed._tcp_store import TCPStore
+from pydevtensor.distributed._work import Work
+
+__all__ = ["Backend", "DistBackendError", "DistError", "DistNetworkError"]
+__all__ += ["DistStoreError", "FileStore", "GroupMember", "HashStore", "P2POp"]
+__all__ += ["PrefixStore", "ProcessGroup", "ReduceOp", "Store", "TCPStore", "Work"]
+__all__ += ["all_gather", "all_gather_coalesced", "all_gather_into_tensor"]
+__all__ += ["all_gather_object", "all_reduce", "all_reduce_coalesced", "all_to_all"]
+__all__ += ["all_to_all_single", "barrier", "batch_isend_irecv", "broadcast"]
+__all__ += ["broadcast_object_list", "default_pg_timeout", "destroy_process_group"]
+__all__ += ["gather", "gather_object", "get_backend", "get_global_rank"]
+__all__ += ["get_group_rank", "get_node_local_rank", "get_process_group_ranks"]
+__all__ += ["get_rank", "get_world_size", "group", "init_process_group"]
+__all__ += ["irecv", "is_available", "is_gloo_available", "is_initialized"]
+__all__ += ["is_mpi_available", "is_nccl_available", "is_torchelastic_launched"]
+__all__ += ["isend", "monitored_barrier", "new_group", "new_subgroups", "recv"]
+__all__ += ["recv_object_list", "reduce", "reduce_scatter", "reduce_scatter_tensor"]
+__all__ += ["rendezvous", "scatter", "scatter_object_list", "send"]
+__all__ += ["send_object_list"]
+
+
+def is_available() -> bool:
+    """True: processes can make groups.
+
+    >>> torch.distributed.is_available()
+    True
+    """
+    return True
+
+
+def is_gloo_available() -> bool:
+    """True: the backend gloo, of ranks of one machine, is there.
+
+    >>> torch.distributed.is_gloo_available()
+    True
+    """
+    return True
+
+
+def is_nccl_available() -> bool:
+    """Whether the backend nccl can be used: there is a simulated GPU.
+
+    >>> torch.distributed.is_nccl_available() == torch.cuda.is_available()
+    True
+    """
+    from pydevtensor import cuda
+
+    return cuda.is_available()
+
+
+def is_mpi_available() -> bool:
+    """False: the backend mpi is not there yet.
+
+    >>> torch.distributed.is_mpi_available()
+    False
+    """
+    return False
+
+
+def is_torchelastic_launched() -> bool:
+    """False: ranks that end are not started again.
+
+    >>> torch.distributed.is_torchelastic_launched()
+    False
+    """
+    return False
+
+
+_publish(__name__, errors=True)

@@ -1,0 +1,77 @@
+"""Ranks of one machine, which exchange tensors in shared memory.
+
+csrc/cpu/runtime/group.h does it.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import Any
+
+from pydevtensor import _C
+from pydevtensor.distributed._errors import DistBackendError
+from pydevtensor.distributed._stores import Store
+
+Call = tuple[str, str, str, float]  # as dt_group_call
+Tensors = tuple[Any, ...] | None
+
+
+def machine() -> str:
+    """Differs between machines, and between containers of one."""
+    boot = "?"
+    with suppress(OSError), open("/proc/sys/kernel/random/boot_id") as file:
+        boot = file.read().strip()
+    return f"{boot} {os.stat('/proc/self/ns/pid').st_ino}"
+
+
+class SharedEngine:
+    """A rank's end of a group in shared memory."""
+
+    def __init__(self, store: Store, rank: int, size: int) -> None:
+        self.rank, self.size = rank, size
+        self._group = _C._group_open(self._descriptor(store, rank, size), rank, size)
+
+    def _descriptor(self, store: Store, rank: int, size: int) -> int:
+        """The memory that rank 0 has made, and keeps open while it is in the group."""
+        if rank == 0:
+            made = int(_C._group_create(size))
+            store.set("memory", f"/proc/{os.getpid()}/fd/{made}\n{machine()}")
+            return made
+        path, where = store.get("memory").decode().split("\n")
+        if where != machine():
+            raise DistBackendError(
+                f"rank {rank} is not on the machine, or in the "
+                "container, of rank 0, and the backend gloo is memory that ranks of "
+                "one machine share; use backend='mpi' across machines"
+            )
+        try:
+            return os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except OSError as error:
+            raise DistBackendError(
+                f"rank {rank} cannot open the memory of rank 0 "
+                f"({error}); it has ended, or belongs to another user"
+            ) from None
+
+    def run(
+        self,
+        call: Call,
+        inputs: Tensors,
+        outputs: Tensors,
+        segments: int,
+        reduction: str | None,
+    ) -> None:
+        """An exchange, as dt_group_run says it."""
+        _C._group_run(self._group, call, inputs, outputs, segments, reduction)
+
+    def send(self, call: Call, peer: int, tag: int, tensor: Any) -> None:
+        """Send a tensor to a rank."""
+        _C._group_message(self._group, call, True, peer, tag, tensor)
+
+    def receive(self, call: Call, peer: int, tag: int, tensor: Any) -> int:
+        """Receive a tensor from a rank, or any (-1). The rank."""
+        return int(_C._group_message(self._group, call, False, peer, tag, tensor))
+
+    def close(self) -> None:
+        """Leave the group."""
+        _C._group_close(self._group)

@@ -1,0 +1,127 @@
+"""Calls that wait for other processes, and the threads that make them."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from pydevtensor.distributed._stores import seconds_of
+
+__all__ = ["Work"]
+
+
+class Work:
+    """A call with async_op=True, under way: wait() for its end.
+
+    Its tensors must not be used before. run: what it does. result: what it writes to.
+    """
+
+    def __init__(self, run: Callable[[], Any], result: list[Any]) -> None:
+        self._run, self._result = run, result
+        self._done = threading.Event()
+        self._error: BaseException | None = None
+        self._returned: Any = None
+
+    def _do(self) -> None:
+        try:
+            self._returned = self._run()
+        except BaseException as error:
+            self._error = error
+        self._run = lambda: None  # lets go of tensors
+        self._done.set()
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        """Wait for the end. Raises the call's error, or RuntimeError after timeout."""
+        seconds = seconds_of(timeout, timedelta.max) if timeout else None
+        if not self._done.wait(seconds):
+            raise RuntimeError(
+                f"wait(): the call has not ended within {seconds:g} s; some rank has "
+                "not made it yet"
+            )
+        if self._error is not None:
+            raise self._error
+        return True
+
+    def is_completed(self) -> bool:
+        """Whether it has ended, well or not."""
+        return self._done.is_set()
+
+    def is_success(self) -> bool:
+        """Whether it has ended well."""
+        return self._done.is_set() and self._error is None
+
+    def exception(self) -> BaseException | None:
+        """The call's error; None if there was none so far."""
+        return self._error
+
+    def result(self) -> list[Any]:
+        """The tensors that it writes to."""
+        self.wait()
+        return self._result
+
+    def source_rank(self) -> int:
+        """The rank, in its group, that sent what was received."""
+        self.wait()
+        return int(self._returned)
+
+    def synchronize(self) -> None:
+        """The same as wait()."""
+        self.wait()
+
+    def __repr__(self) -> str:
+        state = "under way"
+        if self._done.is_set():
+            state = "failed" if self._error else "completed"
+        return f"<Work, {state}>"
+
+
+class Line:
+    """Does works one after another, in a thread where the caller does not wait."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._waiting: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._under_way = 0
+        self._lock = threading.Lock()
+
+    def do(self, work: Work, is_async: bool) -> Work:
+        """Start a work. Unless is_async, it has ended well afterwards."""
+        with self._lock:
+            here = not is_async and not self._under_way
+            self._under_way += 1
+        if here:
+            try:
+                work._do()
+            finally:
+                self._count_down()
+        else:
+            self._start()
+            self._waiting.put(work)
+        if not is_async:
+            work.wait()
+        return work
+
+    def _count_down(self) -> None:
+        with self._lock:
+            self._under_way -= 1
+
+    def _start(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(
+                target=self._loop, name=self._name, daemon=True
+            )
+            self._thread.start()
+
+    def _loop(self) -> None:
+        while (work := self._waiting.get()) is not None:
+            work._do()
+            self._count_down()
+
+    def end(self) -> None:
+        """Do what is waiting, and no more."""
+        if self._thread is not None:
+            self._waiting.put(None)

@@ -1,0 +1,408 @@
+"""A module of which every rank has a copy, with the mean of all ranks' gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from pydevtensor import _C
+from pydevtensor import distributed as dist
+from pydevtensor._names import publish as _publish
+from pydevtensor._tree import flatten, map_leaves
+from pydevtensor.autograd import enable_grad
+from pydevtensor.nn.modules.module import Module
+
+__all__ = ["DistributedDataParallel"]
+
+Tensor = _C.Tensor
+_MIB = 1 << 20
+_FIRST_BUCKET = 1 * _MIB  # small, so that sending begins early
+
+
+class _Bucket:
+    """Gradients that are sent together, in one flat tensor."""
+
+    def __init__(self, parameters: list[Tensor]) -> None:
+        self.parameters = parameters
+        sizes = [p.numel() for p in parameters]
+        like = parameters[0]
+        self.flat = _C.zeros(sum(sizes), dtype=like.dtype, device=like.device)
+        pieces = self.flat.split(sizes)
+        self.views = [v.view(p.shape) for v, p in zip(pieces, parameters, strict=True)]
+        self.missing = 0  # gradients that have not come in this backward pass
+        self.work: dist.Work | None = None
+
+    def fill(self, index: int, as_view: bool, divisor: int) -> None:
+        """Takes the gradient of a parameter, or zeros without one."""
+        parameter, view = self.parameters[index], self.views[index]
+        gradient = parameter.grad
+        if gradient is None:
+            view.zero_()
+        else:
+            if gradient.data_ptr() != view.data_ptr():
+                view.copy_(gradient.detach())
+            view.div_(divisor)
+            if as_view:
+                parameter.grad = view
+
+    def deliver(self, used: Sequence[bool], as_view: bool) -> None:
+        """Gives each parameter its gradient; those that no rank used keep theirs."""
+        for parameter, view, is_used in zip(
+            self.parameters, self.views, used, strict=True
+        ):
+            if not is_used:
+                continue
+            if parameter.grad is None:
+                parameter.grad = view if as_view else view.clone()
+            elif parameter.grad.data_ptr() != view.data_ptr():
+                parameter.grad.detach().copy_(view)
+
+
+def _buckets(parameters: Sequence[Tensor], limit: int) -> list[_Bucket]:
+    """Parameters by buckets, from the last to the first: in about this order their
+    gradients come."""
+    found: list[list[Tensor]] = []
+    open_ones: dict[Any, list[Tensor]] = {}
+    bytes_of: dict[Any, int] = {}
+    for parameter in reversed(parameters):
+        kind = parameter.dtype, parameter.device
+        size = parameter.numel() * parameter.element_size()
+        most = min(limit, _FIRST_BUCKET) if len(found) == 1 else limit
+        if kind not in open_ones or bytes_of[kind] + size > most:
+            open_ones[kind], bytes_of[kind] = [], 0
+            found.append(open_ones[kind])
+        open_ones[kind].append(parameter)
+        bytes_of[kind] += size
+    return [_Bucket(each) for each in found]
+
+
+def _accumulator(leaf: Tensor) -> Any:
+    """The node that a graph has for a leaf."""
+    with enable_grad():
+        node: Any = leaf.view_as(leaf).grad_fn
+        return node.next_functions[0][0]
+
+
+def _used_in(outputs: Any, parameters: Sequence[Tensor]) -> set[int]:
+    """The ids of the parameters that the graph of the outputs leads to."""
+    waiting = [
+        each.grad_fn or _accumulator(each)
+        for each in flatten(outputs)[0]
+        if isinstance(each, Tensor) and each.requires_grad
+    ]
+    seen = set(waiting)
+    while waiting:
+        for node, _ in waiting.pop().next_functions:
+            if node is not None and node not in seen:
+                seen.add(node)
+                waiting.append(node)
+    return {id(p) for p in parameters if _accumulator(p) in seen}
+
+
+class DistributedDataParallel(Module):
+    """Trains a module on all ranks at once, each with a part of every batch.
+
+    module         has equal parameters on all ranks: rank 0 gives its own to the others
+    device_ids     [GPU] of this rank, to which inputs move; None for the CPU
+    process_group  the ranks; None: all
+    bucket_cap_mb  MiB of gradients that are sent together, 25 by default
+    broadcast_buffers  give rank 0's buffers to the others before each forward()
+    find_unused_parameters  for a module that does not use all parameters in each pass
+    gradient_as_bucket_view  gradients are views of what is sent, which saves memory
+    static_graph   the parameters that are used are the same in each pass
+    output_device, dim, check_reduction  change nothing: a rank uses one GPU
+    init_sync      whether rank 0 gives its parameters and buffers at first
+
+    In backward(), gradients become the mean of those of all ranks; they are sent while
+    the pass goes on. RuntimeError where ranks have different parameters, and where
+    gradients of the pass before did not come.
+
+    >>> dist = torch.distributed
+    >>> dist.init_process_group('gloo', store=dist.HashStore(), rank=0, world_size=1)
+    >>> model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
+    >>> model(torch.ones(3, 2)).sum().backward()
+    >>> model.module.weight.grad
+    tensor([[3., 3.]])
+    >>> dist.destroy_process_group()
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        device_ids: Sequence[Any] | None = None,
+        output_device: Any = None,
+        dim: int = 0,
+        broadcast_buffers: bool = True,
+        init_sync: bool = True,
+        process_group: Any = None,
+        bucket_cap_mb: float | None = None,
+        find_unused_parameters: bool = False,
+        check_reduction: bool = False,
+        gradient_as_bucket_view: bool = False,
+        static_graph: bool = False,
+    ) -> None:
+        super().__init__()
+        parameters = [p for p in module.parameters() if p.requires_grad]
+        if not parameters:
+            raise RuntimeError(
+                "DistributedDataParallel: no parameter of the module requires a "
+                "gradient; use the module itself"
+            )
+        if device_ids is not None and len(device_ids) > 1:
+            raise ValueError(
+                f"DistributedDataParallel: device_ids is {device_ids!r}; give one GPU: "
+                "a rank uses one"
+            )
+        self.module = module
+        self.device = parameters[0].device
+        self.device_ids = device_ids
+        self.dim, self.output_device = dim, output_device
+        self.process_group = process_group or dist.group.WORLD
+        self.broadcast_buffers = broadcast_buffers
+        self.find_unused_parameters = find_unused_parameters
+        self.gradient_as_bucket_view = gradient_as_bucket_view
+        self.static_graph = static_graph
+        self.require_backward_grad_sync = True
+        self._size = dist.get_world_size(process_group)
+        self._divisor = self._size
+        self._joining = False
+        limit = int((25 if bucket_cap_mb is None else bucket_cap_mb) * _MIB)
+        self._buckets = _buckets(parameters, limit)
+        self._place = {
+            id(p): (b, i)
+            for b, bucket in enumerate(self._buckets)
+            for i, p in enumerate(bucket.parameters)
+        }
+        self._waits = False  # for gradients of a backward pass
+        self._came = False  # some of them
+        self._sent = 0  # buckets
+        self._used: set[int] = set()
+        self._compare_ranks()
+        if init_sync:
+            self._give(0, [*module.parameters(), *module.buffers()])
+        for bucket in self._buckets:
+            for parameter in bucket.parameters:
+                parameter.register_post_accumulate_grad_hook(self._gradient_came)
+
+    def __getstate__(self) -> dict[str, Any]:
+        raise TypeError(
+            "DistributedDataParallel cannot be copied or pickled; copy its module"
+        )
+
+    # --- equal modules ---
+
+    def _compare_ranks(self) -> None:
+        """RuntimeError where another rank's parameters differ from this one's."""
+        mine = [
+            (name, [*p.shape], str(p.dtype))
+            for name, p in self.module.named_parameters()
+        ]
+        found: list[Any] = [None] * self._size
+        dist.all_gather_object(found, mine, self.process_group)
+        for rank, theirs in enumerate(found):
+            if theirs == mine:
+                continue
+            pairs = zip(mine, theirs, strict=False)
+            here, there = next(
+                (pair for pair in pairs if pair[0] != pair[1]), (len(mine), len(theirs))
+            )
+            raise RuntimeError(
+                f"DistributedDataParallel: rank {dist.get_rank(self.process_group)} "
+                f"has parameter {here}, and rank {rank} has {there}; make the same "
+                "module on all ranks"
+            )
+
+    def _give(self, rank: int, tensors: list[Tensor]) -> None:
+        """Give a rank's tensors to all others, by type in one flat tensor each."""
+        kinds: dict[Any, list[Tensor]] = {}
+        for each in tensors:
+            kinds.setdefault((each.dtype, each.device), []).append(each.detach())
+        for alike in kinds.values():
+            flat = _C.cat([t.reshape(-1) for t in alike])
+            dist.broadcast(flat, group=self.process_group, group_src=rank)
+            for t, piece in zip(
+                alike, flat.split([t.numel() for t in alike]), strict=True
+            ):
+                t.copy_(piece.view(t.shape))
+
+    # --- passes ---
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        """The module's output for this rank's inputs."""
+        syncs = self.require_backward_grad_sync
+        sends = syncs and _C.is_grad_enabled()
+        giver = self._count_active(1, syncs, sends)[0] if self._joining else 0
+        if sends:
+            self._check_last_pass()
+        if syncs:
+            self._give_buffers(giver)
+        if self.device_ids:
+            device = _C.device("cuda", _C._device_index(self.device_ids[0]))
+            inputs, kwargs = map_leaves(
+                lambda v: v.to(device) if isinstance(v, Tensor) else v, (inputs, kwargs)
+            )
+        outputs = self.module(*inputs, **kwargs)
+        if sends:
+            self._begin(outputs)
+        return outputs
+
+    def _give_buffers(self, rank: int) -> None:
+        if self.broadcast_buffers and (buffers := [*self.module.buffers()]):
+            self._give(rank, buffers)
+
+    def _check_last_pass(self) -> None:
+        if not self._waits or not self._came:
+            return
+        missing = [
+            name
+            for name, p in self.module.named_parameters()
+            if id(p) in self._place and id(p) not in self._used
+        ]
+        raise RuntimeError(
+            "Expected to have finished reduction in the prior iteration: no gradient "
+            f"came for {', '.join(missing[:5])}. Make the loss depend on all "
+            "parameters, or give find_unused_parameters=True"
+        )
+
+    def _begin(self, outputs: Any) -> None:
+        """Waits for the gradients of a backward pass through outputs."""
+        for bucket in self._buckets:
+            bucket.missing, bucket.work = len(bucket.parameters), None
+        self._sent, self._waits, self._came = 0, True, False
+        known = self.static_graph and self._used
+        if self.find_unused_parameters or self.static_graph:
+            if not known:
+                parameters = [p for b in self._buckets for p in b.parameters]
+                self._used = _used_in(outputs, parameters)
+            for b, bucket in enumerate(self._buckets):
+                for i, parameter in enumerate(bucket.parameters):
+                    if id(parameter) not in self._used:
+                        self._take(b, i)
+            self._send_full()
+        else:
+            self._used = set()
+
+    def _gradient_came(self, parameter: Tensor) -> None:
+        if not self.require_backward_grad_sync or not self._waits:
+            return
+        b, i = self._place[id(parameter)]
+        self._came = True
+        if not self.static_graph and not self.find_unused_parameters:
+            self._used.add(id(parameter))
+        self._take(b, i)
+        self._send_full()
+        if self._sent == len(self._buckets):
+            self._finish()
+
+    def _take(self, b: int, i: int) -> None:
+        self._buckets[b].fill(i, self.gradient_as_bucket_view, self._divisor)
+        self._buckets[b].missing -= 1
+
+    def _send_full(self) -> None:
+        """Sends what is full, in the same order on all ranks."""
+        while self._sent < len(self._buckets) and not self._buckets[self._sent].missing:
+            bucket = self._buckets[self._sent]
+            bucket.work = dist.all_reduce(
+                bucket.flat, group=self.process_group, async_op=True
+            )
+            self._sent += 1
+
+    def _finish(self) -> None:
+        used = self._used_anywhere()
+        for bucket in self._buckets:
+            if bucket.work:
+                bucket.work.wait()
+            bucket.deliver(
+                [used[id(p)] for p in bucket.parameters], self.gradient_as_bucket_view
+            )
+        self._waits = False
+
+    def _used_anywhere(self) -> dict[int, bool]:
+        """Which parameters some rank has used in this pass."""
+        if not self.find_unused_parameters and not self.static_graph:
+            return dict.fromkeys(self._place, True)
+        used = _C.tensor([id_ in self._used for id_ in self._place], dtype=_C.uint8)
+        dist.all_reduce(used, dist.ReduceOp.MAX, self.process_group)
+        return dict(zip(self._place, map(bool, used.tolist()), strict=True))
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Accumulate this rank's own gradients in the block; the next backward() after
+        it sends their sum."""
+        before = self.require_backward_grad_sync
+        self.require_backward_grad_sync = False
+        try:
+            yield
+        finally:
+            self.require_backward_grad_sync = before
+
+    # --- ranks with fewer batches ---
+
+    @contextmanager
+    def join(
+        self,
+        divide_by_initial_world_size: bool = True,
+        enable: bool = True,
+        throw_on_early_termination: bool = False,
+    ) -> Iterator[None]:
+        """Let ranks have different numbers of batches in the block.
+
+        A rank that is through takes part in the calls of the others with gradients of
+        zero. divide_by_initial_world_size: the mean is over all ranks; False: over
+        those that still have batches. throw_on_early_termination: RuntimeError on all
+        ranks as soon as one is through. enable: False: the block does nothing.
+        """
+        if not enable:
+            yield
+            return
+        self._joining = True
+        self._throws = throw_on_early_termination
+        self._divides_by_all = divide_by_initial_world_size
+        try:
+            yield
+            self._shadow()
+        finally:
+            self._joining, self._divisor = False, self._size
+
+    def _count_active(self, *state: int) -> tuple[int, int, bool, bool]:
+        """The first rank that has batches; how many have; whether they sync, and send.
+
+        state: this rank's, 0 or 1 for each of the last three.
+        """
+        found = [_C.zeros(3, dtype=_C.int64) for _ in range(self._size)]
+        dist.all_gather(found, _C.tensor([*map(int, state)]), self.process_group)
+        states = [each.tolist() for each in found]
+        ranks = [rank for rank, (active, *_) in enumerate(states) if active]
+        if self._throws and len(ranks) < self._size:
+            raise RuntimeError("join(): another rank has no more batches")
+        if not self._divides_by_all and ranks:
+            self._divisor = len(ranks)
+        syncs, sends = (any(each[i] for each in states) for i in (1, 2))
+        return (ranks or [0])[0], len(ranks), syncs, sends
+
+    def _shadow(self) -> None:
+        """Takes part in the calls of ranks that still have batches, and ends with the
+        parameters and buffers of the last of them."""
+        last = dist.get_rank(self.process_group)
+        while True:
+            first, count, syncs, sends = self._count_active(0, 0, 0)
+            if not count:
+                break
+            last = first
+            if syncs:
+                self._give_buffers(first)
+            if sends:
+                for bucket in self._buckets:
+                    bucket.flat.zero_()
+                    dist.all_reduce(bucket.flat, group=self.process_group)
+                self._used = set()
+                self._used_anywhere()
+        # The first of those that had batches to the end, which know of themselves.
+        found = _C.tensor([last])
+        dist.all_reduce(found, dist.ReduceOp.MIN, self.process_group)
+        tensors = [*self.module.parameters(), *self.module.buffers()]
+        self._give(int(found.item()), tensors)
+
+
+_publish(__name__)

@@ -1,0 +1,76 @@
+"""Programs of several processes, for the tests of torch.distributed."""
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from textwrap import dedent
+
+HEAD = """
+import os, sys, time
+import numpy as np
+import pydevtensor as torch
+import pydevtensor.distributed as dist
+from pydevtensor import nn
+rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+FILE = os.environ["MEETING"]
+def begin(**given):
+    dist.init_process_group(
+        "gloo", init_method="file://" + FILE, rank=rank, world_size=size, **given)
+"""
+
+
+@dataclass
+class Ended:
+    """How a rank has ended."""
+
+    status: int
+    printed: str
+    errors: str
+
+
+def start(folder, size, code, **environment):
+    """The processes of `size` ranks that run code after HEAD."""
+    program = folder / "program.py"
+    program.write_text(HEAD + dedent(code))
+    meeting = folder / "meeting"
+    meeting.unlink(missing_ok=True)
+    return [
+        subprocess.Popen(
+            [sys.executable, str(program)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=folder,
+            env={
+                **os.environ,
+                "RANK": str(rank),
+                "WORLD_SIZE": str(size),
+                "MEETING": str(meeting),
+                "PYDEVTENSOR_NUM_THREADS": "1",
+                **environment,
+            },
+        )
+        for rank in range(size)
+    ]
+
+
+def end(processes, seconds=120):
+    """How each has ended; none is left."""
+    try:
+        found = [each.communicate(timeout=seconds) for each in processes]
+    finally:
+        for each in processes:
+            each.kill()
+    return [
+        Ended(each.returncode, *texts)
+        for each, texts in zip(processes, found, strict=True)
+    ]
+
+
+def run(folder, size, code, **environment):
+    """What each rank has printed; all have ended well."""
+    ended = end(start(folder, size, code, **environment))
+    for rank, each in enumerate(ended):
+        assert each.status == 0, f"rank {rank}: {each.printed}{each.errors}"
+    return [each.printed for each in ended]

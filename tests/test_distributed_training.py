@@ -1,0 +1,233 @@
+"""Modules whose gradients are the mean of several processes', and the data they read."""
+
+import pytest
+import ranks
+
+import pydevtensor as torch
+from pydevtensor.utils.data import DataLoader, DistributedSampler
+
+# Trains a module on a part of each batch, and beside it a copy on all of it: the same
+# parameters come out, to rounding.
+TRAINING = """
+import copy
+begin()
+device = os.environ["DEVICE"].format(rank=rank)
+dtype = getattr(torch, os.environ["DTYPE"])
+torch.manual_seed(0)
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(6, 300), nn.Linear(300, 300)
+        self.last = nn.Linear(300, 2)
+        self.unused = nn.Linear(3, 3, bias=False)
+
+    def forward(self, x, use=True):
+        x = torch.tanh(self.first(x))
+        if use:
+            x = torch.tanh(self.second(x))
+        return self.last(x) if not {all} else self.last(x) + 0.01 * self.unused.weight.sum()
+
+whole = Net().to(device, dtype)
+parts = nn.parallel.DistributedDataParallel(copy.deepcopy(whole), {options})
+optimizers = [
+    torch.optim.SGD(m.parameters(), lr=0.05, momentum=0.9) for m in (whole, parts)]
+for step in range(3):
+    torch.manual_seed(step)
+    x = torch.randn(4 * size, 6).to(device, dtype)
+    for optimizer in optimizers:
+        optimizer.zero_grad({to_none})
+    use = not {sometimes} or step != 1
+    whole(x, use).square().mean().backward()
+    half = x[rank * 4 : rank * 4 + 4]
+    if {accumulates}:
+        with parts.no_sync():
+            (parts(half[:2], use).square().mean() / 2).backward()
+        (parts(half[2:], use).square().mean() / 2).backward()
+    else:
+        parts(half, use).square().mean().backward()
+    for optimizer in optimizers:
+        optimizer.step()
+    tolerance = 3e-6 if dtype == torch.float32 else 0.06
+    for (name, a), b in zip(whole.named_parameters(), parts.parameters()):
+        assert (a.grad is None) == (b.grad is None), (step, name)
+        torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
+everyone = [None] * size
+dist.all_gather_object(everyone, [p.detach().cpu().double().sum().item() for p in parts.parameters()])
+assert everyone == everyone[:1] * size
+"""
+CASES = {
+    "plain": {},
+    "small buckets": {"options": "bucket_cap_mb=0.01"},
+    "views": {"options": "gradient_as_bucket_view=True"},
+    "views, zeroed": {"options": "gradient_as_bucket_view=True", "to_none": "False"},
+    "accumulated": {"accumulates": "True"},
+    "accumulated views": {
+        "accumulates": "True",
+        "options": "gradient_as_bucket_view=True, bucket_cap_mb=0.01",
+    },
+    "unused": {
+        "options": "find_unused_parameters=True, bucket_cap_mb=0.01",
+        "all": "False",
+        "sometimes": "True",
+    },
+    "static graph": {"options": "static_graph=True", "all": "False"},
+}
+
+
+def train(tmp_path, name, size=2, device="cpu", dtype="float32", **environment):
+    given = {"options": "", "all": "True", "sometimes": "False", "to_none": "True"}
+    given |= {"accumulates": "False", **CASES[name]}
+    code = TRAINING
+    for word, value in given.items():
+        code = code.replace(f"{{{word}}}", value)
+    ranks.run(tmp_path, size, code, DEVICE=device, DTYPE=dtype, **environment)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradients_are_those_of_one_process(tmp_path, name):
+    train(tmp_path, name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_gradients_of_four_ranks_and_of_halves(tmp_path, name):
+    train(tmp_path, name, size=4)
+    train(tmp_path, name, dtype="bfloat16")
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    ["random:1", *(pytest.param(s, marks=pytest.mark.slow) for s in ("eager", "lazy"))],
+)
+def test_gradients_on_gpus(tmp_path, schedule):
+    for name in ("plain", "views"):
+        train(
+            tmp_path,
+            name,
+            device="cuda:{rank}",
+            PYDEVTENSOR_SIM_GPUS="2",
+            PYDEVTENSOR_SIM_SCHEDULE=schedule,
+        )
+
+
+def test_rank_0_gives_parameters_and_buffers(tmp_path):
+    code = """
+    begin()
+    torch.manual_seed(rank)
+    net = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))
+    net[1].running_mean.fill_(rank)
+    ddp = nn.parallel.DistributedDataParallel(net)
+    ddp(torch.randn(5, 3)).sum().backward()
+    ddp(torch.randn(5, 3))
+    print([t.double().sum().item() for t in [net[0].weight, net[0].bias]])
+    ddp.eval()
+    ddp(torch.ones(1, 3))  # gives rank 0's buffers
+    print(net[1].running_mean.tolist(), [*ddp.state_dict()][0])
+    """
+    first, second = ranks.run(tmp_path, 2, code)
+    assert first == second and "module.0.weight" in first
+
+
+def test_ranks_with_fewer_batches(tmp_path):
+    code = """
+    begin()
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(2, 1), nn.BatchNorm1d(1))
+    ddp = nn.parallel.DistributedDataParallel(net)
+    with ddp.join(divide_by_initial_world_size={all}):
+        for step in range(1 + 2 * rank):
+            ddp.zero_grad()
+            ddp(torch.tensor([[1.0, 2.0], [0.0, 1.0]])).square().sum().backward()
+            grad = net[1].weight.grad.item()
+            with torch.no_grad():
+                net[0].bias += grad
+    print(net[0].bias.item(), net[1].running_mean.item(), grad)
+    """
+    for all_, ratio in (("True", 0.5), ("False", 1.0)):
+        first, second = ranks.run(tmp_path, 2, code.replace("{all}", all_))
+        assert first.split()[:2] == second.split()[:2]
+        last, of_both = float(second.split()[2]), float(first.split()[2])
+        assert last == pytest.approx(ratio * of_both, rel=1e-5)
+
+
+def test_a_join_that_ends_early(tmp_path):
+    code = """
+    begin()
+    ddp = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
+    try:
+        with ddp.join(throw_on_early_termination=True):
+            for step in range(1 + rank):
+                ddp(torch.ones(1, 2)).sum().backward()
+    except RuntimeError as error:
+        assert "another rank has no more batches" in str(error)
+    else:
+        assert False
+    """
+    ranks.run(tmp_path, 2, code)
+
+
+def test_gradients_that_do_not_come(tmp_path):
+    code = """
+    begin()
+    net = nn.ModuleDict({"a": nn.Linear(2, 2), "b": nn.Linear(2, 2)})
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = nn.Linear(2, 2), nn.Linear(2, 2)
+        def forward(self, x):
+            return self.a(x)
+    ddp = nn.parallel.DistributedDataParallel(Net())
+    ddp(torch.ones(1, 2))  # without a backward pass
+    ddp(torch.ones(1, 2)).sum().backward()
+    try:
+        ddp(torch.ones(1, 2))
+    except RuntimeError as error:
+        assert "no gradient came for b.weight, b.bias" in str(error), error
+        assert "find_unused_parameters=True" in str(error)
+    else:
+        assert False
+    """
+    ranks.run(tmp_path, 2, code)
+
+
+# --- DistributedSampler: what PyTorch 2.13 gives
+
+
+def test_parts_of_a_data_set():
+    def parts(n, **given):
+        return [
+            [*DistributedSampler(range(n), num_replicas=3, rank=r, **given)]
+            for r in range(3)
+        ]
+
+    assert parts(7, shuffle=False) == [[0, 3, 6], [1, 4, 0], [2, 5, 1]]
+    assert parts(7, shuffle=False, drop_last=True) == [[0, 3], [1, 4], [2, 5]]
+    assert parts(1, shuffle=False) == [[0], [0], [0]]
+    assert parts(7) == [[4, 3, 1], [0, 2, 4], [5, 6, 0]]
+    assert parts(7, seed=5, drop_last=True) == [[1, 2], [0, 6], [4, 5]]
+    assert sorted(n for part in parts(99, seed=3) for n in part) == [*range(99)]
+
+
+def test_the_order_is_pytorchs():
+    assert [*DistributedSampler(range(11), 2, 0)] == [10, 4, 5, 2, 9, 6]
+    assert [*DistributedSampler(range(11), 2, 1)] == [0, 3, 8, 1, 7, 10]
+
+
+def test_a_new_order_in_each_epoch():
+    sampler = DistributedSampler(range(50), 2, 1)
+    first = [*sampler]
+    assert [*sampler] == first and len(sampler) == 25
+    sampler.set_epoch(1)
+    assert [*sampler] != first
+    loader = DataLoader(torch.arange(50), 5, sampler=sampler)
+    assert [n for batch in loader for n in batch.tolist()] == [*sampler]
+
+
+def test_wrong_parts():
+    with pytest.raises(ValueError, match="rank is 2 and num_replicas 2"):
+        DistributedSampler(range(3), 2, 2)
+    with pytest.raises(ValueError, match="has not been initialized"):
+        DistributedSampler(range(3))
+    with pytest.raises(TypeError, match="has no len"):
+        DistributedSampler(iter([]), 2, 0)
