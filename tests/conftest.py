@@ -202,14 +202,8 @@ def alive():
     return [torch._C._storage_count(torch.device(name)) for name in DEVICES]
 
 
-@pytest.fixture(autouse=True)
-def nothing_left(request):
-    """No storage outlives its test, no GPU keeps an error, no default stays changed."""
-    if SIMULATED:
-        # Each test starts its own random order, also of a schedule from outside.
-        torch.cuda.sim_schedule(schedule_of(request.node))
-    before = alive()
-    yield
+def left_behind(before):
+    """Put defaults back, wait for all GPUs, and say which storages are new."""
     torch.set_default_dtype(torch.float32)
     torch.set_default_device(None)
     if GPUS:
@@ -221,9 +215,19 @@ def nothing_left(request):
         gc.collect()
         gc.freeze()  # the reports of tests accumulate too
         after = alive()
-    if getattr(request.node, "keeps_tensors", False):
-        return
     # Fewer is fine: the traceback of an earlier test has been freed.
-    assert all(now <= then for now, then in zip(after, before, strict=True)), (
-        f"storages alive on {DEVICES}: {before} before, {after} after"
-    )
+    if any(now > then for now, then in zip(after, before, strict=True)):
+        return f"storages alive on {DEVICES}: {before} before, {after} after"
+    return None
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(request):
+    """No storage outlives its test, no GPU keeps an error, no default stays changed."""
+    if SIMULATED:
+        # Each test starts its own random order, also of a schedule from outside.
+        torch.cuda.sim_schedule(schedule_of(request.node))
+    before = alive()
+    yield
+    left = left_behind(before)
+    assert left is None or getattr(request.node, "keeps_tensors", False), left

@@ -5,6 +5,7 @@ import inspect
 
 import pytest
 import signatures
+from cases import Cases
 
 import pydevtensor as torch
 
@@ -189,10 +190,14 @@ def test_out():
     assert x.tolist() == [[0.0, 2.0, 4.0], [6.0, 8.0, 10.0]]
 
 
-@pytest.mark.parametrize(
-    "name, home", PUBLIC, ids=lambda value: getattr(value, "__name__", value)
-)
-def test_signatures_are_readable(name, home):
+def test_signatures_are_readable():
+    with Cases() as case:
+        for name, home in PUBLIC:
+            with case(f"{home.__name__}.{name}"):
+                signature_is_readable(name, home)
+
+
+def signature_is_readable(name, home):
     function = getattr(home, name)
     text = getattr(function, "__text_signature__", None)
     if name.startswith("__") or text is None:
@@ -221,9 +226,15 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("name, forms", [*signatures.bound()])
-def test_an_argument_of_another_type_is_named(name, forms):
+def test_an_argument_of_another_type_is_named():
     """In whatever language the function is written."""
+    with Cases() as case:
+        for name, forms in signatures.bound():
+            with case(name):
+                argument_is_named(name, forms)
+
+
+def argument_is_named(name, forms):
     known, *others = map(signatures.parameters, forms)
     given = {p.name: signatures.valid(name, p, "cpu") for p in known if p.required}
     function = signatures.function_of(name)

@@ -4,6 +4,7 @@ import itertools
 
 import numpy
 import pytest
+from cases import Cases
 from standard_arrays import ARRAY, DTYPE, DTYPES, PD, RECT, find, strict
 
 import pydevtensor as torch
@@ -334,11 +335,15 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "case", [pytest.param(case, id=f"{case[0]}-{i}") for i, case in enumerate(CASES)]
-)
-def test_case(device, case):
-    name, args, kwargs = case
+@pytest.mark.parametrize("name", dict.fromkeys(row[0] for row in CASES))
+def test_cases(device, name):
+    with Cases() as case:
+        for _, args, kwargs in (row for row in CASES if row[0] == name):
+            with case(f"{args} {kwargs}"):
+                compare(device, name, args, kwargs)
+
+
+def compare(device, name, args, kwargs):
     if name in CREATION:
         theirs = find(strict, name)(
             *theirs_of(args), **{k: theirs_of(v) for k, v in kwargs.items()}

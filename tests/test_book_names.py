@@ -6,6 +6,7 @@ A table by chapter, of names as the cells write them.
 import importlib
 
 import pytest
+from cases import Cases
 
 # Below `import torch` and `import torchvision`, without the first name for torch's.
 BOOK = {
@@ -129,16 +130,6 @@ BOOK = {
 }
 
 
-def names():
-    """Each name of the table once."""
-    seen = set()
-    for chapter, text in BOOK.items():
-        for name in text.split():
-            if name not in seen:
-                seen.add(name)
-                yield pytest.param(name, id=f"{chapter}: {name}")
-
-
 def found(name):
     """The object of a dotted name, with modules imported as `import` does it."""
     parts = name.split(".")
@@ -155,6 +146,9 @@ def found(name):
     return value
 
 
-@pytest.mark.parametrize("name", [*names()])
-def test_a_name_is_there(name):
-    found(name)
+@pytest.mark.parametrize("chapter", BOOK)
+def test_names_are_there(chapter):
+    with Cases() as case:
+        for name in BOOK[chapter].split():
+            with case(name):
+                found(name)

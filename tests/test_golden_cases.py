@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from cases import Cases
 from golden.describe import answer, difference, load
 
 import pydevtensor as torch
@@ -38,19 +39,27 @@ SETS = (
 WORDS = re.compile(r"\s\S+\s")
 
 
+GOLDEN = {name: load(name) for name in SETS}
+
+
 @pytest.mark.parametrize(
-    ("setup", "heading", "source", "expected"),
+    ("name", "heading"),
     [
-        pytest.param(golden["setup"], *row, id=f"{name}: {row[0]}: {row[1]}")
-        for name, golden in ((name, load(name)) for name in SETS)
-        for row in golden["cases"]
+        pytest.param(name, heading, id=f"{name}: {heading}")
+        for name, golden in GOLDEN.items()
+        for heading in dict.fromkeys(row[0] for row in golden["cases"])
     ],
 )
-def test_case(setup, heading, source, expected, device):
+def test_cases(name, heading, device):
     if device != "cpu" and heading.endswith("on the CPU"):
         pytest.skip("a GPU draws other numbers, and reports errors later")
-    with torch.device(device):
-        found, message = answer(setup, source, torch)
-    fault = difference(expected, found)
-    assert fault is None, f"{source}: {fault} {message or ''}"
-    assert message is None or WORDS.search(message), f"no help in {message!r}"
+    golden = GOLDEN[name]
+    with Cases() as case:
+        for _, source, expected in (r for r in golden["cases"] if r[0] == heading):
+            with case(source):
+                with torch.device(device):
+                    found, message = answer(golden["setup"], source, torch)
+                fault = difference(expected, found)
+                assert fault is None, f"{fault} {message or ''}"
+                if message is not None:
+                    assert WORDS.search(message), f"no help in {message!r}"

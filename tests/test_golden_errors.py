@@ -4,6 +4,7 @@ import re
 import warnings
 
 import pytest
+from cases import Cases
 from golden.describe import exception, load
 
 import pydevtensor as torch
@@ -13,19 +14,26 @@ GOLDEN = load("errors")
 WORDS = re.compile(r"\s\S+\s")
 
 
-@pytest.mark.parametrize(
-    ("heading", "call", "expected"),
-    [pytest.param(*row, id=f"{row[0]}: {row[1]}") for row in GOLDEN["cases"]],
-)
-def test_wrong_call(heading, call, expected, device):
+SETUP = compile(GOLDEN["setup"], "<golden>", "exec")
+
+
+@pytest.mark.parametrize("heading", dict.fromkeys(row[0] for row in GOLDEN["cases"]))
+def test_wrong_calls(heading, device):
     if device != "cpu" and heading.endswith("on the CPU"):
         pytest.skip("a GPU does not report it")
+    with Cases() as case:
+        for _, call, expected in (r for r in GOLDEN["cases"] if r[0] == heading):
+            with case(call):
+                check(call, expected, device)
+
+
+def check(call, expected, device):
     if call == "torch.empty(2**50)" and device != "cpu":
         expected = {**expected, "raises": "OutOfMemoryError"}  # as PyTorch on a GPU
     names = {"torch": torch}
     with torch.device(device), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        exec(GOLDEN["setup"], names)
+        exec(SETUP, names)
         before = {key: str(names[key]) for key in ("x", "v", "e", "i", "b")}
         with pytest.raises(Exception) as caught:
             exec(call, names)

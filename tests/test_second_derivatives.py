@@ -5,6 +5,7 @@ The functions are those that the extension binds, with the arguments of tools/si
 
 import numpy as np
 import pytest
+from cases import Cases
 from signatures import PROCESS_WIDE, bound, function_of, known, parameters, valid
 
 import pydevtensor as torch
@@ -15,7 +16,8 @@ TOLERANCE = 1e-3  # of the largest element
 
 
 def functions():
-    """Each function and method, with what makes arguments of it for a device."""
+    """Each function and method, and for each of its forms what makes arguments for a
+    device."""
     listed = torch._C._signatures()
     methods = {name: text.split(" | ") for name, text, found, _ in listed if not found}
     for name, texts in (methods | dict(bound())).items():
@@ -23,7 +25,8 @@ def functions():
         if last.startswith("_") or last.endswith("_") or name in PROCESS_WIDE:
             continue
         function = function_of(f"Tensor.{name}" if name in methods else name)
-        for number, text in enumerate(texts):
+        forms = []
+        for text in texts:
             found = parameters(text)
             needed = [p for p in found if p.required or p.name in known(name)]
             # By name, but for the first and where one takes the rest.
@@ -36,7 +39,8 @@ def functions():
                 )
                 return values[:first], dict(words)
 
-            yield pytest.param(function, arguments, id=f"{name}-{number}")
+            forms.append(arguments)
+        yield pytest.param(function, forms, id=name)
 
 
 def leaves_of(value, change, found):
@@ -108,10 +112,16 @@ def alike(found, expected):
     return True
 
 
-@pytest.mark.parametrize(("function", "arguments"), functions())
-@pytest.mark.parametrize("scale", [1, -0.7])
-def test_float32_like_float64(function, arguments, scale, device):
-    given = arguments(device)
+@pytest.mark.parametrize(("function", "forms"), [*functions()])
+def test_float32_like_float64(function, forms, device):
+    with Cases() as case:
+        for number, arguments in enumerate(forms):
+            for scale in (1, -0.7):
+                with case(f"form {number} at {scale}"):
+                    compare(function, arguments(device), scale, device)
+
+
+def compare(function, given, scale, device):
 
     def single(x):
         return (x * scale).float()

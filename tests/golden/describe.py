@@ -6,6 +6,7 @@ import json
 import math
 import pathlib
 import warnings
+from functools import cache
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 
@@ -23,14 +24,20 @@ def load(name):
     return json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
 
 
-def run(source, names):
-    """Execute the statements in source; return the value of the last one."""
+@cache
+def compiled(source):
+    """The statements in source, and the last one apart if it is an expression."""
     tree = ast.parse(source)
     last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
-    scope = dict(names)
-    exec(compile(tree, "<golden>", "exec"), scope)
-    if last:
-        return eval(compile(ast.Expression(last.value), "<golden>", "eval"), scope)
+    value = last and compile(ast.Expression(last.value), "<golden>", "eval")
+    return compile(tree, "<golden>", "exec"), value
+
+
+def run(source, scope):
+    """Execute the statements in source in scope; return the value of the last one."""
+    statements, value = compiled(source)
+    exec(statements, scope)
+    return value and eval(value, scope)
 
 
 def answer(setup, source, torch):
@@ -38,7 +45,9 @@ def answer(setup, source, torch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return describe(run(f"{setup}\n{source}", {"torch": torch}), torch), None
+            scope = {"torch": torch}
+            run(setup, scope)
+            return describe(run(source, scope), torch), None
         except Exception as error:
             return exception(error), str(error)
 

@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from cases import Cases
 from conftest import GPUS
 from signatures import bound, function_of
 
@@ -85,19 +86,17 @@ for each, value in in_c():
     DOCTESTS.setdefault(inspect.getdoc(value) or "", each)
 
 
-@pytest.mark.parametrize(
-    ("doc", "name"),
-    [pytest.param(d, n, id=n) for d, n in DOCTESTS.items() if ">>> " in d],
-)
-def test_examples_of_c(doc, name, capsys):
-    if not GPUS and re.search("cuda|pin_memory", doc):
-        pytest.skip("needs a GPU")
-    test = doctest.DocTestParser().get_doctest(
-        doc, {"torch": torch, "nn": torch.nn}, name, None, 0
-    )
-    runner = doctest.DocTestRunner()
-    assert not runner.run(test).failed, capsys.readouterr().out
-    test.globs.clear()
+def test_examples_of_c():
+    parser, runner = doctest.DocTestParser(), doctest.DocTestRunner()
+    with Cases() as case:
+        for doc, name in ((d, n) for d, n in DOCTESTS.items() if ">>> " in d):
+            with case(name):
+                if not GPUS and re.search("cuda|pin_memory", doc):
+                    pytest.skip("needs a GPU")
+                names = {"torch": torch, "nn": torch.nn}
+                test, said = parser.get_doctest(doc, names, name, None, 0), []
+                assert not runner.run(test, out=said.append).failed, "".join(said)
+                test.globs.clear()
 
 
 def test_everything_shows_an_example():
