@@ -77,7 +77,7 @@ asan: python ## the tests with AddressSanitizer and UBSan
 # The tests are programs without races of their own, which start threads or give the
 # kernel pool, the simulator, the engine and the data loader work.
 tsan: python ## tests of threads, streams and the backward pass with ThreadSanitizer
-	@$(call sanitized,thread,$(TSAN_VENV),--capture=sys -m "not slow" $(TSAN_TESTS))
+	@$(call sanitized,thread,$(TSAN_VENV),--capture=sys -m "not slow or core" $(TSAN_TESTS))
 
 soak: build ## long runs at full length, with figures
 	@$(PREPARE) $(VENV) test

@@ -130,8 +130,24 @@ TILES = [
 ]
 
 
-@pytest.mark.parametrize("kind", ["plain", "causal", "bool", "float"])
-@pytest.mark.parametrize("dtype", HALVES)
+KINDS_OF_HALVES = [
+    (torch.float16, "plain"),
+    (torch.float16, "bool"),
+    (torch.bfloat16, "causal"),
+    (torch.bfloat16, "float"),
+    *(
+        pytest.param(dtype, kind, marks=pytest.mark.slow)
+        for dtype, kind in (
+            (torch.float16, "causal"),
+            (torch.float16, "float"),
+            (torch.bfloat16, "plain"),
+            (torch.bfloat16, "bool"),
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(("dtype", "kind"), KINDS_OF_HALVES)
 def test_types_of_16_bits(device, dtype, kind):
     torch.manual_seed(4)
     for query, key, value, groups in [*SHAPES, *TILES]:

@@ -42,7 +42,9 @@ def test_programs_are_found():
 
 # Of every row, type and layout, which tests in Python also go through.
 LONG = (
+    "cpu_copy_test",
     "cpu_elementwise_test",
+    "cpu_matmul_test",
     "cpu_reduce_test",
     "cuda_backend_test",
     "null_backend_test",
@@ -56,7 +58,7 @@ def program_of(source):
     return pytest.param(source, marks=marks, id=source)
 
 
-@pytest.mark.parametrize("source", map(program_of, PROGRAMS))
+@pytest.mark.parametrize("source", [*map(program_of, PROGRAMS)])
 def test_core(source, tmp_path):
     (program,) = objects.build([products.Plan.from_environment().test(source)])
     run([program], tmp_path)

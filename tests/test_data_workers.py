@@ -17,10 +17,14 @@ from pydevtensor.utils.data import DataLoader
 # --- loaders ------------------------------------------------------------------------
 
 
-def test_loaders_in_several_threads():
+LONG = [pytest.mark.slow, pytest.mark.core]
+
+
+@pytest.mark.parametrize("times", [6, pytest.param(50, marks=LONG)])
+def test_loaders_in_several_threads(times):
     def read(_):
-        made = [values(DataLoader(range(6), 3, num_workers=2)) for _ in range(50)]
-        assert made == [[[0, 1, 2], [3, 4, 5]]] * 50
+        made = [values(DataLoader(range(6), 3, num_workers=2)) for _ in range(times)]
+        assert made == [[[0, 1, 2], [3, 4, 5]]] * times
 
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(read, range(6)))

@@ -107,7 +107,9 @@ def test_the_report_has_the_worst_test_first(run):
     assert f"test_it.py:{line}" in report and "::test_without_gpus\n" not in report
 
 
-@pytest.mark.parametrize("gpus", [("--pydevtensor-gpus=1",), ()])
+@pytest.mark.parametrize(
+    "gpus", [("--pydevtensor-gpus=1",), pytest.param((), marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize(
     ("name", "value", "choices"),
     [

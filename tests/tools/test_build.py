@@ -509,7 +509,18 @@ def test_cxx_follows_cc(machine, monkeypatch, switches):
         finder.cache_clear()
 
 
-@pytest.mark.parametrize("source", products.sources("csrc/cpu/**/*.isa.cpp"))
+# A second and more of compiling each.
+LARGE = ("convolution", "elementwise", "nn", "pooling", "reduce")
+
+
+def source_of(path):
+    large = Path(path).name.partition(".")[0] in LARGE
+    return pytest.param(path, marks=[pytest.mark.slow] * large)
+
+
+@pytest.mark.parametrize(
+    "source", [*map(source_of, products.sources("csrc/cpu/**/*.isa.cpp"))]
+)
 def test_instruction_sets_share_no_function(source, tmp_path):
     # The linker would keep one copy, perhaps one that this processor cannot run.
     unit = products.Plan.from_environment().variants(source)[0]

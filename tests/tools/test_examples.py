@@ -27,7 +27,15 @@ INNER = re.compile(r"(optim\.(algorithms|optimizer)|utils\.data\.\w+)$")
 WITHOUT = (Path(__file__).parent / "without_example.txt").read_text().split()
 
 
-@pytest.mark.parametrize("name", MODULES)
+# Models of a hundred million parameters.
+LARGE = ("vision.models.alexnet", "vision.models.vgg")
+
+
+def module_of(name):
+    return pytest.param(name, marks=[pytest.mark.slow] * (name in LARGE))
+
+
+@pytest.mark.parametrize("name", [*map(module_of, MODULES)])
 def test_examples(name, tmp_path, monkeypatch):
     if name == "cuda" and not (GPUS and torch.cuda.is_simulated()):
         pytest.skip("its examples are of simulated GPUs")

@@ -517,7 +517,13 @@ def test_the_short_program_runs_the_kernels_of_each_file():
     assert [name for name, call in starts.items() if call not in program] == []
 
 
-@pytest.mark.parametrize("options", [["--quick"], ["--quick", "--no-products"]])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--quick"],
+        pytest.param(["--quick", "--no-products"], marks=pytest.mark.slow),
+    ],
+)
 def test_the_short_program_on_a_simulated_gpu(options):
     arguments = ["-P", str(SHORT), *options]
     said = python("", arguments=arguments, PYDEVTENSOR_SIM_GPUS="1")

@@ -489,6 +489,7 @@ def main():
     parser.add_argument("-k", "--kinds", action="append", choices=KINDS)
     parser.add_argument("-n", "--number", type=int, help="only this fault")
     parser.add_argument("--quick", action="store_true", help="a few faults of each")
+    parser.add_argument("--every", type=int, default=1, help="each N-th case alone")
     parser.add_argument("--first", action="store_true", help="first calls, too")
     parser.add_argument("--examples", action="store_true", help="examples, too")
     options = parser.parse_args()
@@ -517,7 +518,7 @@ def main():
     if options.examples:
         cases |= program.examples()
     counts, findings = Counter(), []
-    for name, make in cases.items():
+    for name, make in itertools.islice(cases.items(), 0, None, options.every):
         if options.cases and options.cases not in name:
             continue
         for device in options.device or ["cpu", "cuda"]:
