@@ -281,7 +281,9 @@ def test_launches(x, w, numbers, forward, backward, dtype, gpu):
     assert count == backward
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, pytest.param(torch.bfloat16, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize(
     "x, w, groups",
     [

@@ -1,5 +1,6 @@
 """A forked child computes on the CPU and learns why it cannot use its parent's GPU."""
 
+import pytest
 from isolated import python
 
 CHILD = """
@@ -111,7 +112,7 @@ threads = [threading.Thread(target=compute, args=(d,)) for d in devices * 2]
 threads.append(threading.Thread(target=copy))
 [t.start() for t in threads]
 results = []
-while len(results) < 60 and "hung" not in results:
+while len(results) < TIMES and "hung" not in results:
     process = os.fork()
     if not process:
         try:
@@ -126,10 +127,14 @@ print(set(results), len(results))
 """
 
 
-def test_forks_while_other_threads_compute():
+LONG = [pytest.mark.slow, pytest.mark.core]
+
+
+@pytest.mark.parametrize("times", [15, pytest.param(60, marks=LONG)])
+def test_forks_while_other_threads_compute(times):
     printed = python(
-        f"import pydevtensor as torch\n{WORKERS}",
+        f"import pydevtensor as torch\nTIMES = {times}\n{WORKERS}",
         PYDEVTENSOR_SIM_GPUS="2",
         PYDEVTENSOR_SIM_MEMORY="256M",
     )
-    assert printed == "{0} 60\n"
+    assert printed == f"{{0}} {times}\n"

@@ -125,7 +125,10 @@ def test_keys_use_all_bits(device):
 # There a row is sorted digit by digit, in tiles of 3072 elements, or 2048 of 8 bytes.
 
 
-@pytest.mark.parametrize("n", [2049, 3071, 3072, 3073, 4097, 6145])
+BORDERS = [*(pytest.param(n, marks=pytest.mark.slow) for n in (2049, 3071, 4097, 6145))]
+
+
+@pytest.mark.parametrize("n", [3072, 3073, *BORDERS])
 @pytest.mark.parametrize("dtype", TYPES)
 def test_borders_of_tiles(device, n, dtype):
     x = numbers(dtype, (2, n), n, spread=1000)
