@@ -9,6 +9,7 @@ import math
 import numpy as np
 import pytest
 from against_numpy import LAYOUTS, TYPES, check, made, same
+from cases import Cases
 from op_tables import BINARY, TERNARY, UNARY
 from references import formula, polygamma, reference
 
@@ -46,9 +47,15 @@ def expected_unary(row, a):
         return reference(row)(doubled(a))
 
 
-@pytest.mark.parametrize("name", TYPES)
 @pytest.mark.parametrize("row", UNARY, ids=lambda row: row.name)
-def test_unary(row, name, device):
+def test_unary(row, device):
+    with Cases() as case:
+        for name in TYPES:
+            with case(name):
+                check_unary(row, name, device)
+
+
+def check_unary(row, name, device):
     if not row.takes(name):
         with pytest.raises((RuntimeError, NotImplementedError, TypeError)):
             getattr(torch, row.name)(
@@ -97,9 +104,15 @@ NO_BOOLS = ("bitwise_left_shift", "bitwise_right_shift")
 PAIRS = [row for row in BINARY if row.name != "polygamma"]
 
 
-@pytest.mark.parametrize("name", TYPES)
 @pytest.mark.parametrize("row", PAIRS, ids=lambda row: row.name)
-def test_binary(row, name, device):
+def test_binary(row, device):
+    with Cases() as case:
+        for name in TYPES:
+            with case(name):
+                check_binary(row, name, device)
+
+
+def check_binary(row, name, device):
     function = getattr(torch, row.name)
     if not row.takes(name) or (name == "bool" and row.name in NO_BOOLS):
         if "shift" not in row.name:
@@ -298,26 +311,26 @@ def ternary_values(row, dtype, shapes, seed=0):
     return arrays
 
 
-def ternary_cases():
-    for row in TERNARY:
-        _, integers, floats = row.kernels
+TERNARY_SHAPES = [
+    [(70,), (70,), (70,)],
+    [(3, 5), (5,), (3, 1)],
+    [(1, 4), (3, 1), ()],
+    [(0, 3), (3,), (1, 3)],
+    [(2, 3, 4)] * 3,
+]
+
+
+@pytest.mark.parametrize("row", TERNARY, ids=lambda row: row.name)
+def test_ternary(row, device):
+    _, integers, floats = row.kernels
+    with Cases() as case:
         for dtype in FLOATS * floats + INTEGERS * integers:
-            yield pytest.param(row, dtype, id=f"{row.name}-{dtype}")
+            for shapes in TERNARY_SHAPES:
+                with case(f"{dtype} {shapes}"):
+                    check_ternary(row, dtype, shapes, device)
 
 
-@pytest.mark.parametrize(("row", "dtype"), list(ternary_cases()))
-@pytest.mark.parametrize(
-    "shapes",
-    [
-        [(70,), (70,), (70,)],
-        [(3, 5), (5,), (3, 1)],
-        [(1, 4), (3, 1), ()],
-        [(0, 3), (3,), (1, 3)],
-        [(2, 3, 4)] * 3,
-    ],
-    ids=str,
-)
-def test_ternary(row, dtype, shapes, device):
+def check_ternary(row, dtype, shapes, device):
     arrays = ternary_values(row, dtype, shapes)
     with np.errstate(all="ignore"):
         expected = reference(row)(*arrays)

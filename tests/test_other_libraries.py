@@ -115,7 +115,9 @@ both("cross_val_score", lambda X, y: cross_val_score(Ridge(), X, y), X, y, tenso
     )
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(
+    "device", ["cpu", pytest.param("cuda:0", marks=pytest.mark.slow)]
+)
 def test_metrics_of_scikit_learn(device):
     run(
         SKLEARN

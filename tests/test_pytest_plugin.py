@@ -56,6 +56,7 @@ def run(tmp_path):
     def run(*options, text=TESTS, **keywords):
         (tmp_path / "test_it.py").write_text(textwrap.dedent(text))
         plain = ["-m", "pytest", "-p", "no:cacheprovider", "--strict-markers", "-v"]
+        plain += ["-p", "no:hypothesispytest"]  # which imports all of it at the end
         arguments = [*plain, *options, str(tmp_path / "test_it.py")]
         return python("", arguments=arguments, **keywords)
 

@@ -296,7 +296,8 @@ def mutated(rng, data):
     return bytes(data)
 
 
-def test_mutated_files():
+@pytest.mark.parametrize("turns", [1500, pytest.param(4500, marks=pytest.mark.slow)])
+def test_mutated_files(turns):
     """Thousands of hostile files: a value or our errors, little memory, no imports."""
     rng = random.Random(5)
     files = [base64.b64decode(row["file"]) for row in GOLDEN["files"]]
@@ -305,7 +306,7 @@ def test_mutated_files():
     modules = set(sys.modules)
     outcomes = collections.Counter()
     tracemalloc.start()
-    for turn in range(4500):
+    for turn in range(turns):
         if turn % 3 == 0:
             data = mutated(rng, rng.choice(files))
         else:
@@ -318,7 +319,7 @@ def test_mutated_files():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 16 << 20 and set(sys.modules) == modules
-    assert min(outcomes.values()) > 100  # some load, some do not
+    assert min(outcomes.values()) > turns / 45  # some load, some do not
 
 
 def test_a_small_file_does_not_grow():
