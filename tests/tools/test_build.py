@@ -47,6 +47,7 @@ def tree(tmp_path):
         "csrc/base/one.c": '#include "base/one.h"\nint dt_one(void) { return 1; }\n',
         "csrc/base/two.c": "int dt_two(void);\nint dt_two(void) { return 2; }\n",
         "csrc/sim/module.h": "int dt_sim();\n",
+        "csrc/sim/program.h": "int dt_sim();\n",
         "csrc/sim/run.cpp": "int dt_sim() { return 3; }\n",
         "csrc/python/module.c": (
             '#include <Python.h>\n#include "base/one.h"\n'
