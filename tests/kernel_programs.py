@@ -4,7 +4,13 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 import pydevtensor as torch
+
+simulated = pytest.mark.skipif(
+    not torch.cuda.is_simulated(), reason="needs simulated GPUs"
+)
 
 
 def compiled(source, name=None, **options):

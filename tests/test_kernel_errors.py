@@ -1,7 +1,7 @@
 """Wrong launches and wrong kernels in CUDA C: what the messages say."""
 
 import pytest
-from kernel_programs import ADD, compiled
+from kernel_programs import ADD, compiled, simulated
 
 import pydevtensor as torch
 
@@ -128,6 +128,7 @@ def test_a_block_is_as_large_as_launch_bounds_allow(here):
 # --- wrong kernels -------------------------------------------------------------------
 
 
+@simulated
 @pytest.mark.parametrize(
     ("body", "words"),
     [
@@ -152,6 +153,7 @@ def test_a_fault_shows_at_the_next_synchronization(here, body, words):
     assert torch.ones(2, device=here).tolist() == [1, 1]
 
 
+@simulated
 def test_a_compile_error_is_at_the_programs_line(here):
     source = (
         ADD.replace("b[i];", "d[i];")
@@ -179,6 +181,7 @@ def test_a_compile_error_is_at_the_programs_line(here):
         compiled("__global__ int f() { return 1; }", "f")
 
 
+@simulated
 @pytest.mark.parametrize(
     ("line", "words"),
     [
@@ -198,6 +201,7 @@ def test_what_simulated_gpus_lack_is_named(here, line, words):
         compiled("#include <cub/cub.cuh>\n" + ADD)
 
 
+@simulated
 def test_wrong_names_and_options(here):
     for name, words in (
         ("sub", "has no kernel sub; it has add"),

@@ -4,7 +4,7 @@ import ctypes
 import struct
 
 import pytest
-from kernel_programs import compiled
+from kernel_programs import compiled, simulated
 
 import pydevtensor as torch
 
@@ -133,6 +133,7 @@ def test_copies_of_a_group_and_the_grid(here):
     assert y[-1].item() == 128
 
 
+@simulated
 def test_a_grid_that_waits_for_its_blocks(here):
     source = GROUPS + "__global__ void f() { cg::this_grid().sync(); }"
     compiled(source)(1, 4)
@@ -236,6 +237,26 @@ def test_atomics_of_other_types_and_scopes(here):
     assert (sums.item(), n.item(), most.item()) == (16, 96, 31 << 40)
     assert four.tolist() == [32, 64, 96, 128] and last.tolist() == [32, 0]
     assert scopes.tolist() == [32, 0, 7, 9]
+
+
+def test_complex_numbers(here):
+    kernel = compiled("""
+        #include <cuComplex.h>
+        __global__ void f(const cuFloatComplex *a, const cuFloatComplex *b, cuFloatComplex *out,
+                          double *size, cuDoubleComplex z)
+        {
+            out[0] = cuCmulf(*a, *b), out[1] = cuCdivf(*a, *b), out[2] = cuCaddf(*a, cuConjf(*b));
+            out[3] = make_cuComplex(cuCrealf(*a), cuCimagf(*b)), *size = cuCabs(cuCmul(z, z));
+        }""")
+    a, b = torch.tensor([[1.0, 2.0], [3.0, -4.0]], device=here)
+    out = torch.zeros(4, 2, device=here)
+    size = torch.zeros(1, dtype=torch.float64, device=here)
+    kernel(args=(a, b, out, size, (3, 4)))
+    x, y = 1 + 2j, 3 - 4j
+    expected = [x * y, x / y, x + y.conjugate(), 1 - 4j]
+    flat = torch.tensor([[z.real, z.imag] for z in expected], device=here)
+    torch.testing.assert_close(out, flat)
+    assert size.item() == 25
 
 
 def test_clocks_and_volatile_loads(here):

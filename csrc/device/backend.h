@@ -89,7 +89,9 @@ struct dt_convolution;
 struct dt_pooling_call;
 struct dt_resample_call;
 struct dt_lapack_call;
+struct dt_module_code;
 struct dt_module_kernel;
+struct dt_module_source;
 struct dt_module_call;
 struct dt_race;
 
@@ -216,9 +218,24 @@ typedef struct dt_backend {
     /* --- kernels of the program (device/module.h; NULL for the CPU) --- */
     /* Loads a module from a file, for a device. It is never unloaded. */
     int (*module_load)(int device, const char *path, void **out);
-    /* The kernel of that name. */
+    /* The kernel that the module has by a name. described: its own name and parameters,
+     * copied; NULL where the module has them. */
     int (*module_kernel)(void *module, const char *name,
+                         const struct dt_module_kernel *described,
                          const struct dt_module_kernel **out);
+    /* Compiles for a GPU; 0 too where the source is wrong. */
+    int (*module_compile)(const struct dt_module_source *source,
+                          struct dt_module_code *out);
+    /* The file of the compiler, and 1000 MAJOR + 10 MINOR of its version; NULL after
+     * dt_fail. */
+    const char *(*module_compiler)(int *version);
+    /* A __device__ or __constant__ variable; waits for the device. */
+    int (*module_variable)(int device, void *module, const char *name, int access,
+                           void *host, size_t *bytes);
+    /* A number about a kernel, by CUfunction_attribute; -1: not known. set: gives it to the
+     * kernel. */
+    int (*module_attribute)(int device, const struct dt_module_kernel *kernel,
+                            int attribute, bool set, int *value);
 
     /* The program records uses of memory on other streams, as in PyTorch: dt_storage_use
      * does not. Of simulated GPUs alone. */
@@ -278,7 +295,11 @@ typedef struct dt_backend {
     MEMBER(graph_capturing)                                                            \
     MEMBER(graph_free)                                                                 \
     MEMBER(module_load)                                                                \
-    MEMBER(module_kernel)
+    MEMBER(module_kernel)                                                              \
+    MEMBER(module_compile)                                                             \
+    MEMBER(module_compiler)                                                            \
+    MEMBER(module_variable)                                                            \
+    MEMBER(module_attribute)
 
 /* The core's side of a backend in a library of its own. */
 typedef struct dt_host {

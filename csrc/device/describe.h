@@ -113,7 +113,7 @@ struct Extent {
     enum : unsigned long long { size = 0, alignment = 1 };
 };
 template <class T>
-struct Extent<T, decltype((void)T(*(T *)nullptr))> {
+struct Extent<T, decltype((void)sizeof(T))> {
     enum : unsigned long long { size = sizeof(T), alignment = alignof(T) };
 };
 template <>
@@ -124,18 +124,20 @@ struct Extent<void, void> {
 /* Bits: 0 the kind, 8 a pointer, 9 to what is const, 16 components, 24 the alignment, 40
  * the bytes of a component. */
 template <class P>
-constexpr unsigned long long row()
-{
+struct Row {
     using V = typename Bare<P>::type;
     using T = typename Pointed<V>::type;
     using B = typename Bare<T>::type;
     using C = typename Components<B>::type;
-    return (unsigned long long)Kind<C>::kind |
-           (unsigned long long)Pointed<V>::pointer << 8 |
-           (unsigned long long)(Pointed<V>::pointer && Bare<T>::constant) << 9 |
-           (unsigned long long)Components<B>::count << 16 | Extent<B>::alignment << 24 |
-           Extent<C>::size << 40;
-}
+    enum : unsigned long long {
+        pointer = Pointed<V>::pointer,
+        constant = pointer && Bare<T>::constant,
+        value = (unsigned long long)Kind<C>::kind | pointer << 8 | constant << 9 |
+            (unsigned long long)Components<B>::count << 16 |
+            (unsigned long long)Extent<B>::alignment << 24 |
+            (unsigned long long)Extent<C>::size << 40
+    };
+};
 
 } /* namespace dt */
 #endif

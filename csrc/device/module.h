@@ -50,6 +50,7 @@ typedef struct dt_module_kernel {
     const char *name;
     void *handle;  /* the backend's */
     bool barriers; /* its threads may wait for one another */
+    bool apart;    /* it has no shared memory of fixed size (simulated GPUs) */
     int count;
     const dt_module_parameter *parameters;
 } dt_module_kernel;

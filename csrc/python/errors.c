@@ -22,6 +22,12 @@ PyObject *dt_raise(void)
         dt_error_clear();
         return NULL;
     }
+    /* A kernel that Ctrl-C ended (sim/turns.cpp): the signal's own exception says so. */
+    if (code == DT_ERROR_ACCELERATOR && strstr(error->text, "was interrupted") &&
+        PyErr_CheckSignals() < 0) {
+        dt_error_clear();
+        return NULL;
+    }
     if (code <= DT_ERROR_NONE || code >= DT_NERRORS)
         return PyErr_Format(
             PyExc_SystemError,

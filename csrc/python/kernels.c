@@ -22,17 +22,10 @@ static PyObject *module_load(PyObject *Py_UNUSED(self), PyObject *args)
     return status < 0 ? dt_raise() : PyLong_FromVoidPtr(module);
 }
 
-/* _module_kernel(module, name): the kernel, and a tuple (kind, pointer, constant,
- * components, size, alignment) for each parameter, as in dt_module_parameter. */
-static PyObject *module_kernel(PyObject *Py_UNUSED(self), PyObject *args)
+/* A tuple (kind, pointer, constant, components, size, alignment) for each parameter, as in
+ * dt_module_parameter. */
+static PyObject *parameters_of(const dt_module_kernel *kernel)
 {
-    Py_ssize_t module;
-    const char *name;
-    const dt_module_kernel *kernel;
-    if (!PyArg_ParseTuple(args, "ns:compile_kernel", &module, &name))
-        return NULL;
-    if (dt_backends[DT_ACCELERATOR]->module_kernel((void *)module, name, &kernel) < 0)
-        return dt_raise();
     DT_REF parameters = PyTuple_New(kernel->count);
     for (int i = 0; parameters && i < kernel->count; i++) {
         const dt_module_parameter *p = &kernel->parameters[i];
@@ -43,7 +36,168 @@ static PyObject *module_kernel(PyObject *Py_UNUSED(self), PyObject *args)
             return NULL;
         PyTuple_SET_ITEM(parameters, i, row);
     }
-    return parameters ? Py_BuildValue("(nO)", (Py_ssize_t)kernel, parameters) : NULL;
+    return Py_XNewRef(parameters);
+}
+
+/* _module_kernel(module, lowered, name, rows): the kernel, and a tuple for each parameter.
+ * rows: a number of device/describe.h for each, which modules of real GPUs need. */
+static PyObject *module_kernel(PyObject *Py_UNUSED(self), PyObject *args)
+{
+    Py_ssize_t module;
+    const char *lowered;
+    PyObject *rows;
+    const dt_module_kernel *kernel;
+    dt_module_parameter parameters[DT_MODULE_PARAMETERS];
+    dt_module_kernel described = {.parameters = parameters};
+    if (!PyArg_ParseTuple(args, "nssO!:compile_kernel", &module, &lowered,
+                          &described.name, &PyTuple_Type, &rows))
+        return NULL;
+    described.count = (int)PyTuple_GET_SIZE(rows);
+    for (int i = 0; i < described.count && i < DT_MODULE_PARAMETERS; i++) {
+        unsigned long long row = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(rows, i));
+        if (PyErr_Occurred())
+            return NULL;
+        parameters[i] = dt_module_parameter_of(row);
+    }
+    if (dt_backends[DT_ACCELERATOR]->module_kernel((void *)module, lowered, &described,
+                                                   &kernel) < 0)
+        return dt_raise();
+    DT_REF each = parameters_of(kernel);
+    return each ? Py_BuildValue("(nO)", (Py_ssize_t)kernel, each) : NULL;
+}
+
+/* A tuple of texts as an array of len + 1 pointers into them. NULL with an exception
+ * set. */
+static const char **texts_of(PyObject *tuple)
+{
+    const Py_ssize_t count = PyTuple_GET_SIZE(tuple);
+    const char **texts = PyMem_Calloc((size_t)count + 1, sizeof *texts);
+    if (!texts)
+        PyErr_NoMemory();
+    for (Py_ssize_t i = 0; texts && i < count; i++) {
+        texts[i] = PyUnicode_AsUTF8(PyTuple_GET_ITEM(tuple, i));
+        if (!texts[i]) {
+            PyMem_Free(texts);
+            return NULL;
+        }
+    }
+    return texts;
+}
+
+/* The code, what the compiler said, and each name as the code has it. */
+static PyObject *compiled(const dt_module_source *source, const dt_module_code *code)
+{
+    DT_REF lowered = PyTuple_New(code->code ? source->nnames : 0);
+    for (int i = 0; lowered && code->code && i < source->nnames; i++) {
+        PyObject *name = PyUnicode_FromString(code->lowered[i]);
+        if (!name)
+            return NULL;
+        PyTuple_SET_ITEM(lowered, i, name);
+    }
+    DT_REF log =
+        PyUnicode_DecodeUTF8(code->log, (Py_ssize_t)strlen(code->log), "replace");
+    return lowered && log
+               ? Py_BuildValue("(y#OO)", code->code,
+                               (Py_ssize_t)(code->code ? code->bytes : 0), log, lowered)
+               : NULL;
+}
+
+/* _module_compile(text, header_names, headers, options, names): code or None, messages,
+ * names. All but the text are tuples of str. */
+static PyObject *module_compile(PyObject *Py_UNUSED(self), PyObject *args)
+{
+    PyObject *tuples[4], *result = NULL;
+    const char **texts[4] = {NULL};
+    dt_module_source source = {0};
+    dt_module_code code = {0};
+    int status = 0;
+    if (!PyArg_ParseTuple(args, "sO!O!O!O!:compile_kernel", &source.text, &PyTuple_Type,
+                          &tuples[0], &PyTuple_Type, &tuples[1], &PyTuple_Type,
+                          &tuples[2], &PyTuple_Type, &tuples[3]))
+        return NULL;
+    for (int i = 0; i < 4; i++)
+        if (!(texts[i] = texts_of(tuples[i])))
+            goto end;
+    source.nheaders = (int)PyTuple_GET_SIZE(tuples[1]);
+    source.noptions = (int)PyTuple_GET_SIZE(tuples[2]);
+    source.nnames = (int)PyTuple_GET_SIZE(tuples[3]);
+    source.header_names = texts[0];
+    source.headers = texts[1];
+    source.options = texts[2];
+    source.names = texts[3];
+    code.lowered = PyMem_Calloc((size_t)source.nnames + 1, sizeof *code.lowered);
+    if (!code.lowered) {
+        PyErr_NoMemory();
+        goto end;
+    }
+    DT_WAIT(status, dt_backends[DT_ACCELERATOR]->module_compile(&source, &code));
+    result = status < 0 ? dt_raise() : compiled(&source, &code);
+end:
+    for (int i = 0; code.lowered && i < source.nnames; i++)
+        free(code.lowered[i]);
+    PyMem_Free((void *)code.lowered);
+    free(code.code);
+    free(code.log);
+    for (int i = 0; i < 4; i++)
+        PyMem_Free((void *)texts[i]);
+    return result;
+}
+
+/* _module_compiler(): the file of the compiler for real GPUs, and its version. */
+static PyObject *module_compiler(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(args))
+{
+    int version = 0;
+    const char *path = dt_backends[DT_ACCELERATOR]->module_compiler(&version);
+    return path ? Py_BuildValue("(si)", path, version) : dt_raise();
+}
+
+/* _module_variable(module, device, name, data=None): the bytes of a variable, or sets them
+ * to data, as many. */
+static PyObject *module_variable(PyObject *Py_UNUSED(self), PyObject *args)
+{
+    Py_ssize_t module;
+    int device, status;
+    const char *name;
+    PyObject *data = Py_None;
+    size_t bytes = 0;
+    const dt_backend *backend = dt_backends[DT_ACCELERATOR];
+    if (!PyArg_ParseTuple(args, "nis|O:get_global", &module, &device, &name, &data))
+        return NULL;
+    DT_WAIT(status, backend->module_variable(device, (void *)module, name,
+                                             DT_MODULE_SIZE, NULL, &bytes));
+    if (status < 0)
+        return dt_raise();
+    const bool writes = data != Py_None;
+    if (writes && (!PyBytes_Check(data) || (size_t)PyBytes_GET_SIZE(data) != bytes))
+        return PyErr_Format(PyExc_ValueError, "%s has %zu bytes; give as many", name,
+                            bytes);
+    DT_REF result =
+        writes ? Py_NewRef(data) : PyBytes_FromStringAndSize(NULL, (Py_ssize_t)bytes);
+    if (!result)
+        return NULL;
+    char *host = PyBytes_AS_STRING(result);
+    DT_WAIT(status, backend->module_variable(device, (void *)module, name,
+                                             writes ? DT_MODULE_WRITE : DT_MODULE_READ,
+                                             host, &bytes));
+    return status < 0 ? dt_raise() : Py_NewRef(result);
+}
+
+/* _module_attribute(kernel, device, attribute, value=None): what the driver knows of a
+ * kernel, or None; sets it where a value is given. */
+static PyObject *module_attribute(PyObject *Py_UNUSED(self), PyObject *args)
+{
+    Py_ssize_t kernel;
+    int device, attribute, value = -1, status;
+    if (!PyArg_ParseTuple(args, "nii|i:Kernel", &kernel, &device, &attribute, &value))
+        return NULL;
+    DT_WAIT(status, dt_backends[DT_ACCELERATOR]->module_attribute(
+                        device, (const dt_module_kernel *)kernel, attribute,
+                        PyTuple_GET_SIZE(args) > 3, &value));
+    if (status < 0)
+        return dt_raise();
+    if (value < 0)
+        Py_RETURN_NONE;
+    return PyLong_FromLong(value);
 }
 
 /* The elements of a tensor that a kernel is passed. */
@@ -157,6 +311,10 @@ static PyObject *kernel_launch(PyObject *Py_UNUSED(self), PyObject *args)
 static PyMethodDef functions[] = {
     {"_module_load", module_load, METH_VARARGS, NULL},
     {"_module_kernel", module_kernel, METH_VARARGS, NULL},
+    {"_module_compile", module_compile, METH_VARARGS, NULL},
+    {"_module_compiler", module_compiler, METH_NOARGS, NULL},
+    {"_module_variable", module_variable, METH_VARARGS, NULL},
+    {"_module_attribute", module_attribute, METH_VARARGS, NULL},
     {"_kernel_launch", kernel_launch, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -38,6 +38,13 @@ static void limits_of(int capability, int *threads, int *shared)
                                  : 227;
 }
 
+size_t sim::shared_optin()
+{
+    int threads, shared;
+    limits_of(10 * major_of() + minor_of(), &threads, &shared);
+    return (size_t)shared << 10;
+}
+
 static bool exists(int device)
 {
     return device >= 0 && device < state().options.devices;
@@ -117,7 +124,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *out, int device)
     out->sharedMemPerBlock = kSharedBytes;
     int threads, shared;
     limits_of(10 * major_of() + minor_of(), &threads, &shared);
-    out->sharedMemPerBlockOptin = (size_t)shared << 10;
+    out->sharedMemPerBlockOptin = sim::shared_optin();
     out->warpSize = 32;
     out->maxThreadsPerBlock = kMaxThreads;
     out->maxThreadsPerMultiProcessor = threads;

@@ -80,7 +80,7 @@ static void pass_on(int number)
 }
 
 /* The instruction that a signal interrupted. */
-static const void *code_of(const void *context)
+const void *code_of(const void *context)
 {
 #if defined(__x86_64__)
     return (const void *)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];

@@ -4,12 +4,14 @@
  * switches to the next. */
 #include "internal.h"
 #include "context.h"
-#include <algorithm>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <algorithm>
+#include <deque>
+#include <vector>
 #if DT_ASAN
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
@@ -53,6 +55,8 @@ static struct Grid {
     bool backwards;   /* run threads from the last to the first */
     unsigned arrived; /* at the barrier */
     void *shared;
+    unsigned turns; /* since a thread last waited or finished */
+    bool parked;    /* the block waits for other blocks */
     Context host;
     const void *host_stack;
     size_t host_bytes;
@@ -254,6 +258,25 @@ static void hand_over(Fiber *me)
     threadIdx = me->index;
 }
 
+/* Parks the block once each of its threads has had a turn and none has come further: the
+ * host runs others until they have had theirs. */
+void next_turn()
+{
+    if (grid.solo)
+        return;
+    Fiber *me = fibers[grid.current];
+    release_active();
+    if (++grid.turns <= 2 * grid.unfinished || !grid.launch->apart) {
+        hand_over(me);
+        return;
+    }
+    grid.turns = 0;
+    grid.parked = true;
+    to_host(me, false);
+    arrive(me);
+    threadIdx = me->index;
+}
+
 static void fiber_main()
 {
     arrive(nullptr);
@@ -271,6 +294,7 @@ static void fiber_main()
             grid.body->run();
             waiting[grid.current] = kIdle;
             grid.unfinished--;
+            grid.turns = 0;
             hand_over(me);
         }
     }
@@ -299,6 +323,7 @@ static void need_fibers(const char *what)
 void barrier()
 {
     need_fibers("__syncthreads");
+    grid.turns = 0;
     if (++grid.arrived < grid.threads) {
         waiting[grid.current] = kAtBarrier;
         hand_over(fibers[grid.current]);
@@ -317,6 +342,7 @@ unsigned lane()
 uint64_t exchange(Exchange what, unsigned mask, uint64_t value, unsigned source)
 {
     need_fibers("a shuffle, vote or __syncwarp");
+    grid.turns = 0;
     const unsigned me = grid.current, first = me & ~31u, bit = 1u << (me & 31);
     if (what == kActive) {
         fibers[me]->value = (uint64_t)__builtin_return_address(0);
@@ -390,24 +416,6 @@ static void enter(Fiber *fiber)
 #endif
 }
 
-static void run_block()
-{
-    unsigned i = 0;
-    each_index(grid.launch->block, [&](uint3 at) {
-        start_fiber(fibers[i]);
-        fibers[i++]->index = at;
-    });
-    memset(waiting, kReady, grid.threads);
-    grid.unfinished = grid.threads;
-    grid.arrived = 0;
-    grid.current = grid.backwards ? grid.threads - 1 : 0;
-    enter(fibers[grid.current]);
-    if (grid.outcome->error) /* abandoned fibers are inside the kernel: restart them */
-        for (i = 0; i < grid.threads; i++)
-            if (waiting[i] != kIdle)
-                fibers[i]->begun = false;
-}
-
 static bool make_fibers(unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
@@ -435,29 +443,158 @@ static void check_shared(const unsigned char *end)
 #endif
 }
 
+/* A block that waits for others: what the grid has of the running one. */
+struct Parked {
+    uint3 index;
+    std::vector<Fiber *> fibers;
+    std::vector<unsigned char> waiting;
+    unsigned current, unfinished, arrived;
+    bool backwards;
+    void *shared;
+};
+
+/* How many blocks are under way at most, as many as a GPU might hold. */
+enum { kResident = 64 };
+
+static void *make_shared()
+{
+    const size_t extra = DT_ASAN ? 0 : kCanaryBytes;
+    void *memory = nullptr;
+    if (posix_memalign(&memory, 16, grid.launch->shared + extra))
+        return nullptr;
+    memset(memory, 0xFF, grid.launch->shared);
+    memset((char *)memory + grid.launch->shared, kCanary, extra);
+    return memory;
+}
+
+static Parked park()
+{
+    const unsigned n = grid.threads;
+    Parked block = {blockIdx,       {fibers, fibers + n}, {waiting, waiting + n},
+                    grid.current,   grid.unfinished,      grid.arrived,
+                    grid.backwards, grid.shared};
+    memset(fibers, 0, n * sizeof *fibers);
+    grid.shared = nullptr;
+    return block;
+}
+
+static void unpark(const Parked &block)
+{
+    blockIdx = block.index;
+    std::copy(block.fibers.begin(), block.fibers.end(), fibers);
+    std::copy(block.waiting.begin(), block.waiting.end(), waiting);
+    grid.current = block.current;
+    grid.unfinished = block.unfinished;
+    grid.arrived = block.arrived;
+    grid.backwards = block.backwards;
+    grid.shared = block.shared;
+}
+
+static void drop_fibers()
+{
+    for (unsigned i = 0; i < grid.threads; i++)
+        if (fibers[i]) {
+            munmap(fibers[i]->stack - kGuard, fibers[i]->bytes + kGuard);
+            delete fibers[i];
+            fibers[i] = nullptr;
+        }
+}
+
+static void begin_block()
+{
+    unsigned i = 0;
+    each_index(grid.launch->block, [&](uint3 at) {
+        start_fiber(fibers[i]);
+        fibers[i++]->index = at;
+    });
+    memset(waiting, kReady, grid.threads);
+    grid.unfinished = grid.threads;
+    grid.arrived = 0;
+    grid.current = grid.backwards ? grid.threads - 1 : 0;
+}
+
+/* Until the block has finished, was abandoned, or parks. */
+static void run_block()
+{
+    grid.turns = 0;
+    grid.parked = false;
+    enter(fibers[grid.current]);
+    if (grid.outcome->error) /* abandoned fibers are inside the kernel: restart them */
+        for (unsigned i = 0; i < grid.threads; i++)
+            if (waiting[i] != kIdle)
+                fibers[i]->begun = false;
+    if (grid.shared && !grid.parked)
+        check_shared((unsigned char *)grid.shared + grid.launch->shared);
+}
+
+/* Gives each block that waits a turn, in the order in which they began. */
+static void run_parked(std::deque<Parked> &parked)
+{
+    for (size_t left = parked.size(); left && !grid.outcome->error; left--) {
+        unpark(parked.front());
+        parked.pop_front();
+        run_block();
+        if (grid.parked) {
+            parked.push_back(park());
+        } else {
+            drop_fibers();
+            free(grid.shared);
+            grid.shared = nullptr;
+        }
+    }
+}
+
+static bool ready_for_a_block()
+{
+    if (!make_fibers(grid.threads))
+        return false;
+    if (grid.launch->shared && !grid.shared)
+        grid.shared = make_shared();
+    return !grid.launch->shared || grid.shared;
+}
+
 static void run_blocks()
 {
     static unsigned turn;
-    unsigned char *shared = (unsigned char *)grid.shared;
+    std::deque<Parked> parked;
     each_index(grid.launch->grid, [&](uint3 at) {
+        while (parked.size() >= kResident && !grid.outcome->error)
+            run_parked(parked);
         if (grid.outcome->error)
             return;
+        if (!ready_for_a_block()) {
+            fail_grid(cudaErrorLaunchOutOfResources,
+                      "kernel %s: no host memory for the stacks of %u threads",
+                      grid.launch->name, grid.threads);
+            return;
+        }
         /* Alternate the order of threads, so that a missing barrier shows whatever
          * order would hide it. */
         grid.backwards = turn++ & 1;
         blockIdx = at;
-        if (shared)
-            memset(shared, 0xFF, grid.launch->shared);
+        if (grid.shared)
+            memset(grid.shared, 0xFF, grid.launch->shared);
+        begin_block();
         run_block();
-        if (shared)
-            check_shared(shared + grid.launch->shared);
+        if (grid.parked)
+            parked.push_back(park());
     });
+    free(grid.shared);
+    grid.shared = nullptr;
+    while (!parked.empty() && !grid.outcome->error)
+        run_parked(parked);
+    for (const Parked &block : parked) { /* of a grid that was abandoned */
+        free(grid.shared);
+        drop_fibers();
+        unpark(block);
+    }
+    if (!parked.empty())
+        drop_fibers();
 }
 
 void run_grid(const Launch &launch, Body &body, Outcome *outcome)
 {
     const dim3 b = launch.block;
-    const size_t extra = DT_ASAN ? 0 : kCanaryBytes;
     outcome->error = cudaSuccess;
     outcome->text[0] = 0;
     grid.launch = &launch;
@@ -468,18 +605,16 @@ void run_grid(const Launch &launch, Body &body, Outcome *outcome)
     grid.shared = nullptr;
     gridDim = launch.grid;
     blockDim = launch.block;
-    bool memory = grid.solo ? make_stack(&solo, kSoloStack) : make_fibers(grid.threads);
-    if (memory && launch.shared)
-        memory = posix_memalign(&grid.shared, 16, launch.shared + extra) == 0;
+    const bool memory = (!grid.solo || make_stack(&solo, kSoloStack)) &&
+                        (!launch.shared || (grid.shared = make_shared()) != nullptr);
     if (!memory) {
         fail_grid(cudaErrorLaunchOutOfResources,
                   "kernel %s: no host memory for the stacks of %u threads", launch.name,
                   grid.threads);
         return;
     }
-    if (grid.shared)
-        memset((char *)grid.shared + launch.shared, kCanary, extra);
     arm_faults();
+    turns_begin(launch);
     if (grid.solo) {
         start_fiber(&solo);
         grid.current = 0;
@@ -489,6 +624,7 @@ void run_grid(const Launch &launch, Body &body, Outcome *outcome)
     } else {
         run_blocks();
     }
+    turns_end();
     free(grid.shared);
     grid.shared = nullptr;
 }

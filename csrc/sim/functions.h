@@ -249,7 +249,7 @@ inline int __syncthreads_count(int p)
     __syncthreads();
     count = 0;
     __syncthreads();
-    count += p != 0;
+    __atomic_fetch_add(&count, p != 0, __ATOMIC_RELAXED);
     __syncthreads();
     return count;
 }

@@ -20,7 +20,10 @@
 namespace sim {
 
 /* Limits of a block: threads, and bytes of shared memory. */
-enum { kMaxThreads = 1024, kSharedBytes = 48 << 10 };
+enum { kMaxThreads = 1024 };
+static const size_t kSharedBytes = 48 << 10;
+/* The shared memory that a block may have if its kernel asks. */
+size_t shared_optin();
 
 /* --- memory --- */
 
@@ -354,6 +357,15 @@ void run_grid(const Launch &launch, Body &body, Outcome *outcome);
                           const void *code = nullptr);
 /* The same, of the running thread, which `what` is said of. */
 [[noreturn]] void abandon_block(const char *what);
+/* Where a signal found the thread: NULL where that is not known. */
+const void *code_of(const void *context);
+/* The code of the library that a function is in. */
+Code library_of(const void *function);
+/* Around a grid of the program's: its threads take turns. */
+void turns_begin(const Launch &launch);
+void turns_end();
+/* Another thread of the block continues, or another block. */
+void next_turn();
 bool in_kernel(); /* a kernel is running on the thread that holds the lock */
 const char *running_kernel();
 void arm_faults(); /* from now on a kernel's SIGSEGV, SIGBUS and SIGFPE become its

@@ -19,12 +19,22 @@ struct dt_module_call;
 
 namespace sim {
 
+/* Machine code of one library. */
+struct Code {
+    const char *begin = nullptr;
+    size_t bytes = 0;
+};
+
 struct Launch {
     const char *name;
     bool barriers;
     dim3 grid, block;
     size_t shared;
     cudaStream_t stream;
+    bool opted_in = false; /* to all the shared memory that a block may have */
+    /* The program's module: threads of its kernels take turns (turns.cpp). */
+    Code code = {};
+    bool apart = false; /* blocks share no memory that is local to one */
 };
 
 /* f(index) for each index of an extent, x first. */
@@ -67,7 +77,8 @@ const dt_module_kernel *module_kernel(void *module, const char *name);
 void *module_variable(void *module, const char *name, size_t *bytes);
 cudaError_t launch_module(const dt_module_call &call, cudaStream_t stream);
 /* The same, whose error also waits for cudaGetLastError. */
-cudaError_t queue_module(const dt_module_call &call, cudaStream_t stream);
+cudaError_t queue_module(const dt_module_call &call, cudaStream_t stream,
+                         bool opted_in = false);
 /* Tells a module where the simulator's functions are. */
 struct Services;
 void serve(Services *services);

@@ -91,7 +91,7 @@ struct ModuleBody final : Body {
 
 } /* namespace */
 
-cudaError_t queue_module(const dt_module_call &call, cudaStream_t stream)
+cudaError_t queue_module(const dt_module_call &call, cudaStream_t stream, bool opted_in)
 {
     const unsigned *g = call.grid, *b = call.block;
     std::unique_ptr<ModuleBody> body(new ModuleBody(call));
@@ -101,13 +101,14 @@ cudaError_t queue_module(const dt_module_call &call, cudaStream_t stream)
             slots.push_back(
                 {body->values[(size_t)i], call.kernel->parameters[i].constant});
     return submit({call.kernel->name, call.kernel->barriers, dim3(g[0], g[1], g[2]),
-                   dim3(b[0], b[1], b[2]), call.shared, stream},
+                   dim3(b[0], b[1], b[2]), call.shared, stream, opted_in,
+                   library_of(call.kernel->handle), call.kernel->apart},
                   std::move(body), slots);
 }
 
 cudaError_t launch_module(const dt_module_call &call, cudaStream_t stream)
 {
-    queue_module(call, stream);
+    queue_module(call, stream, true);
     return cudaGetLastError();
 }
 

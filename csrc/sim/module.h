@@ -3,7 +3,7 @@
  * tools/build/products.py expands its includes into one file, which is installed.
  * pydevtensor/cuda/_kernel_compiler.py includes that before the program's source, again
  * where the source includes a header of CUDA's that not all kernels need (SIM_HALVES,
- * SIM_GROUPS), and SIM_MODULE_KERNELS after it. The library has the kernels' descriptions
+ * SIM_GROUPS, SIM_COMPLEX), and SIM_MODULE_KERNELS after it. The library has the kernels' descriptions
  * (dt_module_kernels) and gets the simulator's functions (dt_module_services). */
 #ifndef DT_SIM_MODULE_H
 #define DT_SIM_MODULE_H
@@ -54,7 +54,7 @@ constexpr dt_module_parameter describe()
 {
     static_assert(__is_trivially_copyable(typename dt::Bare<P>::type),
                   "a parameter of a kernel is copied byte by byte");
-    return dt_module_parameter_of(dt::row<P>());
+    return dt_module_parameter_of(dt::Row<P>::value);
 }
 
 template <size_t... I>
@@ -96,16 +96,17 @@ constexpr auto returning_void(void (*kernel)(P...))
 }
 
 template <auto kernel>
-dt_module_kernel kernel_named(const char *name, bool barriers)
+dt_module_kernel kernel_named(const char *name, bool barriers, bool apart = false)
 {
     using L = Launcher<decltype(kernel)>;
-    return {name, (void *)&L::template run<kernel>, barriers, L::count, L::parameters};
+    return {name,         (void *)&L::template run<kernel>, barriers, apart, L::count,
+            L::parameters};
 }
 
 } /* namespace sim */
 
 /* The kernels that can be launched, each
- * sim::kernel_named<sim::returning_void(&NAME)>("NAME", barriers). */
+ * sim::kernel_named<sim::returning_void(&NAME)>("NAME", barriers, apart). */
 #define SIM_MODULE_KERNELS(...)                                                        \
     extern "C" __attribute__((visibility("default")))                                  \
     const dt_module_kernel dt_module_kernels[] = {__VA_ARGS__, {}};
@@ -123,4 +124,7 @@ dt_module_kernel kernel_named(const char *name, bool barriers)
 #endif
 #ifdef SIM_GROUPS
 #include "groups.h"
+#endif
+#ifdef SIM_COMPLEX
+#include "complex.h"
 #endif

@@ -66,8 +66,8 @@ void launch(const Launching &how, F kernel, A... arguments)
 {
     using C = Call<F, A...>;
     void *values[] = {(void *)&kernel, (void *)&arguments...};
-    const dt_module_kernel made = {how.name, (void *)&C::run, how.barriers,
-                                   1 + (int)sizeof...(A), C::parameters};
+    const dt_module_kernel made = {how.name, (void *)&C::run,       how.barriers,
+                                   false,    1 + (int)sizeof...(A), C::parameters};
     dt_program_launch(&made, how.grid, how.block, how.shared, values, how.stream,
                       how.strides);
 }

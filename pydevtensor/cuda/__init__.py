@@ -19,7 +19,8 @@ from pydevtensor.cuda.guards import transfer_guard
 
 __all__ = ["AcceleratorError", "Event", "ExternalStream", "OutOfMemoryError", "Stream"]
 __all__ += ["StreamContext", "amp", "can_device_access_peer", "clock", "comm"]
-__all__ += ["CompileError", "Kernel", "compile_kernel", "current_device", "kernels"]
+__all__ += ["CompileError", "GlobalVariable", "Kernel", "RawKernel", "RawModule"]
+__all__ += ["compile_kernel", "current_device", "kernels"]
 __all__ += ["current_stream"]
 __all__ += ["default_stream", "device", "device_count", "empty_cache"]
 __all__ += ["CUDAGraph", "graph", "graph_pool_handle", "graphs"]
@@ -407,6 +408,11 @@ from pydevtensor.cuda import (  # noqa: E402
     nvtx,
     random,
     streams,
+)
+from pydevtensor.cuda._raw_kernels import (  # noqa: E402
+    GlobalVariable,
+    RawKernel,
+    RawModule,
 )
 from pydevtensor.cuda._simulation import (  # noqa: E402
     clock,

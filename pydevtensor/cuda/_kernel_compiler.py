@@ -12,9 +12,10 @@ import hashlib
 import os
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from pydevtensor import _C, __version__
 from pydevtensor.cuda import _kernel_source
@@ -47,6 +48,7 @@ STUBS = {
         *("cooperative_groups.h", "cooperative_groups/reduce.h"),
         *("cooperative_groups/scan.h", "cooperative_groups/memcpy_async.h"),
     ),
+    "SIM_COMPLEX": ("cuComplex.h",),
 }
 
 _lock = threading.Lock()
@@ -121,8 +123,13 @@ def stubs() -> dict[str, str]:
     }
 
 
-class Library:
-    """The library of a source. `name` is the kernel that was asked for, `named` all."""
+class Compiled:
+    """Kernels and variables of a source, compiled at first use and kept in the cache.
+
+    `name` is the kernel that was asked for, `named` are all.
+    """
+
+    suffix = ""  # of files in the cache
 
     def __init__(
         self,
@@ -133,25 +140,59 @@ class Library:
         headers: Mapping[str, str],
     ) -> None:
         self.source, self.name, self.headers = source, name, dict(headers)
-        self.command = compiler()
-        self.flags = flags_of(options)
+        self.named, self.variables = named, _kernel_source.variables(source)
+        self.flags = self.chosen(options)
         if not any(flag.startswith("-std=") for flag in self.flags):
             self.flags.append("-std=c++17")
-        texts = [source, *self.headers.values()]
-        waits = any(
-            _kernel_source.WAITS.search(_kernel_source.blank(text)) for text in texts
-        )
-        entries = ", ".join(
-            f'sim::kernel_named<sim::returning_void(&{name})>("{name}", {waits:d})'
-            for name in named
-        )
-        self.text = (
-            f'#line 1 "{FILE}"\n{_kernel_source.prepared(source)}\n'
-            f'#line 1 "pydevtensor"\nSIM_MODULE_KERNELS({entries})\n'
-        )
-        parts = [__version__, HEADER.read_text(), identity(self.command), self.text]
-        parts += [repr((*FLAGS, *self.flags)), repr(sorted(self.headers.items()))]
+        self.text = self.whole()
+        parts = [__version__, HEADER.read_text(), *self.identity(), self.text]
+        parts += [repr(self.flags), repr(sorted(self.headers.items()))]
         self.key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    def chosen(self, options: Sequence[str]) -> list[str]:
+        """The options that the compiler takes."""
+        return flags_of(options)
+
+    def whole(self) -> str:
+        """The text for the compiler."""
+        raise NotImplementedError
+
+    def identity(self) -> list[str]:
+        """All else that the result depends on."""
+        raise NotImplementedError
+
+    def compile(self) -> bytes:
+        """The bytes to keep. CompileError"""
+        raise NotImplementedError
+
+    def code(self, data: bytes) -> bytes:
+        """The file to load, of what is kept."""
+        return data
+
+    def described(self, name: str) -> tuple[str, tuple[int, ...]]:
+        """A kernel's name in the code, and its parameters if the code has them not."""
+        return name, ()
+
+    def on(self, device: int) -> Compiled:
+        """The same for another GPU."""
+        return self
+
+    def variable(self, device: int, name: str, data: bytes | None = None) -> bytes:
+        """The bytes of a variable; data: sets them."""
+        module = self.module(device)
+        value: bytes = _C._module_variable(module, device, self.symbol(name), data)
+        return value
+
+    def symbol(self, name: str) -> str:
+        """A variable's name in the code."""
+        return name
+
+    def kernel(self, device: int, name: str) -> tuple[int, Any]:
+        """The handle of a kernel on a GPU, and its parameters."""
+        module = self.module(device)
+        lowered, rows = self.described(name)
+        found: tuple[int, Any] = _C._module_kernel(module, lowered, name, rows)
+        return found
 
     def module(self, device: int) -> int:
         """The module of a GPU, compiled and loaded at its first use."""
@@ -160,21 +201,28 @@ class Library:
                 _modules[self.key, device] = self._load(device)
             return _modules[self.key, device]
 
-    def _load(self, device: int) -> int:
+    def data(self) -> bytes:
+        """The result of compiling, of the cache if that has it."""
         # Files of folders that -I names may change.
         folder = None if any(f.startswith("-I") for f in self.flags) else cache()
-        kept = folder and folder / f"{self.key}.so"
+        kept = folder and folder / f"{self.key}{self.suffix}"
         data = _read(kept) if kept else b""
         if not data:
-            data = self._compile()
+            data = self.compile()
             if folder and kept:
                 # Whole or not at all; on a full disk, the next process compiles again.
                 with suppress(OSError):
                     os.replace(_write(folder, data + _seal(data)), kept)
+        return data
+
+    def _load(self, device: int) -> int:
+        data = self.data()
         # A copy of another name: the linker opens a library of one name once.
-        copy = _write(folder, data)
+        uncached = any(f.startswith("-I") for f in self.flags)
+        copy = _write(None if uncached else cache(), self.code(data))
         try:
-            return _C._module_load(device, os.fsencode(copy))
+            module: int = _C._module_load(device, os.fsencode(copy))
+            return module
         except RuntimeError as error:
             raise RuntimeError(
                 f"compile_kernel(): the compiled kernels cannot be loaded: {error}; "
@@ -183,7 +231,51 @@ class Library:
         finally:
             copy.unlink()
 
-    def _compile(self) -> bytes:
+    def explain(self, errors: Iterable[tuple[int, int, str]], output: str) -> str:
+        """The compiler's errors (see _errors) at the lines of the program."""
+        lines = self.source.splitlines()
+        errors = [*dict.fromkeys(errors)]
+        said = []
+        for line, column, text in [e for e in errors if e[0]][:5]:
+            said.append(f"line {line}, column {column}: {text}")
+            if line <= len(lines):
+                said += [f"    {lines[line - 1]}", "    " + " " * (column - 1) + "^"]
+        if not said and errors:
+            text = errors[0][2]
+            if "returning_void" in text:
+                text = "it names no function that returns void, or several"
+            said.append(f"{self.name}: {text}")
+        said = said or [output.strip()[-1000:]]
+        return "compile_kernel(): the source does not compile\n" + "\n".join(said)
+
+
+class Library(Compiled):
+    """A library for simulated GPUs."""
+
+    suffix = ".so"
+
+    def whole(self) -> str:
+        self.command = compiler()
+        texts = (self.source, *self.headers.values())
+        code = "\n".join(map(_kernel_source.blank, texts))
+        waits = bool(_kernel_source.WAITS.search(code))
+        apart = not _kernel_source.FIXED.search(code)
+        entries = ", ".join(
+            f"sim::kernel_named<sim::returning_void(&{name})>"
+            f'("{name}", {waits:d}, {apart:d})'
+            for name in self.named
+        )
+        variables = "".join(f"SIM_VARIABLE({name}) " for name in self.variables)
+        return (
+            f'#line 1 "{FILE}"\n{_kernel_source.prepared(self.source)}\n'
+            f'#line 1 "pydevtensor"\nSIM_MODULE_KERNELS({entries})\n'
+            f"SIM_MODULE_VARIABLES({variables})\n"
+        )
+
+    def identity(self) -> list[str]:
+        return [identity(self.command), repr(FLAGS)]
+
+    def compile(self) -> bytes:
         import subprocess
         import tempfile
 
@@ -206,25 +298,8 @@ class Library:
                 env={**os.environ, "LC_ALL": "C"},
             )
             if done.returncode:
-                raise CompileError(self._explain(done.stdout))
+                raise CompileError(self.explain(_errors(done.stdout), done.stdout))
             return (scratch / "made.so").read_bytes()
-
-    def _explain(self, output: str) -> str:
-        """The compiler's errors at the lines of the program."""
-        lines = self.source.splitlines()
-        errors = [*dict.fromkeys(_errors(output))]
-        said = []
-        for line, column, text in [e for e in errors if e[0]][:5]:
-            said.append(f"line {line}, column {column}: {text}")
-            if line <= len(lines):
-                said += [f"    {lines[line - 1]}", "    " + " " * (column - 1) + "^"]
-        if not said and errors:
-            text = errors[0][2]
-            if "returning_void" in text:
-                text = "it names no function that returns void, or several"
-            said.append(f"{self.name}: {text}")
-        said = said or [output.strip()[-1000:]]
-        return "compile_kernel(): the source does not compile\n" + "\n".join(said)
 
 
 def _errors(output: str) -> Iterator[tuple[int, int, str]]:

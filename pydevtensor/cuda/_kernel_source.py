@@ -20,7 +20,7 @@ BUILT_IN = re.compile(
 )
 LACKING_HEADER = re.compile(
     r"(mma|cuda_fp[468]|curand\w*|cub|thrust|cute|cutlass|cublas\w*|cuda|nvToolsExt|"
-    r"texture\w*|surface\w*|cuComplex)(\.h|/.*)"
+    r"texture\w*|surface\w*)(\.h|/.*)"
 )
 # Words that simulated GPUs do not have: what to say, by how they are found.
 LACKING = {
@@ -40,8 +40,11 @@ LACKING = {
 }
 # Threads of a kernel with one of these may wait for one another.
 WAITS = re.compile(
-    r"\b(__syncthreads\w*|__syncwarp|__\w+_sync|__activemask|cooperative_groups)\b"
+    r"\b(__syncthreads\w*|__syncwarp|__\w+_sync|__activemask|cooperative_groups|"
+    r"volatile|atomicCAS\w*|atomicExch\w*|__threadfence\w*|__nanosleep)\b"
 )
+# Memory of a block that the simulator's blocks have in one place.
+FIXED = re.compile(r"(?<!extern )\b__shared__\b|\b__syncthreads_\w+")
 DIRECTIVE = r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*"
 DYNAMIC = re.compile(
     r"\bextern\b([^;{}()]*?)\b__shared__\b([^;{}]*?)\b(\w+)\s*\[\s*\]((?:\[[^\]]*\])*)\s*;"
@@ -195,15 +198,25 @@ def kernels(source: str) -> list[Found]:
 
 def variables(source: str) -> list[str]:
     """The __device__ and __constant__ variables that are known at its end."""
-    code = re.sub(DIRECTIVE, _blanks, blank(source), flags=re.M)
-    conditional = [*_conditional(blank(source))]
-    pattern = r"\b__(?:device|constant)__\b[^;{}()=]*?\b(\w+)\s*(?:\[[^\]]*\]\s*)*[;={]"
-    return [
-        found[1]
-        for found in re.finditer(pattern, code)
-        if not _depth(code, found.start())
-        and not any(a <= found.start() < b for a, b in conditional)
-    ]
+    code = blank(source)
+    conditional = [*_conditional(code)]
+    code = re.sub(ALIGNED, _blanks, re.sub(DIRECTIVE, _blanks, code, flags=re.M))
+    names = []
+    for found in re.finditer(r"\b__(?:device|constant)__\b([^;{}()=]*[;={])", code):
+        start = found.start()
+        before = code[max(code.rfind(c, 0, start) for c in ";}{") + 1 : start]
+        if (
+            _depth(code, start)
+            or any(a <= start < b for a, b in conditional)
+            or re.search(r"\b(template|extern)\b", before)
+        ):
+            continue
+        whole = code[found.start(1) : code.find(";", found.end() - 1)]
+        for each in split(whole, "(<[{", ">)]}"):
+            name = re.match(r".*?\b(\w+)\s*(?:\[[^\]]*\]\s*)*(?:[={]|$)", each, re.S)
+            if name:
+                names.append(name[1])
+    return names
 
 
 def prepared(source: str) -> str:

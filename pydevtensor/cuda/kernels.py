@@ -6,6 +6,7 @@ import re
 import struct
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from pydevtensor import _C
@@ -13,6 +14,7 @@ from pydevtensor._streams import Stream
 
 __all__ = ["CompileError", "Kernel", "compile_kernel"]
 
+_SHARED = 48 << 10  # bytes of dynamic shared memory that every kernel may have
 _LIMITS = {"grid": (0x7FFFFFFF, 65535, 65535), "block": (1024, 1024, 64)}
 # The element types for a pointer to numbers of a kind and size (csrc/device/module.h);
 # None: all.
@@ -50,6 +52,12 @@ class Kernel:
     parameters   the text of each, as in the source
     max_threads_per_block   those that a block may have: the GPU's limit, or that of
                             __launch_bounds__
+    max_dynamic_shared_size_bytes   the dynamic shared memory that a launch may ask for;
+                            set_shared_memory_config() raises it
+    num_regs, shared_size_bytes, local_size_bytes, const_size_bytes
+                            for a thread registers and bytes of local memory, bytes of
+                            shared memory for a block, and constant ones; None on
+                            simulated GPUs
 
     >>> fill = torch.cuda.compile_kernel(
     ...     "__global__ void fill(float *x, float v) { x[threadIdx.x] = v; }"
@@ -67,6 +75,7 @@ class Kernel:
         self._library = _library
         self._handles: dict[int, int] = {}
         self._properties: dict[int, dict[str, Any]] = {}
+        self.max_dynamic_shared_size_bytes = _SHARED
         self._types = self._load(_device)
         # A macro may have made a kernel that the text does not show.
         texts = _found.parameters if _found else []
@@ -76,16 +85,85 @@ class Kernel:
         )
         limit = self._limits(_device)["max_threads_per_block"]
         bound = _found and _found.max_threads
-        self.max_threads_per_block: int = min(limit, bound or limit)
+        most = _C._module_attribute(self._handles[_device], _device, 0)
+        self.max_threads_per_block: int = min(limit, bound or limit, most or limit)
 
     def __repr__(self) -> str:
         return f"<torch.cuda.Kernel {self.name}({', '.join(self.parameters)})>"
 
     def _load(self, device: int) -> Any:
         """Load it on a GPU; gives the types of its parameters."""
-        module = self._library.module(device)
-        self._handles[device], types = _C._module_kernel(module, self.name)
+        self._handles[device], types = self._library.on(device).kernel(
+            device, self.name
+        )
+        if self.max_dynamic_shared_size_bytes > _SHARED:
+            self._set_shared(device)
         return types
+
+    # --- attributes
+
+    def _attribute(self, number: int) -> int | None:
+        device = _C._device_index(None)
+        if device not in self._handles:
+            self._load(device)
+        value: int | None = _C._module_attribute(self._handles[device], device, number)
+        return value
+
+    @property
+    def num_regs(self) -> int | None:
+        """Registers of a thread."""
+        return self._attribute(4)
+
+    @property
+    def shared_size_bytes(self) -> int | None:
+        """Bytes of shared memory of a block, without the dynamic ones."""
+        return self._attribute(1)
+
+    @property
+    def local_size_bytes(self) -> int | None:
+        """Bytes of local memory of a thread."""
+        return self._attribute(3)
+
+    @property
+    def const_size_bytes(self) -> int | None:
+        """Bytes of constant memory."""
+        return self._attribute(2)
+
+    @property
+    def attributes(self) -> dict[str, int | None]:
+        """All of them, by name."""
+        names = ["max_threads_per_block", "shared_size_bytes", "const_size_bytes"]
+        names += ("local_size_bytes", "num_regs", "max_dynamic_shared_size_bytes")
+        return {name: getattr(self, name) for name in names}
+
+    def set_shared_memory_config(self, shared_mem_bytes: int) -> None:
+        """Allow launches with up to shared_mem_bytes of dynamic shared memory.
+
+        48 KB need no permission. RuntimeError where a block of the GPU has fewer.
+
+        >>> kernel = torch.cuda.compile_kernel("__global__ void f(int *x) {}")
+        >>> kernel.set_shared_memory_config(64 * 1024)
+        >>> kernel.max_dynamic_shared_size_bytes
+        65536
+        """
+        most = self._limits(_C._device_index(None))["shared_memory_per_block_optin"]
+        if not hasattr(shared_mem_bytes, "__index__"):
+            raise TypeError(
+                f"{self.name}: shared_mem_bytes is {shared_mem_bytes!r}; give a number "
+                "of bytes"
+            )
+        if not 0 <= shared_mem_bytes <= most:
+            raise RuntimeError(
+                f"{self.name}: {shared_mem_bytes} bytes of shared memory are more than "
+                f"the {most} that a block of this GPU may have; use fewer"
+            )
+        self.max_dynamic_shared_size_bytes = max(shared_mem_bytes.__index__(), _SHARED)
+        for device in self._handles:
+            self._set_shared(device)
+
+    def _set_shared(self, device: int) -> None:
+        number, most = 8, self.max_dynamic_shared_size_bytes
+        _C._module_attribute(self._handles[device], device, number, most)
 
     def _limits(self, device: int) -> dict[str, Any]:
         if device not in self._properties:
@@ -142,7 +220,7 @@ class Kernel:
                 f"has at most {self.max_threads_per_block}; launch more blocks of "
                 "fewer threads"
             )
-        most = limits["shared_memory_per_block"]
+        most = limits["shared_memory_per_block_optin"]
         if isinstance(shared_mem, bool) or not hasattr(shared_mem, "__index__"):
             raise TypeError(
                 f"{self.name}(): shared_mem is {shared_mem!r}; give a number of bytes"
@@ -151,6 +229,12 @@ class Kernel:
             raise ValueError(
                 f"{self.name}(): shared_mem is {shared_mem}; a block has at most "
                 f"{most} bytes of dynamic shared memory"
+            )
+        if shared_mem > self.max_dynamic_shared_size_bytes:
+            raise RuntimeError(
+                f"{self.name}(): shared_mem is {shared_mem}, and the kernel may have "
+                f"{self.max_dynamic_shared_size_bytes} bytes of dynamic shared memory; "
+                f"call set_shared_memory_config({shared_mem}) before"
             )
         given = () if args is None else args
         if not isinstance(given, (tuple, list)):
@@ -373,18 +457,32 @@ def compile_kernel(
     >>> x
     tensor([2.5000, 2.5000, 2.5000, 2.5000], device='cuda:0')
     """
-    from pydevtensor.cuda import _kernel_compiler, _kernel_source
+    library, name, found, device = library_of(
+        "compile_kernel", source, name, options, headers
+    )
+    return Kernel(library, name, found, device)
+
+
+def library_of(
+    function: str,
+    source: str,
+    name: str | None,
+    options: Sequence[str],
+    headers: Mapping[str, str] | None,
+    names: Sequence[str] = (),
+) -> tuple[Any, str, Any, int]:
+    """What Kernel() takes: the library of a source, a kernel, its text, the GPU."""
+    from pydevtensor.cuda import _kernel_source
 
     for what, value in (("source", source), ("name", name)):
         if not isinstance(value, str) and not (what == "name" and value is None):
             raise TypeError(
-                f"compile_kernel(): {what} is a {type(value).__name__}; give a str"
+                f"{function}(): {what} is a {type(value).__name__}; give a str"
             )
-    device = _C._device_index(None, "compile_kernel")
-    if not _C._device_properties(device)["simulated"]:
-        _C._module_load(device, b"")  # says that it cannot
+    device = _C._device_index(None, function)
+    simulated = _C._device_properties(device)["simulated"]
     texts = _headers(headers)
-    for file, text in (("", source), *texts.items()):
+    for file, text in (("", source), *texts.items()) if simulated else ():
         try:
             _kernel_source.check(text)
         except _kernel_source.Lacking as error:
@@ -393,13 +491,31 @@ def compile_kernel(
                 f"GPUs do not have {error.what}"
             ) from None
     every = _kernel_source.kernels(source)
-    name = _chosen(every, name, _kernel_source.macros_make_kernels(source))
-    base = _base(name)
+    macros = _kernel_source.macros_make_kernels(source)
+    for each in names:
+        _chosen(every, each, macros)
+    name = _chosen(every, name, macros)
+    base = base_name(name)
     found = next((each for each in every if each.name == base), None)
     plain = [each.name for each in every if each.plain and not each.template]
-    named = [*dict.fromkeys((*plain, name))]
-    library = _kernel_compiler.Library(source, name, named, options, texts)
-    return Kernel(library, name, found, device)
+    named = [*dict.fromkeys((*plain, *names, name))]
+    return (
+        _compiler(device, simulated)(source, name, named, options, texts),
+        name,
+        found,
+        device,
+    )
+
+
+def _compiler(device: int, simulated: bool) -> Any:
+    """The class that compiles a source for a GPU."""
+    if simulated:
+        from pydevtensor.cuda._kernel_compiler import Library
+
+        return Library
+    from pydevtensor.cuda._kernel_nvrtc import Cubin, architecture_of
+
+    return partial(Cubin, architecture=architecture_of(device))
 
 
 def _range(size: int, signed: bool) -> tuple[int, int]:
@@ -425,7 +541,7 @@ def _headers(headers: Any) -> dict[str, str]:
     return dict(headers)
 
 
-def _base(name: str) -> str:
+def base_name(name: str) -> str:
     """A kernel's name in the source: without a namespace and a template's arguments."""
     return re.split(r"[<\s]", name)[0].rpartition("::")[2]
 
@@ -453,7 +569,7 @@ def _chosen(every: Sequence[Any], name: str | None, more: bool) -> str:
             f"compile_kernel(): {name} is a template; name one of its kernels, such as "
             f"'{name}<float>'"
         )
-    base = _base(name)
+    base = base_name(name)
     if not more and base not in {each.name for each in every}:
         raise ValueError(
             f"compile_kernel(): the source has no kernel {base}; it has "

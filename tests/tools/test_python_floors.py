@@ -28,8 +28,8 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 61_300,
-    "core": 23_560,
+    "csrc": 62_150,
+    "core": 23_600,
     "processes": 1_640,
     "extras": 6_420,
     "imitations": 680,

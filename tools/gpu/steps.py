@@ -84,6 +84,18 @@ def _pytest(*more: str) -> tuple[str, ...]:
     return ("{python}", "-m", "pytest", "-q", "-p", "no:cacheprovider", *more)
 
 
+KERNELS = tuple(
+    f"tests/test_{name}.py"
+    for name in (
+        "kernel_raw",
+        "kernels",
+        "kernel_errors",
+        "kernel_halves",
+        "kernel_groups",
+    )
+)
+
+
 def _plugins() -> tuple[str, ...]:
     """Several processes, and a limit for a test that hangs, where pytest has these."""
     cores = len(os.sched_getaffinity(0))
@@ -175,6 +187,18 @@ STEPS = (
         ("{python}", f"{PROGRAMS}/short.py"),
         rehearsal=QUICK,
         needs=BUILT,
+    ),
+    Step(
+        "kernels",
+        1,
+        35,
+        "kernels in CUDA C of the program's own, by NVRTC",
+        _pytest(*KERNELS),
+        rehearsal=_pytest("-m", "not slow", *KERNELS[:1]),
+        needs=BUILT,
+        modules=("pytest",),
+        environment=_real("kernels"),
+        evidence=tests_on_a_real_gpu,
     ),
     # --- 2: the tests
     Step(

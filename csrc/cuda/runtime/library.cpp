@@ -58,6 +58,8 @@ static void *find(dt_library *library)
     char shared[32], own[32];
     snprintf(shared, sizeof shared, "nvidia/cu%d/lib", DT_CUDA_MAJOR);
     snprintf(own, sizeof own, "nvidia/%s/lib", library->package);
+    for (char *dash; (dash = strchr(own, '-'));)
+        *dash = '_'; /* as packages are imported */
     for (const char *at = search; !handle && at && *at;) {
         size_t length = strcspn(at, ":");
         handle = try_folder(library, at, length, shared, name);

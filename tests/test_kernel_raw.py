@@ -1,0 +1,248 @@
+"""Kernels by CuPy's names, variables, shared memory on request, and NVRTC."""
+
+import os
+import shutil
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from kernel_programs import ADD, compiled
+
+import pydevtensor as torch
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_a_raw_kernel_takes_cupys_order(here):
+    add = torch.cuda.RawKernel(ADD, "add", ("-DUNUSED",))
+    x, out = torch.ones(8, device=here), torch.zeros(8, device=here)
+    add((1,), (8,), (x, x, out, 8), shared_mem=0)
+    assert out.tolist() == [2.0] * 8
+    assert isinstance(add, torch.cuda.Kernel) and add.name == "add"
+    with pytest.raises(TypeError, match=r"RawKernel\(\): source is a int"):
+        torch.cuda.RawKernel(5, "add")
+
+
+SOURCE = """
+__constant__ float weights[3], bias = 1;
+__device__ int counter = 5;
+__device__ __forceinline__ float twice(float x) { return 2 * x; }
+template <class T> __global__ void weigh(T *x)
+{
+    x[threadIdx.x] = x[threadIdx.x] * (T)weights[threadIdx.x] + (T)bias;
+}
+__global__ void count() { atomicAdd(&counter, 1); }
+"""
+
+
+def test_a_module_has_functions_and_variables(two_gpus):
+    source = f"{SOURCE}// {os.urandom(8).hex()}: variables of this test's own\n"
+    module = torch.cuda.RawModule(
+        code=source, name_expressions=["weigh<float>", "weigh<double>"]
+    )
+    for number, gpu in enumerate(two_gpus):
+        with torch.cuda.device(gpu):
+            counter = module.get_global("counter")
+            assert (counter.nbytes, counter.name) == (4, "counter")
+            module.get_function("count")((2,), (3 + number,))
+            assert counter.read(torch.int32).tolist() == [11 + 2 * number]
+            counter.write(struct.pack("<i", 7))
+            assert counter.read(torch.int32).tolist() == [7]
+            module.get_global("bias").write(torch.tensor([0.5]))
+            weights = torch.tensor([1.0, 2.0, 3.0 + number], device=gpu)
+            with pytest.raises(
+                ValueError, match=r"no variable weight; it has weights, b"
+            ):
+                module.get_global("weight")
+    with pytest.raises(ValueError, match=r"counter has 4 bytes, and was given 8"):
+        counter.write(torch.zeros(2))
+    with pytest.raises(
+        ValueError, match=r"no kernel weigh<int>; it has count, weigh<f"
+    ):
+        module.get_function("weigh<int>")
+    x = torch.ones(3, dtype=torch.float64, device=two_gpus[0])
+    module.get_function("weigh<double>")((1,), (3,), (x,))
+    assert x.tolist() == [0.5] * 3 and weights.is_cuda
+
+
+def test_a_variable_is_written_after_the_launches_before(here):
+    module = torch.cuda.RawModule(
+        code=f"""
+        __constant__ float by[2];
+        __global__ void scale(float *x) {{ x[threadIdx.x] *= by[threadIdx.x]; }}
+        // {os.urandom(8).hex()}"""
+    )
+    scale, by = module.get_function("scale"), module.get_global("by")
+    x = torch.ones(2, device=here)
+    for factor in (2.0, 5.0):
+        by.write(torch.tensor([factor, factor], device=here))
+        scale((1,), (2,), (x,))
+    assert x.tolist() == [10.0, 10.0]
+
+
+def test_shared_memory_above_48_kb_is_asked_for(here):
+    last = compiled("""
+        __global__ void last(int *out, int n)
+        {
+            extern __shared__ int memory[];
+            for (int i = threadIdx.x; i < n; i += blockDim.x) memory[i] = i;
+            __syncthreads();
+            if (threadIdx.x == 0) *out = memory[n - 1];
+        }""")
+    out = torch.zeros(1, dtype=torch.int32, device=here)
+    size = 64 << 10
+    with pytest.raises(RuntimeError, match=r"call set_shared_memory_config\(65536\)"):
+        last(1, 32, (out, size // 4), shared_mem=size)
+    last.set_shared_memory_config(size)
+    last(1, 32, (out, size // 4), shared_mem=size)
+    assert out.item() == size // 4 - 1
+    assert last.max_dynamic_shared_size_bytes == size
+    most = torch.cuda.get_device_properties(here).shared_memory_per_block_optin
+    with pytest.raises(RuntimeError, match=rf"more than the {most} that a block"):
+        last.set_shared_memory_config(most + 1)
+    last.set_shared_memory_config(0)
+    assert last.max_dynamic_shared_size_bytes == 48 << 10
+
+
+def test_attributes(here):
+    kernel = compiled("__global__ void __launch_bounds__(128) f(int *x) {}")
+    assert kernel.attributes["max_threads_per_block"] == 128
+    assert kernel.attributes["max_dynamic_shared_size_bytes"] == 48 << 10
+    simulated = torch.cuda.is_simulated()
+    for name in ("num_regs", "local_size_bytes", "shared_size_bytes"):
+        assert (getattr(kernel, name) is None) == simulated
+
+
+# --- NVRTC: compiles without a GPU, where the package is installed -------------------
+
+NVRTC = """
+import pydevtensor as torch
+from pydevtensor.cuda._kernel_nvrtc import Cubin
+torch.cuda.simulate(1)
+torch.cuda.device_count()
+def cubin(source, *names, options=(), headers={}, gpu="90"):
+    return Cubin(source, names[0], names, options, headers, gpu)
+"""
+
+
+def nvrtc(program):
+    """A program that compiles for real GPUs: its output."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", NVRTC + program],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYDEVTENSOR_KERNEL_CACHE": ""},
+    )
+    if "NVRTC" in done.stderr and "was not found" in done.stderr:
+        pytest.skip("NVRTC is not installed: pip install nvidia-cuda-nvrtc")
+    assert not done.returncode, done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_nvrtc_compiles_and_describes_kernels():
+    """As the simulator's header describes them: the same templates do."""
+    out = nvrtc(r"""
+import struct
+source = r'''
+#include <stdio.h>
+#include <assert.h>
+#include "sizes.h"
+struct Step { float by, start; int n; };
+struct Later;
+__constant__ float weights[3];
+__device__ int counter;
+template <class T> __global__ void scale(const T *a, T by, float4 v, Step s, Later *p,
+                                         const char **names, volatile bool *q)
+{
+    assert(a != nullptr);
+    printf("%d\n", SIZE + (int)weights[0]);
+}
+extern "C" __global__ void plain(const float2 *__restrict__ x, unsigned long long n, void *v) {}
+'''
+names = ("scale<double>", "plain")
+made = cubin(source, *names, headers={"sizes.h": "#define SIZE 7"}, options=["-O3", "-lineinfo"])
+code = made.code(made.compile())
+print(code[:4] == b"\x7fELF", made.variables, made.symbol("weights"), made.symbol("plain"))
+library = torch.cuda.compile_kernel(source, "scale<double>", headers={"sizes.h": "#define SIZE 7"})
+for name in names:
+    _, rows = made.described(name)
+    row = lambda r: (chr(r & 255), bool(r >> 8 & 1), bool(r >> 9 & 1), r >> 16 & 255, r >> 40, r >> 24 & 65535)
+    _, types = library._library.kernel(0, name)
+    print([row(r) for r in rows] == [tuple(t[:1]) + tuple(t[1:]) if isinstance(t[0], str) else
+          (t[0].decode(), *t[1:]) for t in types], len(rows))
+""")
+    assert out.split("\n")[:3] == [
+        "True ['weights', 'counter'] weights plain",
+        "True 7",
+        "True 3",
+    ]
+
+
+@pytest.mark.slow
+def test_nvrtc_errors_are_at_the_programs_line():
+    out = nvrtc("""
+source = '''__device__ int twice(int x) { return 2 * x; }
+template <class T> __global__ void f(T *x) { x[0] = twice(y); }
+'''
+for options, gpu in (((), "90"), ((), "12")):
+    try:
+        cubin(source, "f<int>", options=options, gpu=gpu).compile()
+    except RuntimeError as error:
+        print(type(error).__name__, error)
+""")
+    assert "CompileError compile_kernel(): the source does not compile\n" in out
+    assert 'line 2, column 59: identifier "y" is undefined' in out
+    assert "\n    template <class T>" in out and "\n" + " " * 62 + "^" in out
+    assert "has no code for GPUs of compute capability 12; install a newer" in out
+
+
+@pytest.mark.slow
+def test_nvrtc_compiles_for_several_architectures():
+    out = nvrtc(f"""
+source = r'''{ADD}'''
+for gpu in ("75", "80", "90", "100"):
+    made = cubin(source, "add", gpu=gpu)
+    print(len(made.code(made.compile())) > 500, made.key[:8])
+""")
+    rows = [row.split() for row in out.splitlines()]
+    assert [row[0] for row in rows] == ["True"] * 4
+    assert len({row[1] for row in rows}) == 4
+
+
+@pytest.mark.slow
+def test_our_declarations_are_nvidias(tmp_path):
+    """nvrtc_check.cpp, which a build with nvcc compiles too."""
+    homes = [os.environ.get("CUDA_HOME"), "/usr/local/cuda"]
+    packages = [os.path.join(folder, "nvidia", "cu13") for folder in sys.path]
+    folders = [os.path.join(h, "include") for h in (*homes, *packages) if h]
+    compiler = shutil.which("c++")
+    found = [
+        next((f for f in folders if os.path.isfile(os.path.join(f, name))), None)
+        for name in ("nvrtc.h", "cuda_runtime.h", "cuda.h")
+    ]
+    if not compiler or not all(found):
+        pytest.skip("needs a C++ compiler, CUDA's headers and those of NVRTC")
+    command = [compiler, "-std=c++17", "-fsyntax-only", f"-I{ROOT / 'csrc'}"]
+    command += [f"-I{folder}" for folder in dict.fromkeys(found)]
+    check = ROOT / "csrc" / "cuda" / "runtime" / "nvrtc_check.cpp"
+    done = subprocess.run([*command, check], capture_output=True, text=True)
+    assert not done.returncode, done.stderr
+    # A declaration that differs is noticed.
+    header = check.with_name("nvrtc.h").read_text()
+    for before, after in (
+        ("const char *source", "char *source"),
+        ("unsigned gx", "int gx"),
+    ):
+        assert before in header
+        wrong = tmp_path / "cuda" / "runtime" / "nvrtc.h"
+        wrong.parent.mkdir(parents=True, exist_ok=True)
+        wrong.write_text(header.replace(before, after))
+        done = subprocess.run(
+            [*command[:3], f"-I{tmp_path}", *command[3:], check],
+            capture_output=True,
+            text=True,
+        )
+        assert "is declared otherwise by NVIDIA" in done.stderr

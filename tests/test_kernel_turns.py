@@ -1,0 +1,141 @@
+"""Kernels of the program whose threads and blocks wait in loops for one another."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from kernel_programs import compiled, simulated
+
+import pydevtensor as torch
+
+
+def ints(n, device):
+    return torch.zeros(n, dtype=torch.int32, device=device)
+
+
+@pytest.mark.parametrize("waits", [0, 1])
+def test_a_thread_waits_for_another(here, waits):
+    kernel = compiled("""
+        __global__ void f(volatile int *flag, int *out, int waits)
+        {
+            if (threadIdx.x == waits) {
+                while (*flag == 0) {}
+                *out = *flag;
+            } else {
+                *flag = 7;
+            }
+        }""")
+    out = ints(1, here)
+    kernel(1, 2, (ints(1, here), out, waits))
+    assert out.item() == 7
+
+
+def test_threads_take_a_lock(here):
+    kernel = compiled("""
+        __global__ void f(int *lock, volatile int *sum, volatile int *sorted)
+        {
+            for (bool done = false; !done;)
+                if (atomicCAS(lock, 0, 1) == 0) {
+                    for (int i = 0; i < 100; i++) *sum = *sum + 1;
+                    __threadfence();
+                    atomicExch(lock, 0);
+                    done = true;
+                }
+            while (*sorted != threadIdx.x) __nanosleep(100);
+            *sorted = threadIdx.x + 1;
+        }""")
+    total, turn = ints(1, here), ints(1, here)
+    kernel(1, 40, (ints(1, here), total, turn))
+    assert (total.item(), turn.item()) == (4000, 40)
+
+
+@simulated
+def test_blocks_wait_for_later_ones(here):
+    """A barrier of the whole grid, as programs without cooperative launches write it."""
+    kernel = compiled("""
+        __device__ void meet(volatile int *n, int all)
+        {
+            __syncthreads();
+            if (threadIdx.x == 0) {
+                __threadfence();
+                atomicAdd((int *)n, 1);
+                while (*n < all) {}
+            }
+            __syncthreads();
+        }
+        __global__ void f(int *n, volatile int *x, int *out)
+        {
+            extern __shared__ int own[];
+            own[threadIdx.x] = 100 * blockIdx.x + threadIdx.x;
+            x[blockIdx.x] = blockIdx.x + 1;
+            meet(n, gridDim.x);
+            int next = x[(blockIdx.x + 1) % gridDim.x];
+            meet(n + 1, gridDim.x);
+            out[blockIdx.x * blockDim.x + threadIdx.x] = 1000 * next + own[threadIdx.x];
+        }""")
+    out = ints(12, here)
+    kernel(3, 4, (ints(2, here), ints(3, here), out), shared_mem=16)
+    assert out.tolist() == [
+        1000 * ((block + 1) % 3 + 1) + 100 * block + thread
+        for block in range(3)
+        for thread in range(4)
+    ]
+
+
+@simulated
+def test_a_fault_among_blocks_that_wait(here):
+    kernel = compiled("""
+        __global__ void f(volatile int *n)
+        {
+            if (blockIdx.x == 2) __trap();
+            while (*n == 0) {}
+            __syncthreads();
+        }""")
+    for _ in range(2):
+        with pytest.raises(
+            torch.cuda.AcceleratorError, match=r"block .2, 0, 0.*__trap"
+        ):
+            kernel(4, 2, (ints(1, here),))
+            torch.cuda.synchronize()
+    assert torch.ones(2, device=here).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("schedule", ["eager", "lazy"])
+@pytest.mark.parametrize("body", ["while (*n == 0) {}", "for (;;) __syncthreads();"])
+def test_ctrl_c_ends_a_kernel(body, schedule):
+    program = f"""
+import pydevtensor as torch
+spin = torch.cuda.compile_kernel(r'''
+#include <stdio.h>
+__global__ void spin(volatile int *n)
+{{
+    if (threadIdx.x == 0) {{ printf("spins\\n"); fflush(stdout); }}
+    {body}
+}}''')
+n = torch.zeros(1, dtype=torch.int32, device="cuda")
+try:
+    spin(1, 2, (n,))
+    torch.cuda.synchronize()
+except KeyboardInterrupt:
+    print("interrupted")
+try:  # where the launch ran the kernel at once
+    torch.cuda.synchronize()
+except torch.cuda.AcceleratorError as error:
+    assert "was interrupted" in str(error), error
+print((n + 5).item())
+"""
+    with subprocess.Popen(
+        [sys.executable, "-P", "-c", program],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={
+            **os.environ,
+            "PYDEVTENSOR_SIM_GPUS": "1",
+            "PYDEVTENSOR_SIM_SCHEDULE": schedule,
+        },
+    ) as running:
+        assert running.stdout.readline() == "spins\n"
+        running.send_signal(signal.SIGINT)
+        assert running.stdout.read() == "interrupted\n5\n"
