@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import zlib
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import timedelta
@@ -11,7 +12,12 @@ from typing import Any
 from pydevtensor import _C
 from pydevtensor.distributed._rendezvous import LOCAL_RANK, from_environment, meet
 from pydevtensor.distributed._shared_engine import Call, SharedEngine
-from pydevtensor.distributed._stores import PrefixStore, Store, seconds_of
+from pydevtensor.distributed._stores import (
+    HashStore,
+    PrefixStore,
+    Store,
+    seconds_of,
+)
 from pydevtensor.distributed._work import Line, Work
 
 __all__ = ["Backend", "GroupMember", "ProcessGroup", "default_pg_timeout"]
@@ -54,7 +60,13 @@ class ProcessGroup:
         self._name, self._ranks, self._store = name, ranks, store
         self._backend, self._timeout = Backend(backend), timeout
         self._rank = ranks.index(_world_rank())
-        self._engine = SharedEngine(store, self._rank, len(ranks))
+        self._engine: Any
+        if _engine_name(backend) == "mpi":
+            from pydevtensor.distributed._mpi_engine import MpiEngine
+
+            self._engine = MpiEngine(ranks, zlib.crc32(name.encode()))
+        else:
+            self._engine = SharedEngine(store, self._rank, len(ranks))
         self._lines: dict[Any, Line] = {}
 
     def rank(self) -> int:
@@ -178,6 +190,11 @@ def member_of(given: Any) -> ProcessGroup | None:
     return given
 
 
+def _engine_name(backend: str) -> str:
+    """The backend of tensors of the CPU, which those of GPUs are copied to."""
+    return backend.split(",")[0].rpartition(":")[2]
+
+
 def _check_backend(backend: str | None) -> str:
     """The backend of a name, or of names for types of devices."""
     name = backend or "cpu:gloo,cuda:nccl"
@@ -187,11 +204,8 @@ def _check_backend(backend: str | None) -> str:
     for _, each in parts:
         if each not in ("gloo", "nccl", "mpi"):
             raise ValueError(
-                f"backend is {backend!r}; give 'gloo', 'nccl', or 'cpu:gloo,cuda:nccl'"
-            )
-        if each == "mpi":
-            raise NotImplementedError(
-                "the backend mpi is not there yet; use 'gloo' for ranks of one machine"
+                f"backend is {backend!r}; give 'gloo', 'mpi', 'nccl', or "
+                "'cpu:gloo,cuda:nccl'"
             )
         if each == "nccl" and backend and not _C._device_count("cuda"):
             raise RuntimeError(
@@ -215,13 +229,14 @@ def init_process_group(
     """Make this process a rank, and wait until the other ranks do so too.
 
     backend: 'gloo' is memory that ranks of one machine share; 'nccl' is the same for
-    tensors of simulated GPUs; None: both. init_method: 'env://' (None), which takes
-    RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT from the environment, as `python -m
-    pydevtensor launch` sets them; 'tcp://127.0.0.1:29500'; or 'file:///path/of/a/new/
-    file'. rank, world_size: -1: as the environment says. store: instead of init_method,
-    with rank and world_size. timeout: how long calls wait for other ranks, 30 minutes
-    without it. ValueError for arguments that do not fit, DistStoreError where a rank
-    does not come.
+    tensors of simulated GPUs; None: both; 'mpi' is MPI through the package mpi4py, in a
+    program that mpirun has started, which says rank and world_size. init_method:
+    'env://' (None), which takes RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT from the
+    environment, as `python -m pydevtensor launch` sets them; 'tcp://127.0.0.1:29500';
+    or 'file:///path/of/a/new/ file'. rank, world_size: -1: as the environment says.
+    store: instead of init_method, with rank and world_size. timeout: how long calls
+    wait for other ranks, 30 minutes without it. ValueError for arguments that do not
+    fit, DistStoreError where a rank does not come.
 
     >>> dist = torch.distributed
     >>> store = dist.HashStore()
@@ -245,6 +260,10 @@ def init_process_group(
                 f"rank is {rank} and world_size {world_size}; "
                 "with a store give both, ranks being 0 to world_size - 1"
             )
+    elif _engine_name(backend) == "mpi":
+        from pydevtensor.distributed._mpi_engine import rank_and_size
+
+        store, (rank, world_size) = HashStore(), rank_and_size()
     else:
         wait = timeout or timedelta(minutes=5)
         store, rank, world_size = meet(init_method or "env://", rank, world_size, wait)
@@ -377,7 +396,7 @@ def get_backend(group: Any = None) -> Backend:
     found = member_of(group)
     if found is None:
         raise ValueError("this rank is not in the group")
-    return Backend(found._backend.split(",")[0].rpartition(":")[2])
+    return Backend(_engine_name(found._backend))
 
 
 def get_process_group_ranks(group: Any = None) -> list[int]:
