@@ -129,6 +129,45 @@ def test_rank_0_gives_parameters_and_buffers(tmp_path):
     assert first == second and "module.0.weight" in first
 
 
+SYNC = """
+begin()
+device, dtype = os.environ["DEVICE"].format(rank=rank), getattr(torch, os.environ["DTYPE"])
+torch.manual_seed(0)
+sizes = [3, 0, 5][:size] if {empty} else [3, 5]
+x = (torch.randn(sum(sizes), 4, 6) * 3 + 10).to(device, dtype)
+weights = torch.randn(sum(sizes), 4, 6).to(device, dtype)
+begins = sum(sizes[:rank])
+part = slice(begins, begins + sizes[rank])
+for options in ({}, {"momentum": None}, {"affine": False}, {"track_running_stats": False}):
+    whole = nn.BatchNorm1d(4, **options).to(device)
+    sync = nn.SyncBatchNorm(4, **options).to(device)
+    for step in range(2):
+        a, b = x.clone().requires_grad_(), x[part].clone().requires_grad_()
+        expected, found = whole(a), sync(b)
+        assert found.dtype == dtype
+        (expected * weights).sum().backward()
+        (found * weights[part]).sum().backward()
+        close = dict(rtol=2e-4, atol=2e-5) if dtype == torch.float32 else dict(rtol=0.02, atol=0.02)
+        torch.testing.assert_close(found, expected[part], **close)
+        torch.testing.assert_close(b.grad, a.grad[part], **close)
+    for name, value in whole.named_buffers():
+        torch.testing.assert_close(dict(sync.named_buffers())[name], value)
+    if sync.affine:
+        for p, q in zip(sync.parameters(), whole.parameters()):
+            dist.all_reduce(p.grad)
+            torch.testing.assert_close(p.grad, q.grad, rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(sync.eval()(x), whole.eval()(x), **close)
+"""
+
+
+def test_statistics_of_all_ranks(tmp_path):
+    given = {"DEVICE": "cpu", "DTYPE": "float32"}
+    ranks.run(tmp_path, 2, SYNC.replace("{empty}", "False"), **given)
+    ranks.run(tmp_path, 3, SYNC.replace("{empty}", "True"), **given)
+    given = {"DEVICE": "cuda:{rank}", "PYDEVTENSOR_SIM_GPUS": "2", "DTYPE": "float32"}
+    ranks.run(tmp_path, 2, SYNC.replace("{empty}", "False"), **given)
+
+
 def test_ranks_with_fewer_batches(tmp_path):
     code = """
     begin()

@@ -76,11 +76,21 @@ def test_lazy_norms_load_a_state(device):
     assert lazy.num_features == 3
 
 
-def test_sync_batch_norm_says_what_to_use():
-    with pytest.raises(RuntimeError, match="use BatchNorm1d"):
-        nn.SyncBatchNorm(3)
-    with pytest.raises(RuntimeError, match="use BatchNorm1d"):
-        nn.SyncBatchNorm.convert_sync_batchnorm(nn.Linear(1, 1))
+def test_sync_batch_norm_of_one_process(device):
+    x = torch.randn(4, 3, 2, device=device)
+    norm = nn.BatchNorm1d(3, momentum=None, device=device)
+    norm(x + 1)
+    net = nn.Sequential(nn.Linear(1, 1), nn.Sequential(norm))
+    same = nn.SyncBatchNorm.convert_sync_batchnorm(net)
+    assert same is net and isinstance(net[1][0], nn.SyncBatchNorm)
+    assert net[1][0].weight is norm.weight and net[1][0].momentum is None
+    assert torch.equal(net[1][0].eval()(x), norm.eval()(x))
+    assert torch.equal(net[1][0].train()(x), norm.train()(x))
+    assert nn.SyncBatchNorm.convert_sync_batchnorm(norm.eval()).training is False
+    with pytest.raises(ValueError, match="expected at least 2D input"):
+        nn.SyncBatchNorm(3)(torch.ones(3))
+    with pytest.raises(RuntimeError, match="has 2 channels in dimension 1"):
+        nn.SyncBatchNorm(3)(torch.ones(1, 2))
 
 
 @pytest.mark.parametrize("layer", [nn.Dropout1d, nn.Dropout2d, nn.Dropout3d])

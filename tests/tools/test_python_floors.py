@@ -30,7 +30,7 @@ LONGEST = 600
 BUDGET = {
     "csrc": 62_150,
     "core": 23_600,
-    "processes": 1_640,
+    "processes": 1_900,
     "extras": 6_420,
     "imitations": 680,
     "tools": 1_230,

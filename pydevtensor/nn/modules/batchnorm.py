@@ -253,24 +253,89 @@ class LazyBatchNorm3d(_LazyNorm, _BatchNorm):
     _becomes = BatchNorm3d
 
 
-class SyncBatchNorm(_BatchNorm):
-    """Not available: there are no groups of processes to share statistics with.
+class SyncBatchNorm(
+    _BatchNorm,
+    takes="num_features: int, eps, momentum: float | None = 0.1, affine: bool = True, "
+    "track_running_stats: bool = True, process_group: Any = None, device, dtype, *, "
+    "bias",
+):
+    """Normalizes each channel of (N, C, ...) over the batches of all ranks.
 
-    Raises RuntimeError. Use BatchNorm1d, BatchNorm2d or BatchNorm3d.
+    process_group  the ranks that share statistics; None: all
+
+    In training, mean and variance are those of the batches of all ranks, also for
+    gradients. Before init_process_group(), and after eval(), as BatchNorm1d. Raises
+    ValueError for fewer than two dimensions.
+
+    >>> norm = nn.SyncBatchNorm(1)
+    >>> norm(torch.tensor([[1.0], [3.0]])).detach()
+    tensor([[-1.0000],
+            [ 1.0000]])
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise RuntimeError(
-            "SyncBatchNorm: there are no groups of processes here to share statistics "
-            "with; use BatchNorm1d, BatchNorm2d or BatchNorm3d, which normalize by the "
-            "batch of their device"
-        )
+    def _make(self, *, process_group: Any, **options: Any) -> None:
+        super()._make(**options)
+        self.process_group = process_group
+
+    def _check_dims(self, input: Any) -> None:
+        if input.ndim < 2:
+            raise ValueError(f"{self}: expected at least 2D input (got {input.ndim}D)")
+
+    def forward(self, input: Any) -> Any:
+        from pydevtensor import distributed as dist
+
+        alone = not self.training or not dist.is_initialized()
+        if alone or dist.get_world_size(self.process_group) < 2:
+            return super().forward(input)
+        from pydevtensor.nn.modules._sync_batch_norm import statistics
+
+        self._check_shape(input)
+        mean, variance, count = statistics(input, self.process_group)
+        if self.track_running_stats:
+            self._track(mean.detach(), variance.detach() * count / max(count - 1, 1))
+        shape = (1, -1, *[1] * (input.ndim - 2))
+        scale = (variance + self.eps).rsqrt()
+        if self.weight is not None:
+            scale = scale * self.weight
+        result = (input - mean.view(shape)) * scale.view(shape)
+        if self.bias is not None:
+            result = result + self.bias.view(shape)
+        return result.to(input.dtype)
+
+    def _track(self, mean: Any, variance: Any) -> None:
+        """Move the running statistics towards those of a batch."""
+        self.num_batches_tracked.add_(1)
+        weight = self.momentum
+        if weight is None:
+            weight = 1 / self.num_batches_tracked.item()
+        for kept, new in ((self.running_mean, mean), (self.running_var, variance)):
+            kept.mul_(1 - weight).add_(new.to(kept.dtype), alpha=weight)
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Any, process_group: Any = None) -> Any:
-        """Raises RuntimeError, as the class does.
+        """The module with a SyncBatchNorm in the place of each BatchNorm.
 
-        module         the module that would be converted; it does not change
-        process_group  of no effect
+        module         a Module; the modules in it are replaced where they are
+        process_group  the ranks that share statistics; None: all
+
+        The new layers have the parameters and buffers of the old ones.
+
+        >>> net = nn.Sequential(nn.BatchNorm2d(3))
+        >>> type(nn.SyncBatchNorm.convert_sync_batchnorm(net)[0]).__name__
+        'SyncBatchNorm'
         """
-        return cls()
+        for name, child in module.named_children():
+            setattr(module, name, cls.convert_sync_batchnorm(child, process_group))
+        if not isinstance(module, _BatchNorm) or isinstance(module, cls):
+            return module
+        made = cls(
+            module.num_features,
+            module.eps,
+            module.momentum,
+            module.affine,
+            module.track_running_stats,
+            process_group,
+        )
+        for name in ("weight", "bias", *dict(module.named_buffers())):
+            setattr(made, name, getattr(module, name))
+        return made.train(module.training)
