@@ -29,7 +29,7 @@ LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
     "csrc": 62_150,
-    "core": 23_600,
+    "core": 23_680,
     "processes": 1_900,
     "extras": 6_420,
     "imitations": 680,
