@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import pydevtensor as torch
 from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import no_grad
 from pydevtensor.distributions import constraints
-from pydevtensor.distributions.distribution import Distribution, shape_of
+from pydevtensor.distributions._families import _OfSuccess
 from pydevtensor.distributions.utils import (
     broadcast_all,
-    lazy_property,
-    logits_to_probs,
-    probs_to_logits,
 )
 from pydevtensor.nn import functional as F
 
 __all__ = ["Bernoulli"]
 
 
-class Bernoulli(Distribution):
+class Bernoulli(_OfSuccess):
     """1 with a probability, else 0.
 
     ValueError unless one of the two is given.
@@ -35,34 +32,8 @@ class Bernoulli(Distribution):
     tensor(-1.3863)
     """
 
-    arg_constraints: ClassVar[Any] = {
-        "probs": constraints.unit_interval,
-        "logits": constraints.real,
-    }
     support = constraints.boolean
     has_enumerate_support = True
-
-    def __init__(
-        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
-    ) -> None:
-        if (probs is None) == (logits is None):
-            raise ValueError("Bernoulli: give either probs or logits")
-        if probs is not None:
-            (self.probs,) = broadcast_all(probs)
-        else:
-            (self.logits,) = broadcast_all(logits)
-        param = self.probs if probs is not None else self.logits
-        super().__init__(shape_of(param), validate_args=validate_args)
-
-    @lazy_property
-    def logits(self) -> Tensor:
-        """Logarithms of the odds."""
-        return probs_to_logits(self.probs, is_binary=True)
-
-    @lazy_property
-    def probs(self) -> Tensor:
-        """Probabilities."""
-        return logits_to_probs(self.logits, is_binary=True)
 
     @property
     def mean(self) -> Tensor:

@@ -9,18 +9,13 @@ from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import no_grad
 from pydevtensor.distributions import constraints
+from pydevtensor.distributions._families import _OfSuccess
 from pydevtensor.distributions.distribution import Distribution, shape_of
-from pydevtensor.distributions.utils import (
-    broadcast_all,
-    lazy_property,
-    logits_to_probs,
-    probs_to_logits,
-)
 
 __all__ = ["Binomial"]
 
 
-class Binomial(Distribution):
+class Binomial(_OfSuccess):
     """Counts of successes in trials.
 
     ValueError unless one of probs and logits is given. See also Bernoulli, for one
@@ -50,24 +45,9 @@ class Binomial(Distribution):
         logits: Any = None,
         validate_args: bool | None = None,
     ) -> None:
-        if (probs is None) == (logits is None):
-            raise ValueError("Binomial: give either probs or logits")
-        name = "logits" if probs is None else "probs"
-        given = logits if probs is None else probs
-        count, param = broadcast_all(total_count, given)
+        count, param = self._set_given(probs, logits, total_count)
         self.total_count: Tensor = count.type_as(param)
-        setattr(self, name, param)
-        super().__init__(shape_of(param), validate_args=validate_args)
-
-    @lazy_property
-    def logits(self) -> Tensor:
-        """Logarithms of the odds."""
-        return probs_to_logits(self.probs, is_binary=True)
-
-    @lazy_property
-    def probs(self) -> Tensor:
-        """Probabilities."""
-        return logits_to_probs(self.logits, is_binary=True)
+        Distribution.__init__(self, shape_of(param), validate_args=validate_args)
 
     @constraints.dependent_property(is_discrete=True)
     def support(self) -> Any:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 import pydevtensor as torch
 from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
-from pydevtensor.distributions import constraints
-from pydevtensor.distributions.distribution import Distribution, shape_of
-from pydevtensor.distributions.utils import broadcast_all
+from pydevtensor.distributions._families import _OfLocation
 
 __all__ = ["Cauchy"]
 
 
-class Cauchy(Distribution):
+class Cauchy(_OfLocation):
     """The Cauchy distribution, which has neither mean nor variance.
 
     loc            the middle, a number or a Tensor
@@ -27,27 +25,9 @@ class Cauchy(Distribution):
     tensor(0.7500)
     """
 
-    loc: Tensor
-    scale: Tensor
-
-    arg_constraints: ClassVar[Any] = {
-        "loc": constraints.real,
-        "scale": constraints.positive,
-    }
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(shape_of(self.loc), validate_args=validate_args)
-
     @property
     def mean(self) -> Tensor:
         return torch.full_like(self.loc, math.nan)
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def variance(self) -> Tensor:

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
 
-import pydevtensor as torch
 from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
-from pydevtensor.distributions import constraints
+from pydevtensor.distributions._families import _OfMagnitudes
 from pydevtensor.distributions.normal import Normal
-from pydevtensor.distributions.transformed_distribution import (
-    TransformedDistribution,
-    parameter,
-)
-from pydevtensor.distributions.transforms import AbsTransform
 
 __all__ = ["HalfNormal"]
 
 
-class HalfNormal(TransformedDistribution):
+class HalfNormal(_OfMagnitudes):
     """Magnitudes of normal numbers of mean 0.
 
     scale          their standard deviation, positive, a number or a Tensor
@@ -30,42 +23,15 @@ class HalfNormal(TransformedDistribution):
     tensor(0.7979)
     """
 
-    arg_constraints: ClassVar[Any] = {"scale": constraints.positive}
-    support: Any = constraints.nonnegative
-
-    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
-        base = Normal(0, scale, validate_args=False)
-        super().__init__(base, AbsTransform(), validate_args=validate_args)
-
-    scale: Any = parameter("scale", "The standard deviation before.")
+    _signed = Normal
 
     @property
     def mean(self) -> Tensor:
         return self.scale * math.sqrt(2 / math.pi)
 
     @property
-    def mode(self) -> Tensor:
-        """0."""
-        return torch.zeros_like(self.scale)
-
-    @property
     def variance(self) -> Tensor:
         return self.scale.square() * (1 - 2 / math.pi)
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density at value."""
-        value = self._checked(value)
-        found = self.base_dist.log_prob(value) + math.log(2)
-        return torch.where(value >= 0, found, -math.inf)
-
-    def cdf(self, value: Tensor) -> Tensor:
-        return 2 * self.base_dist.cdf(self._checked(value)) - 1
-
-    def icdf(self, value: Tensor) -> Tensor:
-        return self.base_dist.icdf((value + 1) / 2)
-
-    def entropy(self) -> Tensor:
-        return self.base_dist.entropy() - math.log(2)
 
 
 _publish(__name__)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from pydevtensor import Tensor, finfo
 from pydevtensor._names import publish as _publish
-from pydevtensor.distributions import constraints
-from pydevtensor.distributions.distribution import Distribution, shape_of
-from pydevtensor.distributions.utils import broadcast_all
+from pydevtensor.distributions._families import _OfLocation
 
 __all__ = ["Laplace"]
 
 
-class Laplace(Distribution):
+class Laplace(_OfLocation):
     """The Laplace distribution, of two exponential sides.
 
     loc            the middle, a number or a Tensor
@@ -25,26 +23,8 @@ class Laplace(Distribution):
     tensor(-0.6931)
     """
 
-    loc: Tensor
-    scale: Tensor
-
-    arg_constraints: ClassVar[Any] = {
-        "loc": constraints.real,
-        "scale": constraints.positive,
-    }
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(shape_of(self.loc), validate_args=validate_args)
-
     @property
     def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
         return self.loc
 
     @property

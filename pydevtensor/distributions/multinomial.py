@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 import pydevtensor as torch
 from pydevtensor import Size, Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
+from pydevtensor.distributions._families import _OfCategories
 from pydevtensor.distributions.binomial import Binomial
-from pydevtensor.distributions.categorical import Categorical
-from pydevtensor.distributions.distribution import Distribution
 
 __all__ = ["Multinomial"]
 
 
-class Multinomial(Distribution):
+class Multinomial(_OfCategories):
     """Counts of the categories in several draws, a vector.
 
     ValueError unless one of probs and logits is given.
@@ -31,11 +30,6 @@ class Multinomial(Distribution):
     tensor([ 0., 10.])
     """
 
-    arg_constraints: ClassVar[Any] = {
-        "probs": constraints.simplex,
-        "logits": constraints.real_vector,
-    }
-
     def __init__(
         self,
         total_count: int = 1,
@@ -48,24 +42,7 @@ class Multinomial(Distribution):
                 f"Multinomial: total_count is {total_count!r}; give one int for all"
             )
         self.total_count = total_count
-        self._categorical = Categorical(probs, logits)
-        shape = self._categorical.param_shape
-        super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
-
-    @property
-    def probs(self) -> Tensor:
-        """Probabilities."""
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Tensor:
-        """Logarithms of the probabilities."""
-        return self._categorical.logits
-
-    @property
-    def param_shape(self) -> Any:
-        """The shape of the parameter."""
-        return self._categorical.param_shape
+        super().__init__(probs, logits, validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)
     def support(self) -> Any:

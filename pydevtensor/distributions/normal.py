@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 import pydevtensor as torch
 from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import no_grad
-from pydevtensor.distributions import constraints
-from pydevtensor.distributions.distribution import Distribution, shape_of
-from pydevtensor.distributions.utils import broadcast_all, standard_normal
+from pydevtensor.distributions._families import _OfLocation
+from pydevtensor.distributions.utils import standard_normal
 
 __all__ = ["Normal"]
 
 
-class Normal(Distribution):
+class Normal(_OfLocation):
     """The normal distribution.
 
     loc            the mean, a number or a Tensor
@@ -28,27 +27,8 @@ class Normal(Distribution):
     tensor(-0.9189)
     """
 
-    loc: Tensor
-    scale: Tensor
-
-    arg_constraints: ClassVar[Any] = {
-        "loc": constraints.real,
-        "scale": constraints.positive,
-    }
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(shape_of(self.loc), validate_args=validate_args)
-
     @property
     def mean(self) -> Tensor:
-        """loc."""
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
         """loc."""
         return self.loc
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import pydevtensor as torch
 from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
-from pydevtensor.distributions.categorical import Categorical
-from pydevtensor.distributions.distribution import Distribution
+from pydevtensor.distributions._families import _OfCategories
 from pydevtensor.nn import functional as F
 
 __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
 
-class OneHotCategorical(Distribution):
+class OneHotCategorical(_OfCategories):
     """Categories as vectors that are 1 in one place and else 0.
 
     ValueError unless one of the two is given.
@@ -29,34 +28,8 @@ class OneHotCategorical(Distribution):
     tensor([0., 1.])
     """
 
-    arg_constraints: ClassVar[Any] = {
-        "probs": constraints.simplex,
-        "logits": constraints.real_vector,
-    }
     support = constraints.one_hot
     has_enumerate_support = True
-
-    def __init__(
-        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
-    ) -> None:
-        self._categorical = Categorical(probs, logits)
-        shape = self._categorical.param_shape
-        super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
-
-    @property
-    def probs(self) -> Tensor:
-        """Probabilities."""
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Tensor:
-        """Logarithms of the probabilities."""
-        return self._categorical.logits
-
-    @property
-    def param_shape(self) -> Any:
-        """The shape of the parameter."""
-        return self._categorical.param_shape
 
     @property
     def mean(self) -> Tensor:

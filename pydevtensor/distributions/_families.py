@@ -1,0 +1,143 @@
+"""What distributions of a family have in common: parameters, and what follows."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import pydevtensor as torch
+from pydevtensor import Tensor
+from pydevtensor.distributions import constraints
+from pydevtensor.distributions.categorical import Categorical
+from pydevtensor.distributions.distribution import Distribution, shape_of
+from pydevtensor.distributions.transformed_distribution import (
+    TransformedDistribution,
+    parameter,
+)
+from pydevtensor.distributions.transforms import AbsTransform
+from pydevtensor.distributions.utils import (
+    broadcast_all,
+    lazy_property,
+    logits_to_probs,
+    probs_to_logits,
+)
+
+
+class _OfLocation(Distribution):
+    """Distributions of real numbers around loc, as wide as scale says."""
+
+    loc: Tensor
+    scale: Tensor
+
+    arg_constraints: ClassVar[Any] = {
+        "loc": constraints.real,
+        "scale": constraints.positive,
+    }
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = broadcast_all(loc, scale)
+        super().__init__(shape_of(self.loc), validate_args=validate_args)
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+
+class _OfSuccess(Distribution):
+    """Distributions of the probability of a success, or of its odds."""
+
+    arg_constraints: ClassVar[Any] = {
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
+
+    def __init__(
+        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        (param,) = self._set_given(probs, logits)
+        super().__init__(shape_of(param), validate_args=validate_args)
+
+    def _set_given(self, probs: Any, logits: Any, *others: Any) -> tuple[Any, ...]:
+        """Keep the one that is given, after broadcasting; others come before it."""
+        if (probs is None) == (logits is None):
+            raise ValueError(f"{type(self).__name__}: give either probs or logits")
+        name, given = ("logits", logits) if probs is None else ("probs", probs)
+        values = broadcast_all(*others, given)
+        setattr(self, name, values[-1])
+        return tuple(values)
+
+    @lazy_property
+    def logits(self) -> Tensor:
+        """Logarithms of the odds."""
+        return probs_to_logits(self.probs, is_binary=True)
+
+    @lazy_property
+    def probs(self) -> Tensor:
+        """Probabilities."""
+        return logits_to_probs(self.logits, is_binary=True)
+
+
+class _OfCategories(Distribution):
+    """Distributions of vectors that have an element for each category."""
+
+    arg_constraints: ClassVar[Any] = {
+        "probs": constraints.simplex,
+        "logits": constraints.real_vector,
+    }
+
+    def __init__(
+        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        self._categorical = Categorical(probs, logits)
+        shape = self._categorical.param_shape
+        super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
+
+    @property
+    def probs(self) -> Tensor:
+        """Probabilities."""
+        return self._categorical.probs
+
+    @property
+    def logits(self) -> Tensor:
+        """Logarithms of the probabilities."""
+        return self._categorical.logits
+
+    @property
+    def param_shape(self) -> Any:
+        """The shape of the parameter."""
+        return self._categorical.param_shape
+
+
+class _OfMagnitudes(TransformedDistribution):
+    """Distributions of the magnitudes of numbers, as likely as their negatives."""
+
+    arg_constraints: ClassVar[Any] = {"scale": constraints.positive}
+    support: Any = constraints.nonnegative
+    _signed: type[Distribution]
+
+    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
+        base = self._signed(0, scale, validate_args=False)
+        super().__init__(base, AbsTransform(), validate_args=validate_args)
+
+    scale: Any = parameter("scale", "The scale of the numbers.")
+
+    @property
+    def mode(self) -> Tensor:
+        """0."""
+        return torch.zeros_like(self.scale)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        value = self._checked(value)
+        found = self.base_dist.log_prob(value) + math.log(2)
+        return torch.where(value >= 0, found, -math.inf)
+
+    def cdf(self, value: Tensor) -> Tensor:
+        return 2 * self.base_dist.cdf(self._checked(value)) - 1
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.base_dist.icdf((value + 1) / 2)
+
+    def entropy(self) -> Tensor:
+        return self.base_dist.entropy() - math.log(2)
