@@ -1,4 +1,4 @@
-"""What distributions of a family have in common: parameters, and what follows."""
+"""The parameters of families of distributions, and their consequences."""
 
 from __future__ import annotations
 
