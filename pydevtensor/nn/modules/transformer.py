@@ -109,33 +109,25 @@ class _Layer(
             setattr(self, f"dropout{i}", Dropout(dropout))
         self.activation: Callable[[Any], Any] = _activation(activation)
 
-    def _add(self, x: Any, norm: Any, part: Callable[[Any], Any]) -> Any:
-        return x + part(norm(x)) if self.norm_first else norm(x + part(x))
+    def _add(self, i: int, x: Any, part: Callable[[Any], Any]) -> Any:
+        """x and the result of part i, which is counted from 1, normalized."""
+        norm, dropout = getattr(self, f"norm{i}"), getattr(self, f"dropout{i}")
+        if self.norm_first:
+            return x + dropout(part(norm(x)))
+        return norm(x + dropout(part(x)))
 
-    def _attend(
-        self,
-        attention: Any,
-        dropout: Any,
-        x: Any,
-        memory: Any,
-        mask: Any,
-        padding: Any,
-        causal: bool,
-    ) -> Any:
-        memory = x if memory is None else memory
-        out, _ = attention(
-            x,
-            memory,
-            memory,
-            attn_mask=mask,
-            key_padding_mask=padding,
-            is_causal=causal,
-            need_weights=False,
-        )
-        return dropout(out)
+    def _attend(self, i: int, x: Any, memory: Any, **options: Any) -> Any:
+        """Attention i to memory, or of x to itself where memory is None."""
 
-    def _feed(self, dropout: Any, x: Any) -> Any:
-        return dropout(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+        def part(x: Any) -> Any:
+            seen = x if memory is None else memory
+            attention = getattr(self, self._attentions[i - 1])
+            return attention(x, seen, seen, need_weights=False, **options)[0]
+
+        return self._add(i, x, part)
+
+    def _feed(self, x: Any) -> Any:
+        return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
 
 class TransformerEncoderLayer(_Layer):
@@ -171,20 +163,9 @@ class TransformerEncoderLayer(_Layer):
         is_causal             say that src_mask is causal, which saves time;
                               RuntimeError without src_mask
         """
-        x = self._add(
-            src,
-            self.norm1,
-            lambda x: self._attend(
-                self.self_attn,
-                self.dropout1,
-                x,
-                None,
-                src_mask,
-                src_key_padding_mask,
-                is_causal,
-            ),
-        )
-        return self._add(x, self.norm2, lambda x: self._feed(self.dropout2, x))
+        options = {"attn_mask": src_mask, "key_padding_mask": src_key_padding_mask}
+        x = self._attend(1, src, None, is_causal=is_causal, **options)
+        return self._add(2, x, self._feed)
 
 
 class TransformerDecoderLayer(_Layer):
@@ -229,33 +210,14 @@ class TransformerDecoderLayer(_Layer):
                                  RuntimeError without tgt_mask
         memory_is_causal         the same of memory_mask
         """
-        x = self._add(
-            tgt,
-            self.norm1,
-            lambda x: self._attend(
-                self.self_attn,
-                self.dropout1,
-                x,
-                None,
-                tgt_mask,
-                tgt_key_padding_mask,
-                tgt_is_causal,
-            ),
-        )
-        x = self._add(
-            x,
-            self.norm2,
-            lambda x: self._attend(
-                self.multihead_attn,
-                self.dropout2,
-                x,
-                memory,
-                memory_mask,
-                memory_key_padding_mask,
-                memory_is_causal,
-            ),
-        )
-        return self._add(x, self.norm3, lambda x: self._feed(self.dropout3, x))
+        options = {"attn_mask": tgt_mask, "key_padding_mask": tgt_key_padding_mask}
+        x = self._attend(1, tgt, None, is_causal=tgt_is_causal, **options)
+        options = {
+            "attn_mask": memory_mask,
+            "key_padding_mask": memory_key_padding_mask,
+        }
+        x = self._attend(2, x, memory, is_causal=memory_is_causal, **options)
+        return self._add(3, x, self._feed)
 
 
 class TransformerEncoder(Module):
