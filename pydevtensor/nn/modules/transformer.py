@@ -109,7 +109,7 @@ class _Layer(
             setattr(self, f"dropout{i}", Dropout(dropout))
         self.activation: Callable[[Any], Any] = _activation(activation)
 
-    def _add(self, i: int, x: Any, part: Callable[[Any], Any]) -> Any:
+    def _residual(self, i: int, x: Any, part: Callable[[Any], Any]) -> Any:
         """x and the result of part i, which is counted from 1, normalized."""
         norm, dropout = getattr(self, f"norm{i}"), getattr(self, f"dropout{i}")
         if self.norm_first:
@@ -124,7 +124,7 @@ class _Layer(
             attention = getattr(self, self._attentions[i - 1])
             return attention(x, seen, seen, need_weights=False, **options)[0]
 
-        return self._add(i, x, part)
+        return self._residual(i, x, part)
 
     def _feed(self, x: Any) -> Any:
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
@@ -165,7 +165,7 @@ class TransformerEncoderLayer(_Layer):
         """
         options = {"attn_mask": src_mask, "key_padding_mask": src_key_padding_mask}
         x = self._attend(1, src, None, is_causal=is_causal, **options)
-        return self._add(2, x, self._feed)
+        return self._residual(2, x, self._feed)
 
 
 class TransformerDecoderLayer(_Layer):
@@ -217,7 +217,7 @@ class TransformerDecoderLayer(_Layer):
             "key_padding_mask": memory_key_padding_mask,
         }
         x = self._attend(2, x, memory, is_causal=memory_is_causal, **options)
-        return self._add(3, x, self._feed)
+        return self._residual(3, x, self._feed)
 
 
 class TransformerEncoder(Module):
