@@ -177,7 +177,8 @@ def pytest_terminal_summary(terminalreporter):
     ran, left_out = Counter(), Counter()
     for outcome in ("passed", "failed", "skipped", "error"):
         for report in terminalreporter.stats.get(outcome, ()):
-            said = dict(report.user_properties)
+            # A file that was skipped as a whole has none.
+            said = dict(getattr(report, "user_properties", ()))
             if outcome in ("passed", "failed"):
                 ran.update(said.get("devices", ()))
             elif "simulat" not in str(report.longrepr):

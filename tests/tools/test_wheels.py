@@ -1,5 +1,6 @@
 """Which Pythons `make wheels` builds for, and what it says of a failure."""
 
+import os
 import re
 import subprocess
 import sys
@@ -124,7 +125,8 @@ def test_the_test_of_a_wheel_asks_for_the_cuda_backend(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", code, tmp_path],
         cwd=tmp_path,
-        env={"PYTHONPATH": str(TOOLS)},
+        # What else is there preloads a sanitizer's library.
+        env={**os.environ, "PYTHONPATH": str(TOOLS)},
         capture_output=True,
         text=True,
     )
