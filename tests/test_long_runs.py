@@ -101,8 +101,9 @@ def test_deep_graph(backward):
     """In a process of its own: in one full of what other tests have freed, a second run
     may take pages that had been given back."""
     code = f"from test_long_runs import deep_graph; deep_graph({backward})"
-    soak = {"PYDEVTENSOR_SOAK": "1"} if SOAK else {}
-    print(python(code, timeout=600, PYTHONPATH=str(Path(__file__).parent), **soak))
+    names = ("PYDEVTENSOR_SANITIZE", "PYDEVTENSOR_SOAK")
+    given = {name: os.environ[name] for name in names if name in os.environ}
+    print(python(code, timeout=600, PYTHONPATH=str(Path(__file__).parent), **given))
 
 
 def test_deep_graph_that_is_kept_by_its_middle():
