@@ -60,20 +60,21 @@ static bool is_recorded(const dt_op_inputs *in)
  * out of the frames of calls that need none. */
 static __attribute__((noinline)) int record_inputs(dt_call *c, const dt_op_info *info)
 {
-    dt_op_inputs in;
     const dt_tensor *x = c->args[info->first].tensor;
-    inputs_of(&in, c, info);
-    if (is_recorded(&in) && dt_dtype_is_float((dt_dtype)c->out[0]->dtype))
-        return dt_op_node_attach(c, info, &in);
+    if (info->ninputs != 1 || !x || dt_recording(x)) {
+        dt_op_inputs in;
+        inputs_of(&in, c, info);
+        if (is_recorded(&in) && dt_dtype_is_float((dt_dtype)c->out[0]->dtype))
+            return dt_op_node_attach(c, info, &in);
+    }
     return x && (c->op->flags & DT_VIEW) ? dt_variable_follow(c->out[0], x) : 0;
 }
 
 static inline int record(dt_call *c, const dt_op_info *info)
 {
     const dt_tensor *x = c->args[info->first].tensor;
-    if (info->ninputs != 1 || !x || dt_recording(x))
-        return record_inputs(c, info);
-    return c->op->flags & DT_VIEW ? dt_variable_follow(c->out[0], x) : 0;
+    bool simple = info->ninputs == 1 && x && !dt_recording(x);
+    return simple && !(c->op->flags & DT_VIEW) ? 0 : record_inputs(c, info);
 }
 
 /* Runs a call that writes into its first input, out[0]. The node's edge to the old
