@@ -90,8 +90,7 @@ int dt_add_function(PyObject *dictionary, const dt_function *row, PyObject *self
                     PyObject *home);
 
 /* Offers the rows to the module of a namespace, "linalg": _namespace() makes its
- * functions.
- * */
+ * functions. */
 void dt_publish(const char *space, const dt_function *rows, size_t count);
 
 /* Adds getters and setters to Tensor; the table stays alive. Ends with a row without

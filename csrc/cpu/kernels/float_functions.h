@@ -7,8 +7,7 @@
  * for float32 that are worth less than the utmost speed compute in double, where
  * rounding hardly matters.
  *
- * The coefficients are least-maximum fits made for these ranges, rounded to the type.
- * */
+ * The coefficients are least-maximum fits made for these ranges, rounded to the type. */
 #ifndef DT_CPU_KERNELS_FLOAT_FUNCTIONS_H
 #define DT_CPU_KERNELS_FLOAT_FUNCTIONS_H
 

@@ -122,8 +122,7 @@ static int compute_type(const dt_elementwise_row *row, const dt_arg *args,
 }
 
 /* DT_ONE_TYPE: tensors are of the type of the first, but for a third without
- * dimensions.
- * */
+ * dimensions. */
 static int check_one_type(const dt_elementwise_row *row, const dt_arg *args)
 {
     const dt_tensor *first = args[0].tensor;
