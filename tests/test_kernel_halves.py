@@ -107,7 +107,7 @@ def test_sums_and_shuffles(here):
         {
             int i = threadIdx.x;
             atomicAdd(sum, __float2half(1.0f)), atomicAdd(other, (__nv_bfloat16)0.5f);
-            atomicAdd_block(both, __floats2half2_rn(1, i));
+            atomicAdd(both, __floats2half2_rn(1, i));
             half mine = __int2half_rn(i);
             turned[i] = __shfl_xor_sync(0xffffffff, mine, 1);
             half2 pair = __shfl_sync(0xffffffff, __half2half2(mine), 5);

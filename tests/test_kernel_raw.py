@@ -200,6 +200,37 @@ for options, gpu in (((), "90"), ((), "12")):
 
 
 @pytest.mark.slow
+def test_nvrtc_compiles_what_simulated_gpus_do():
+    """16-bit floats and cooperative groups, where a toolkit's headers are."""
+    out = nvrtc("""
+source = r'''
+#include <cuda_fp16.h>
+#include <cuda_bf16.h>
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+#include <cooperative_groups/scan.h>
+namespace cg = cooperative_groups;
+__global__ void f(half *sum, const __nv_bfloat16 *x, half2 *both, int *out)
+{
+    auto tile = cg::tiled_partition<8>(cg::this_thread_block());
+    atomicAdd(sum, __float2half(x[0])), atomicAdd(both, __floats2half2_rn(1, 2));
+    out[threadIdx.x] = cg::reduce(tile, (int)threadIdx.x, cg::plus<int>()) +
+                       cg::exclusive_scan(tile, 1) + cg::coalesced_threads().size();
+    half2 v = __hfma2(*both, *both, *both);
+    sum[1] = __hadd(__low2half(v), hexp(__high2half(v)));
+}'''
+made = cubin(source, "f")
+if made.folders():
+    made.code(made.compile())
+    print([chr(row & 255) for row in made.described("f")[1]])
+torch.cuda.compile_kernel(source)
+""")
+    if not out:
+        pytest.skip("CUDA's headers are not installed")
+    assert out == "['h', 'g', 'h', 'i']\n"
+
+
+@pytest.mark.slow
 def test_nvrtc_compiles_for_several_architectures():
     out = nvrtc(f"""
 source = r'''{ADD}'''

@@ -155,19 +155,11 @@ T exchange_at(T *address, F change)
 }
 } /* namespace sim */
 
-/* atomicAdd of one type. */
+/* atomicAdd of one type, which CUDA has for the whole GPU alone. */
 #define SIM_ATOMIC_ADD(T, result)                                                      \
     inline T atomicAdd(T *address, T value)                                            \
     {                                                                                  \
         return sim::exchange_at(address, [value](T old) { return result; });           \
-    }                                                                                  \
-    inline T atomicAdd_block(T *address, T value)                                      \
-    {                                                                                  \
-        return atomicAdd(address, value);                                              \
-    }                                                                                  \
-    inline T atomicAdd_system(T *address, T value)                                     \
-    {                                                                                  \
-        return atomicAdd(address, value);                                              \
     }
 
 /* ATOMIC(name, result, types): of the value `old` in memory and the argument `value`. */

@@ -105,7 +105,9 @@ class Cubin(Compiled):
         candidates = [self.compiler.parents[1] if self.compiler.is_absolute() else None]
         candidates += [Path(home) for home in (*homes, "/usr/local/cuda") if home]
         folders = [home / "include" for home in candidates if home]
-        return [f"-I{f}" for f in folders if (f / "cuda_fp16.h").is_file()][:1]
+        found = [f for f in folders if (f / "cuda_fp16.h").is_file()][:1]
+        # cooperative_groups.h needs those of libcu++.
+        return [f"-I{each}" for f in found for each in (f, f / "cccl")]
 
     def compile(self) -> bytes:
         headers = {**BUILT_IN, **self.headers}
@@ -160,6 +162,6 @@ def errors(log: str) -> Iterator[tuple[int, int, str]]:
         if not found:
             continue
         # NVRTC shows the line two columns further right, and a mark below it.
-        marks = (r.index("^") - 1 for r in rows[i + 1 : i + 3] if r.strip() == "^")
+        marks = (r.index("^") - 1 for r in rows[i + 1 : i + 6] if r.strip() == "^")
         own = found[1] == FILE
         yield int(found[2]) if own else 0, next(marks, 1) if own else 0, found[3]

@@ -433,7 +433,7 @@ def compile_kernel(
     options: Sequence[str] = (),
     headers: Mapping[str, str] | None = None,
 ) -> Kernel:
-    """Compile a kernel in CUDA C, for simulated GPUs; gives a Kernel to call.
+    """Compile a kernel in CUDA C for the current GPU; gives a Kernel to call.
 
     source    CUDA C: kernels, and the functions and variables that they use
     name      which kernel; for a template an expression such as 'scale<float>'. It may
@@ -442,8 +442,9 @@ def compile_kernel(
               say how code for a GPU is made, such as --use_fast_math, have no effect
     headers   the texts of files that the source includes, by name
 
-    CompileError where the source does not compile. The compiler is the one that CXX
-    names, c++, g++ or clang++. What was compiled is kept in a folder (docs/kernels.md).
+    CompileError where the source does not compile. Simulated GPUs use the compiler that
+    CXX names, c++, g++ or clang++, real ones NVRTC. What was compiled is kept in a
+    folder (docs/kernels.md).
 
     >>> source = '''
     ... template <typename T> __global__ void scale(T *x, T by, int n)
