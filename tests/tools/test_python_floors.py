@@ -31,7 +31,7 @@ BUDGET = {
     "csrc": 62_150,
     "core": 23_680,
     "processes": 1_900,
-    "extras": 6_420,
+    "extras": 6_320,
     "imitations": 680,
     "tools": 1_230,
 }
