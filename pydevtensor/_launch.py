@@ -8,6 +8,7 @@ MASTER_PORT in its environment, from which init_process_group() takes them.
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import signal
 import socket
@@ -90,7 +91,7 @@ def _environment(options: argparse.Namespace, rank: int, size: int) -> dict[str,
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the program. The exit status of the first rank that failed, or 0."""
+    """Run the program. The exit status of a rank that failed, or 0."""
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.nnodes not in ("1", "1:1"):
@@ -118,27 +119,24 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _wait(ranks: list[subprocess.Popen[bytes]]) -> int:
-    """Until all have ended well, or one has failed."""
-    while True:
-        states = [each.poll() for each in ranks]
-        for rank, state in enumerate(states):
-            if state:
-                how = f"exit status {state}"
-                if state < 0:
-                    how = f"signal {signal.Signals(-state).name}"
+    """Until all have ended. After a failure, the others have some seconds: they notice it
+    in their next collective call, and say at which line."""
+    running, first, end = {*range(len(ranks))}, 0, math.inf
+    while running and time.monotonic() < end:
+        for rank in sorted(running):
+            status = ranks[rank].poll()
+            if status is None:
+                continue
+            running.remove(rank)
+            if status:
+                how = f"exit status {status}"
+                if status < 0:
+                    how = f"signal {signal.Signals(-status).name}"
                 print(f"launch: rank {rank} has ended with {how}", file=sys.stderr)
-                _let_end(ranks)
-                return state if state > 0 else 128 - state
-        if None not in states:
-            return 0
+                first = first or (status if status > 0 else 128 - status)
+                end = min(end, time.monotonic() + _PATIENCE)
         time.sleep(0.02)
-
-
-def _let_end(ranks: list[subprocess.Popen[bytes]]) -> None:
-    """The others notice in their next collective call, and say at which line."""
-    end = time.monotonic() + _PATIENCE
-    while any(each.poll() is None for each in ranks) and time.monotonic() < end:
-        time.sleep(0.02)
+    return first
 
 
 def _end(ranks: list[subprocess.Popen[bytes]]) -> None:

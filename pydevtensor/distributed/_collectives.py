@@ -105,13 +105,13 @@ class _Host:
     """A tensor as a contiguous one of the CPU, which is itself where it is one."""
 
     def __init__(self, tensor: Tensor) -> None:
-        self.tensor = tensor.detach()
-        on_host = self.tensor.device.type == "cpu"
-        self.memory = (self.tensor if on_host else self.tensor.cpu()).contiguous()
+        self.tensor = tensor
+        here = tensor.device.type == "cpu" and tensor.is_contiguous()
+        self.memory = tensor if here else tensor.detach().cpu().contiguous()
 
     def put_back(self) -> None:
-        if self.memory.data_ptr() != self.tensor.data_ptr():
-            self.tensor.copy_(self.memory)
+        if self.memory is not self.tensor:
+            self.tensor.detach().copy_(self.memory)
 
 
 class Exchange:
@@ -138,7 +138,7 @@ class Exchange:
         group._engine.run(call, _memory(given), _memory(taken), self.segments, op)
         for each in filter(None, taken or ()):
             if self.reduction == "AVG":
-                each.memory.div_(group.size())
+                each.memory.detach().div_(group.size())
             each.put_back()
 
 
@@ -227,7 +227,7 @@ def all_reduce(
 def _reduce_by_shares(group: ProcessGroup, call: Call, tensor: Tensor, op: str) -> None:
     """Each rank combines a share of the elements, and gives it to all."""
     host = _Host(tensor)
-    flat = host.memory.view(-1)
+    flat = host.memory.detach().view(-1)
     shares = flat.split(-(-flat.numel() // group.size()))
     parts = [*shares, *[None] * (group.size() - len(shares))]
     mine = parts[group.rank()]

@@ -114,8 +114,7 @@ class ProcessGroup:
         comes from one rank. The work, if it is_async."""
         if line not in self._lines:
             self._lines[line] = Line(f"{self._name} {line}")
-        done = self._lines[line].do(Work(run, list(results)), is_async)
-        return done if is_async else None
+        return self._lines[line].do(run, list(results), is_async)
 
     def _meet(self, name: str) -> None:
         """The first call: waits until all ranks are there."""

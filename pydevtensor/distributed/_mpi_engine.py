@@ -219,7 +219,7 @@ class MpiEngine:
         like = inputs[0] if segments == 1 else inputs[self.rank]
         if like is None:
             return
-        rows = [_C.empty_like(like) for _ in range(self.size)]
+        rows = [_C.empty_like(like.detach()) for _ in range(self.size)]
         if segments == 1:
             self._gather(call, inputs, tuple(rows), [*range(self.size)])
         else:
@@ -228,7 +228,7 @@ class MpiEngine:
             total = rows[0]
             for each in rows[1:]:
                 _COMBINE[reduction](total, each)
-            outputs[0].copy_(total.view(outputs[0].shape))
+            outputs[0].detach().copy_(total.view(outputs[0].shape))
 
     def _bytes(self, tensor: Any) -> list[Any]:
         if tensor is None:
@@ -291,7 +291,7 @@ def _said(key: bytes, line: bytes) -> str:
 
 
 def _flat(tensor: Any) -> Any:
-    return tensor.reshape(-1).view(_C.uint8)
+    return tensor.detach().reshape(-1).view(_C.uint8)
 
 
 def _size(tensor: Any) -> int:

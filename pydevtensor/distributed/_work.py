@@ -79,31 +79,35 @@ class Work:
 
 
 class Line:
-    """Does works one after another, in a thread where the caller does not wait."""
+    """Makes calls one after another, in a thread where the caller does not wait."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._waiting: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
-        self._under_way = 0
+        self._under_way = 0  # calls that have not ended
         self._lock = threading.Lock()
 
-    def do(self, work: Work, is_async: bool) -> Work:
-        """Start a work. Unless is_async, it has ended well afterwards."""
+    def do(
+        self, run: Callable[[], Any], results: list[Any], is_async: bool
+    ) -> Work | None:
+        """Call run() after the calls before it. The work, if it is_async."""
         with self._lock:
             here = not is_async and not self._under_way
             self._under_way += 1
         if here:
             try:
-                work._do()
+                run()
             finally:
                 self._count_down()
-        else:
-            self._start()
-            self._waiting.put(work)
-        if not is_async:
-            work.wait()
-        return work
+            return None
+        work = Work(run, results)
+        self._start()
+        self._waiting.put(work)
+        if is_async:
+            return work
+        work.wait()
+        return None
 
     def _count_down(self) -> None:
         with self._lock:
