@@ -119,8 +119,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _wait(ranks: list[subprocess.Popen[bytes]]) -> int:
-    """Until all have ended. After a failure, the others have some seconds: they notice it
-    in their next collective call, and say at which line."""
+    """Until all have ended. After a failure, the others have some seconds.
+
+    They notice it in their next collective call, and say at which line.
+    """
     running, first, end = {*range(len(ranks))}, 0, math.inf
     while running and time.monotonic() < end:
         for rank in sorted(running):
