@@ -22,7 +22,7 @@ def rows(title):
 
 def test_rows_say_what_is_there():
     there = rows("Modules that are there")
-    assert "`DistributedDataParallel`" in there["torch.nn.parallel"][2]
+    assert "`DistributedDataParallelCPU`" in there["torch.nn.parallel"][2]
     names, differs, absent = there["torch"]
     assert "compiles nothing" in differs and "`polar`" in absent
     count, of = map(int, names.split(" of "))
@@ -32,7 +32,7 @@ def test_rows_say_what_is_there():
 
 def test_stand_ins_say_what_to_do_instead():
     absent = rows("Modules that are stand-ins")
-    assert "nn.DataParallel" in absent["torch.distributed"][2]
+    assert "as a class" in absent["torch.fx"][2]
     assert "`prune`" in absent["torch.nn.utils"][0]
 
 
