@@ -105,7 +105,12 @@ def tensor_repr(tensor: Tensor) -> str:
         notes.append(f"device='{device}'")
 
     dtype, default_dtype = str(tensor.dtype), str(_C.get_default_dtype())
-    if tensor.numel() == 0:
+    if tensor.is_meta:
+        text = "..."
+        notes.append(f"size={tuple(tensor.shape)}")
+        if dtype != default_dtype:
+            notes.append("dtype=" + dtype)
+    elif tensor.numel() == 0:
         text = "[]"
         if tensor.dim() != 1:
             notes.append(f"size={tuple(tensor.shape)}")
@@ -131,7 +136,7 @@ def format_tensor(tensor: Tensor, spec: str) -> str:
     >>> f'{torch.tensor(3.14159):.2f}'
     '3.14'
     """
-    if tensor.dim() == 0 and type(tensor).__name__ == "Tensor":
+    if tensor.dim() == 0 and type(tensor).__name__ == "Tensor" and not tensor.is_meta:
         return format(tensor.item(), spec)
     # As for any object without a format of its own: only the empty one is known.
     return object.__format__(tensor, spec)

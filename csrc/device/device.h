@@ -32,6 +32,18 @@ static inline bool dt_device_is_host(dt_device device)
     return dt_device_rows[(int)device.type]->host_memory;
 }
 
+/* Whether there is one device of its type, which is named without an index. */
+static inline bool dt_device_is_single(dt_device device)
+{
+    return dt_device_rows[(int)device.type]->single;
+}
+
+/* Whether its tensors have elements. Those of any other device have a shape and a type. */
+static inline bool dt_device_has_data(dt_device device)
+{
+    return !dt_device_rows[(int)device.type]->no_data;
+}
+
 /* Whether its work is queued on streams, and may run after the call that queued it has
  * returned. Work of any other device is done then. */
 static inline bool dt_device_has_streams(dt_device device)

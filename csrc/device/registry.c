@@ -7,13 +7,16 @@
 #include "base/lock.h"
 #include "device/activity.h"
 #include "device/cuda_library.h"
+#include "device/device.h"
+#include "device/meta.h"
 
 static const dt_device_row cpu_row = {
-    .name = "cpu", .title = "CPU", .without = "", .host_memory = true};
+    .name = "cpu", .title = "CPU", .without = "", .host_memory = true, .single = true};
 
 const dt_device_row *dt_device_rows[DT_MAX_DEVICE_TYPES] = {
     [DT_CPU] = &cpu_row,
     [DT_CUDA] = &dt_cuda_row,
+    [DT_META] = &dt_meta_row,
 };
 const dt_backend *dt_backends[DT_MAX_DEVICE_TYPES];
 dt_registry dt_registry_given;
@@ -127,7 +130,7 @@ void *dt_device_library(dt_device_type type)
 char *dt_device_text(dt_device device, char *text)
 {
     const char *name = dt_device_rows[(int)device.type]->name;
-    if (dt_device_is_cpu(device))
+    if (dt_device_is_single(device))
         snprintf(text, DT_DEVICE_TEXT, "%s", name);
     else
         snprintf(text, DT_DEVICE_TEXT, "%s:%d", name, device.index);

@@ -14,6 +14,7 @@ extern "C" {
 typedef enum dt_device_type {
     DT_CPU,
     DT_CUDA,
+    DT_META,         /* device/meta.h */
     DT_NDEVICE_TYPES /* that the library has rows of; programs in C may add rows */
 } dt_device_type;
 
@@ -21,7 +22,7 @@ typedef enum dt_device_type {
  * memory of the host. */
 #define DT_ACCELERATOR DT_CUDA
 
-#define DT_MAX_DEVICE_TYPES 4  /* device/works.c has a set of functions for each */
+#define DT_MAX_DEVICE_TYPES 5  /* device/works.c has a set of functions for each */
 #define DT_MAX_DEVICES      64 /* of a type */
 
 enum { DT_WHY_TEXT = 1024 };
@@ -32,6 +33,8 @@ typedef struct dt_device_row {
     const char *without; /* a sentence: what to do where there is no such device */
     bool host_memory;    /* dt_device_is_host */
     bool streams;        /* dt_device_has_streams */
+    bool single;         /* dt_device_is_single */
+    bool no_data;        /* dt_device_has_data is false */
     /* Finds and starts the backend at the first use of a device, once, with the lock of
      * the backends. NULL after it wrote to why, in sentences that end with what to do.
      * *library: that the backend is from, if it is from one. NULL here: the backend is

@@ -267,14 +267,17 @@ static void release(dt_device device, void *data, size_t bytes)
 /* One for each type of device, by number. */
 #define WORK(...)                                                                      \
     OBSERVED(0, __VA_ARGS__)                                                           \
-    OBSERVED(1, __VA_ARGS__) OBSERVED(2, __VA_ARGS__) OBSERVED(3, __VA_ARGS__)
+    OBSERVED(1, __VA_ARGS__)                                                           \
+    OBSERVED(2, __VA_ARGS__) OBSERVED(3, __VA_ARGS__) OBSERVED(4, __VA_ARGS__)
 #include "device/works.def"
 MEMORY(0)
 MEMORY(1)
 MEMORY(2)
 MEMORY(3)
-_Static_assert(DT_MAX_DEVICE_TYPES == 4, "add functions for the types that were added");
-#define OF_EACH_TYPE(member) {member##_0, member##_1, member##_2, member##_3}
+MEMORY(4)
+_Static_assert(DT_MAX_DEVICE_TYPES == 5, "add functions for the types that were added");
+#define OF_EACH_TYPE(member)                                                           \
+    {member##_0, member##_1, member##_2, member##_3, member##_4}
 
 /* Makes a backend report its calls: of the functions that it has. */
 static void wrap(dt_backend *own, int type)
@@ -296,7 +299,7 @@ void dt_works_observe(void)
     for (int type = 0; type < DT_MAX_DEVICE_TYPES && dt_device_rows[type]; type++) {
         dt_device_count((dt_device_type)type); /* opens a backend that is not yet */
         real[type] = dt_backends[type];
-        if (!real[type])
+        if (!real[type] || dt_device_rows[type]->no_data) /* no work to report */
             continue;
         observing[type] = *real[type];
         wrap(&observing[type], type);

@@ -65,7 +65,7 @@ def succeeded(info: Tensor, problem: str, error: type[Exception] = LinAlgError) 
 
     problem may have a place for info's number.
     """
-    if not info.numel() or not info.any():
+    if info.is_meta or not info.numel() or not info.any():
         return
     flat = info.reshape(-1).tolist()
     at = next(i for i, number in enumerate(flat) if number)

@@ -75,7 +75,7 @@ PARAMETERS = {
 }
 
 # What a Tensor never is, by the names of its properties.
-NEVER = ("sparse", "sparse_csr", "quantized", "nested", "meta", "mkldnn", "mps", "xla")
+NEVER = ("sparse", "sparse_csr", "quantized", "nested", "mkldnn", "mps", "xla")
 NEVER += ("xpu", "ipu", "maia", "mtia", "vulkan")
 
 # Results other than a Tensor, by name, or by "class.name" where that has no row of a
@@ -169,6 +169,7 @@ RESULTS = {
     "Tensor.output_nr": "builtins.int",
     "Tensor._version": "builtins.int",
     "Tensor.is_cpu": "builtins.bool",
+    "Tensor.is_meta": "builtins.bool",
     **dict.fromkeys((f"Tensor.is_{name}" for name in NEVER), "builtins.bool"),
     "Tensor.layout": "_layout",
     "Tensor.real": "Tensor",

@@ -35,6 +35,8 @@ PyObject *dt_device_object_of(dt_device device)
 {
     if (dt_device_is_cpu(device))
         return Py_NewRef(dt_py.cpu);
+    if (dt_device_is_single(device))
+        device.index = -1;
     return dt_device_object_new(device);
 }
 
@@ -122,9 +124,9 @@ int dt_device_from_python(const char *function, const char *argument, PyObject *
 
 int dt_device_resolve(dt_device named, dt_device *out)
 {
-    if (dt_device_is_cpu(named)) {
-        named.index = 0; /* there is one CPU, whatever its index */
-    } else {
+    if (dt_device_is_single(named))
+        named.index = 0; /* there is one, whatever its index */
+    if (!dt_device_is_cpu(named)) {
         if (named.index < 0)
             named.index =
                 (signed char)(named.type == DT_ACCELERATOR ? dt_python_current_device()
@@ -255,7 +257,7 @@ static PyMethodDef methods[] = {
 };
 
 static PyGetSetDef properties[] = {
-    {"type", get_type, NULL, "'cpu' or 'cuda'.", NULL},
+    {"type", get_type, NULL, "'cpu', 'cuda' or 'meta'.", NULL},
     {"index", get_index, NULL, "The device's index, or None if none was given.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

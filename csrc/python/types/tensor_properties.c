@@ -20,6 +20,7 @@ GETTER(device, dt_device_object_of(dt_tensor_device(x)))
 GETTER(ndim, PyLong_FromLong(x->ndim))
 GETTER(is_cuda, PyBool_FromLong(dt_tensor_device(x).type == DT_CUDA))
 GETTER(is_cpu, PyBool_FromLong(dt_device_is_cpu(dt_tensor_device(x))))
+GETTER(is_meta, PyBool_FromLong(!dt_device_has_data(dt_tensor_device(x))))
 GETTER(itemsize, PyLong_FromSize_t(dt_dtype_size((dt_dtype)x->dtype)))
 GETTER(nbytes,
        PyLong_FromLongLong(x->numel *(int64_t)dt_dtype_size((dt_dtype)x->dtype)))
@@ -84,7 +85,6 @@ static PyGetSetDef attributes[] = {
     NEVER(is_sparse_csr, "every element is kept."),
     NEVER(is_quantized, "there are no quantized types."),
     NEVER(is_nested, "every row has the same size."),
-    NEVER(is_meta, "every tensor has memory."),
     NEVER(is_mkldnn, "memory is laid out by strides."),
     NEVER(is_mps, "devices are the CPU and CUDA ones."),
     NEVER(is_xla, "devices are the CPU and CUDA ones."),
@@ -105,6 +105,7 @@ static PyGetSetDef attributes[] = {
     {"ndim", get_ndim, NULL, "The number of dimensions.", NULL},
     {"is_cuda", get_is_cuda, NULL, "Whether it is on a GPU.", NULL},
     {"is_cpu", get_is_cpu, NULL, "Whether it is on the CPU.", NULL},
+    {"is_meta", get_is_meta, NULL, "Whether it has a shape and no data.", NULL},
     {"nbytes", get_nbytes, NULL, "Bytes of all elements.", NULL},
     {"itemsize", get_itemsize, NULL, "Bytes per element.", NULL},
     {"T", get_transposed, NULL, "The dimensions reversed.", NULL},
@@ -154,7 +155,8 @@ QUESTION(dim, PyLong_FromLong, x->ndim)
 QUESTION(ndimension, PyLong_FromLong, x->ndim)
 QUESTION(storage_offset, PyLong_FromLongLong, x->offset)
 QUESTION(element_size, PyLong_FromSize_t, dt_dtype_size((dt_dtype)x->dtype))
-QUESTION(data_ptr, PyLong_FromVoidPtr, dt_tensor_data(x))
+QUESTION(data_ptr, PyLong_FromVoidPtr,
+         dt_device_has_data(dt_tensor_device(x)) ? dt_tensor_data(x) : NULL)
 QUESTION(is_floating_point, PyBool_FromLong, dt_dtype_is_float((dt_dtype)x->dtype))
 QUESTION(is_signed, PyBool_FromLong, dt_dtype_is_signed((dt_dtype)x->dtype))
 QUESTION(is_complex, PyBool_FromLong, x->numel < 0)
@@ -163,7 +165,7 @@ QUESTION(is_conj, PyBool_FromLong, x->numel < 0)
 QUESTION(is_neg, PyBool_FromLong, x->numel < 0)
 QUESTION(is_inference, PyBool_FromLong, x->numel < 0)
 QUESTION(get_device, PyLong_FromLong,
-         dt_device_is_cpu(dt_tensor_device(x)) ? -1 : dt_tensor_device(x).index)
+         dt_device_is_single(dt_tensor_device(x)) ? -1 : dt_tensor_device(x).index)
 
 DT_PUBLIC(is_contiguous, "is_contiguous(input: Tensor, memory_format: Format = None)")
 {

@@ -226,6 +226,13 @@ class States(Tree):
         if is_lazy(value):
             value.materialize(tuple(given.shape))
         if not assign:
+            if value.is_meta and not given.is_meta:
+                warnings.warn(
+                    f"load_state_dict(): {name} stays without data, on the device "
+                    "meta; give assign=True, or call to_empty() first",
+                    UserWarning,
+                    2,
+                )
             value.data.copy_(given)
         elif name in self._parameters:
             self._parameters[name] = Parameter(given, value.requires_grad)
