@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 import sys
 from abc import ABCMeta
-from functools import cache
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec as _find_spec
@@ -34,18 +33,21 @@ _ASKS = re.compile(
 )
 
 
-@cache
+_table: dict[str, dict[str, bool]] = {}
+_made: dict[str, Any] = {}
+
+
 def table() -> dict[str, dict[str, bool]]:
     """PyTorch's names by module, without `torch.`; '' is torch itself.
 
     A name's value: whether the object is that of the module above.
     """
-    text = (Path(__file__).parent / "_torch_names.txt").read_text()
-    rows = (line.partition(":") for line in text.splitlines())
-    return {
-        path: {name.rstrip("^"): name[-1] == "^" for name in names.split()}
-        for path, _, names in rows
-    }
+    if not _table:
+        text = (Path(__file__).parent / "_torch_names.txt").read_text()
+        rows = (line.partition(":") for line in text.splitlines())
+        for path, _, names in rows:
+            _table[path] = {n.rstrip("^"): n[-1] == "^" for n in names.split()}
+    return _table
 
 
 def is_module(path: str) -> bool:
@@ -118,8 +120,13 @@ def _ignore(cls: type, **named: Any) -> None:
     """__init_subclass__() of stand-ins: the options of the class that is not there."""
 
 
-@cache
 def _class(path: str, module: str | None = None) -> Any:
+    if path not in _made:
+        _made[path] = _make(path, module)
+    return _made[path]
+
+
+def _make(path: str, module: str | None) -> Any:
     above, _, name = path.rpartition(".")
     if _ASKS.fullmatch(name):
         return _answer(path, name)
