@@ -203,7 +203,7 @@ def test_stubs_say_what_the_package_has(tmp_path):
         # means one for each dimension as a default.
         "pydevtensor\\.nn\\.modules\\.(conv|pooling)\\..*\\._(function|pool)\n"
         "pydevtensor\\.distributions\\..*\\.support\n"
-        "pydevtensor\\.distributions\\..*\\.(HalfCauchy|HalfNormal)\\.scale\n"
+        "pydevtensor\\.distributions\\..*\\.(HalfCauchy|HalfNormal|_OfMagnitudes)\\.scale\n"
         "pydevtensor\\.distributions\\..*\\.LogNormal\\.(loc|scale)\n"
         "pydevtensor\\._functions\\.pooling\\.(avg|max)_pool[123]d(_with_indices)?\n"
         # mypy does not see what another module's __all__ adds, and forgets the names of

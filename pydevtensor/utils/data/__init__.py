@@ -11,6 +11,8 @@ tensor([2, 3]) tensor([20, 30])
 tensor([0]) tensor([0])
 """
 
+from typing import TYPE_CHECKING
+
 from pydevtensor._names import publish as _publish
 from pydevtensor.utils.data.collate import default_collate, default_convert
 from pydevtensor.utils.data.dataloader import DataLoader
@@ -33,6 +35,10 @@ from pydevtensor.utils.data.sampler import (
     WeightedRandomSampler,
 )
 from pydevtensor.utils.data.worker import WorkerInfo, get_worker_info
+
+if TYPE_CHECKING:
+    from pydevtensor.utils.data import distributed
+    from pydevtensor.utils.data.distributed import DistributedSampler
 
 __all__ = [
     "BatchSampler",
