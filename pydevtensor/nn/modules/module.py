@@ -6,6 +6,7 @@ import sys
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial, wraps
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from pydevtensor import _C
@@ -80,6 +81,25 @@ def need_module(name: str, given: Any) -> None:
     """Raise TypeError, with the name of the function, for what is not a module."""
     if not isinstance(given, Module):
         raise TypeError(f"{name}(): {_no_module(given)}")
+
+
+def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
+    """The arguments of to(), or None: device, dtype, non_blocking, memory_format."""
+    order = kwargs.pop("memory_format", None)
+    probe = _C.empty(0).to(*args, **kwargs)
+    asked = [*args, *kwargs.values()]
+    typed = any(isinstance(a, (_C.dtype, _C.Tensor)) for a in asked)
+    placed = not all(a is None or isinstance(a, (_C.dtype, bool)) for a in asked)
+    return (
+        probe.device if placed else None,
+        probe.dtype if typed else None,
+        any(a is True for a in asked),
+        order,
+    )
+
+
+# PyTorch has it there, and modules of libraries that define to() call it.
+_C._nn = SimpleNamespace(_parse_to=_parse_to)  # type: ignore[attr-defined]
 
 
 class Module(Hooks, States):
@@ -349,23 +369,19 @@ class Module(Hooks, States):
         dtype has to be a floating one and converts floating Tensors only; memory_format
         applies to those of 4 and 5 dimensions. Returns the module.
         """
-        order = kwargs.pop("memory_format", None)
-        probe = _C.empty(0).to(*args, **kwargs)
-        asked = [*args, *kwargs.values()]
-        typed = any(isinstance(a, (_C.dtype, Tensor)) for a in asked)
-        placed = not all(isinstance(a, (_C.dtype, bool)) for a in asked)
-        if typed and not probe.dtype.is_floating_point:
+        device, dtype, _, order = _parse_to(*args, **kwargs)
+        if dtype is not None and not dtype.is_floating_point:
             raise TypeError(
                 f"nn.Module.to only accepts floating point dtypes, but got desired "
-                f"dtype={probe.dtype}"
+                f"dtype={dtype}"
             )
 
         def change(t: Any) -> Any:
-            dtype = probe.dtype if typed and t.is_floating_point() else t.dtype
-            device = probe.device if placed else t.device
+            kind = dtype if dtype is not None and t.is_floating_point() else t.dtype
+            place = t.device if device is None else device
             if order is not None and t.dim() in (4, 5):
-                return t.to(device=device, dtype=dtype, memory_format=order)
-            return t.to(device=device, dtype=dtype)
+                return t.to(device=place, dtype=kind, memory_format=order)
+            return t.to(device=place, dtype=kind)
 
         return self._apply(change)
 
