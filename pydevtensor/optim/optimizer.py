@@ -43,7 +43,8 @@ def _hooked(step: _Step) -> _Step:
 
     @functools.wraps(step)
     def hooked(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
-        if self._in_step:  # super().step()
+        # super().step(), and wrappers that derive a class and hold another optimizer
+        if self._in_step or "_step_pre_hooks" not in vars(self):
             return step(self, *args, **kwargs)
         self._in_step = True
         try:
