@@ -1,4 +1,4 @@
-"""Operations on boxes, which are (x1, y1, x2, y2)."""
+"""Operations on boxes, which are (x1, y1, x2, y2), and a layer."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import Any
 
 import pydevtensor as torch
 from pydevtensor._names import publish as _publish
+from pydevtensor.vision.ops.misc import FrozenBatchNorm2d
 
-__all__ = ["box_area", "box_iou", "nms", "roi_pool"]
+__all__ = ["FrozenBatchNorm2d", "box_area", "box_iou", "nms", "roi_pool"]
 
 
 def box_area(boxes: Any) -> Any:
