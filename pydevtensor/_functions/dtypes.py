@@ -43,6 +43,15 @@ class _Limits:
         return f"{type(self).__name__}({', '.join(facts)}, dtype={self.dtype})"
 
 
+# Types that no Tensor has: the greatest number, the step from 1.0, the least number.
+_EIGHT = {
+    _C.float8_e4m3fn: (448.0, 2.0**-3, 2.0**-6, 1.0),
+    _C.float8_e4m3fnuz: (240.0, 2.0**-3, 2.0**-7, 1.0),
+    _C.float8_e5m2: (57344.0, 2.0**-2, 2.0**-14, 1.0),
+    _C.float8_e5m2fnuz: (57344.0, 2.0**-3, 2.0**-15, 1.0),
+}
+
+
 class finfo(_Limits):
     """The numeric limits of a floating dtype, the default dtype without an argument.
 
@@ -77,7 +86,8 @@ class finfo(_Limits):
                 f"finfo(): {dtype} holds no fractions; use iinfo for integers"
             )
         super().__init__(dtype)
-        self.max, self.eps, self.tiny, self.resolution = _C._float_limits(dtype)
+        limits: Any = _EIGHT.get(dtype) or _C._float_limits(dtype)
+        self.max, self.eps, self.tiny, self.resolution = limits
         self.min: _C.Tensor = -self.max
         self.smallest_normal: _C.Tensor = self.tiny
 
