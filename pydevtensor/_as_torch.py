@@ -104,6 +104,36 @@ class _Finder:
             name=name,
         )
 
+    def find_distributions(self, context: Any = None) -> list[Any]:
+        """For importlib.metadata.version("torch"): what `torch` means here.
+
+        Before an installed PyTorch, as in find_spec(); not where paths are given.
+        """
+        asked = {"name": None} if context is None else vars(context)
+        if "path" in asked or (asked.get("name") or "torch").lower() != "torch":
+            return []
+        return [_distribution()]
+
+
+def _distribution() -> Any:
+    from importlib.metadata import Distribution
+
+    from pydevtensor.torch_version import __version__
+
+    texts = {
+        "METADATA": f"Metadata-Version: 2.1\nName: torch\nVersion: {__version__}\n",
+        "top_level.txt": "torch\n",
+    }
+
+    class Torch(Distribution):
+        def read_text(self, filename: str) -> str | None:
+            return texts.get(filename)
+
+        def locate_file(self, path: Any) -> Any:
+            raise FileNotFoundError(f"pydevtensor, which stands in for torch: {path}")
+
+    return Torch()
+
 
 def _is_module(path: str) -> bool:
     from pydevtensor._stand_ins import is_module

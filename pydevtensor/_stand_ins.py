@@ -4,7 +4,8 @@ A program that imports torch.distributed or names a class of it, and uses neithe
 runs. `_torch_names.txt` lists PyTorch's modules and names; what the package does not
 have of them is a module or a class that is made here when it is asked for. A stand-in
 raises when it is called, derived classes too, and has no attributes but the members of
-an enumeration. A function that asks whether something is there answers that it is not.
+an enumeration. A function that asks whether something is there answers that it is not,
+and a decorator that only marks a function gives it back.
 """
 
 from __future__ import annotations
@@ -29,9 +30,31 @@ _NEEDS = {"utils.tensorboard": "tensorboard"}
 _ASKS = re.compile(
     r"is_(\w+_)?(available|built|initialized|launched|supported|enabled|capturing"
     r"|compiling|exporting|export|scripting|tracing|masked_tensor|from_package)"
-    r"|device_count|has_torch_function(_unary|_variadic)?"
+    r"|device_count|has_torch_function(_unary|_variadic)?|kineto_available"
 )
-
+# Decorators that mark a function for a compiler or a tracer, which is not there.
+_MARKS = {
+    "_dynamo.allow_in_graph",
+    "_dynamo.assume_constant_result",
+    "_dynamo.disable",
+    "compiler.allow_in_graph",
+    "compiler.assume_constant_result",
+    "compiler.nested_compile_region",
+    "fx.wrap",
+    "jit.script_if_tracing",
+    "jit.script_method",
+}
+# Functions that register something with a part that is not there. What they return
+# raises when it is called.
+_REGISTERS = {
+    "_dynamo.mark_static_address",
+    "library.custom_op",
+    "library.register_autograd",
+    "library.register_fake",
+    "utils._pytree.register_pytree_node",
+}
+# Classes that say how something would be spread, which their objects do not do.
+_SAYS = {f"distributed.tensor.{name}" for name in ("Partial", "Replicate", "Shard")}
 
 _table: dict[str, dict[str, bool]] = {}
 _made: dict[str, Any] = {}
@@ -99,6 +122,9 @@ class _StandIn(ABCMeta):
     _path: str
 
     def __call__(cls, *args: Any, **named: Any) -> Any:
+        if cls._path in _SAYS:
+            kind: Any = cls
+            return object.__new__(kind)
         raise NotImplementedError(why(cls._path))
 
     def __getattr__(cls, name: str) -> Any:
@@ -128,8 +154,11 @@ def _class(path: str, module: str | None = None) -> Any:
 
 def _make(path: str, module: str | None) -> Any:
     above, _, name = path.rpartition(".")
+    if path in _MARKS:
+        return _function(path, _mark(), "The function itself")
     if _ASKS.fullmatch(name):
-        return _answer(path, name)
+        value = 0 if name == "device_count" else False
+        return _function(path, lambda *args, **named: value, str(value))
     bases: tuple[type, ...] = ()
     if name.endswith("Warning"):
         bases = (UserWarning,)
@@ -145,20 +174,25 @@ def _make(path: str, module: str | None) -> Any:
     }
     made = _StandIn(name, bases, members)
     give(home, made)
+    if path in _REGISTERS:
+        return _function(path, lambda *args, **named: made, "Does nothing")
     return made
 
 
-def _answer(path: str, name: str) -> Any:
-    value = 0 if name == "device_count" else False
+def _mark() -> Any:
+    def mark(fn: Any = None, **options: Any) -> Any:
+        return mark if fn is None else fn
 
-    def answer(*args: Any, **named: Any) -> Any:
-        return value
+    return mark
 
-    answer._stands_for = path  # type: ignore[attr-defined]
-    answer.__name__ = answer.__qualname__ = name
-    answer.__module__ = (_TOP + path.rpartition(".")[0]).removesuffix(".")
-    answer.__doc__ = f"{value}: {why(path)}"
-    return answer
+
+def _function(path: str, body: Any, gives: str) -> Any:
+    above, _, name = path.rpartition(".")
+    body._stands_for = path
+    body.__name__ = body.__qualname__ = name
+    body.__module__ = (_TOP + above).removesuffix(".")
+    body.__doc__ = f"{gives}: {why(path)}"
+    return body
 
 
 # --- modules
@@ -184,7 +218,12 @@ class _Module(_Above):
         return find(self.__name__, name)
 
     def __dir__(self) -> list[str]:
-        return [name for name in self.__all__ if _ASKS.fullmatch(name)]
+        path = self.__name__.partition(".")[2]
+        return [
+            name
+            for name in self.__all__
+            if _ASKS.fullmatch(name) or f"{path}.{name}" in _MARKS
+        ]
 
     def __repr__(self) -> str:
         return f"<stand-in for the module {self.__name__}>"

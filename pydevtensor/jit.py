@@ -10,6 +10,7 @@ from __future__ import annotations
 import types
 from collections.abc import Callable
 from typing import Any
+from typing import Final as Final  # for annotations, as in PyTorch
 
 from pydevtensor import _C
 from pydevtensor import serialization as _serialization

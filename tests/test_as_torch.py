@@ -366,3 +366,33 @@ def test_a_program_imports_torch(programs):
     assert python("", arguments=["-m", "pydevtensor", "run", "-c", code]) == "3\n"
     error = python("", arguments=["-m", "pydevtensor", "run"], status=2, fails=True)
     assert "give what to run" in error
+
+
+def test_metadata_say_the_version():
+    out = run("""
+        from importlib import metadata
+        import torch
+
+        assert metadata.version("torch") == metadata.version("Torch") == torch.__version__
+        assert metadata.distribution("torch").metadata["Name"] == "torch"
+        assert "torch" in metadata.packages_distributions()["torch"]
+        assert "pytest" in {found.name for found in metadata.distributions()}
+        assert not [*metadata.distributions(name="torch", path=["nowhere"])]
+        try:
+            metadata.version("no-such")
+        except metadata.PackageNotFoundError:
+            print("ok")
+    """)
+    assert out == "ok\n"
+
+
+def test_private_names_of_the_extension_module():
+    run("""
+        import torch
+        from torch import nn
+        from torch._C import _TensorMeta
+
+        assert torch._C._nn._parse_to("cpu", torch.float16) == (
+            torch.device("cpu"), torch.float16, False, None)
+        assert torch._C._nn._parse_to(None, non_blocking=True) == (None, None, True, None)
+    """)

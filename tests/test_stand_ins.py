@@ -6,6 +6,7 @@ import sys
 from abc import ABC
 from importlib import import_module
 from importlib.util import find_spec
+from typing import Final
 
 import pytest
 from isolated import python
@@ -40,7 +41,10 @@ def test_the_table_is_that_of_the_release():
     assert {"distributed.fsdp", "fx", "onnx", "ao.quantization"} <= set(TABLE)
     assert {"Linear", "Module", "Transformer"} <= set(TABLE["nn"])
     assert "ReduceOp.SUM" in TABLE["distributed"]
-    assert not any(part.startswith("_") for path in TABLE for part in path.split("."))
+    private = {path for path in TABLE if any(p[:1] == "_" for p in path.split("."))}
+    assert {path.partition(".")[0] for path in private} == {
+        *("_C", "_dynamo", "distributed", "utils")
+    }
 
 
 def test_what_the_package_has_is_no_stand_in():
@@ -62,7 +66,8 @@ CALLS = {
     "torch.monitor.Event()": "docs/compatibility.md",
     "torch.distributed.rpc.BackendType.TENSORPIPE()": "send() and recv()",
     "Derived()": "torch.fx.Tracer",
-    "torch.fx.wrap('a')": "torch.fx.wrap",
+    "torch.fx.symbolic_trace('a')": "torch.fx.symbolic_trace",
+    "torch.library.custom_op('a::b', mutates_args=())(len)": "library.custom_op",
 }
 
 
@@ -97,6 +102,39 @@ def test_attributes():
     with pytest.raises(ImportError, match="cannot import name 'no_such'"):
         from pydevtensor.fft import no_such  # noqa: F401
     assert Derived.level == 3
+
+
+@pytest.mark.parametrize(
+    "name", ["fx.wrap", "compiler.allow_in_graph", "_dynamo.disable"]
+)
+def test_a_mark_gives_the_function_back(name):
+    above, _, last = name.rpartition(".")
+    mark = getattr(imported(above), last)
+    assert mark(abs) is abs and mark(recursive=False)(abs) is abs
+    assert is_stand_in(mark) and mark.__name__ == last
+
+
+def test_what_is_registered_with_a_part_that_is_not_there():
+    op = torch.library.custom_op("a::b", len, mutates_args=(), schema="")
+    torch.library.register_fake("a::b", len)
+    with pytest.raises(NotImplementedError, match=r"library\.custom_op"):
+        op(torch.ones(2))
+
+
+def test_a_layout_can_be_made_and_not_used():
+    from pydevtensor.distributed.tensor import Replicate, Shard, distribute_tensor
+
+    assert isinstance(Shard(-1), Shard) and not isinstance(Replicate(), Shard)
+    with pytest.raises(NotImplementedError, match="DistributedDataParallel"):
+        distribute_tensor(torch.ones(2), None, [Shard(0)])
+
+
+def test_private_names_that_libraries_import():
+    from pydevtensor import _C
+
+    assert is_stand_in(_C._TensorMeta)
+    with pytest.raises(AttributeError, match="no_such"):
+        _ = _C._no_such
 
 
 def test_classes():
@@ -291,3 +329,54 @@ def test_the_class_of_types_cannot_be_used_otherwise():
             kind()
         with pytest.raises(TypeError):
             type("Kind", (kind,), {})
+
+
+FLOAT8 = {  # max, eps, tiny of PyTorch 2.13
+    "float8_e4m3fn": (448.0, 0.125, 0.015625),
+    "float8_e4m3fnuz": (240.0, 0.125, 0.0078125),
+    "float8_e5m2": (57344.0, 0.25, 6.103515625e-05),
+    "float8_e5m2fnuz": (57344.0, 0.125, 3.0517578125e-05),
+}
+
+
+@pytest.mark.parametrize("name", FLOAT8)
+def test_limits_of_types_that_no_tensor_has(name):
+    limits = torch.finfo(getattr(torch, name))
+    assert (limits.max, limits.eps, limits.tiny) == FLOAT8[name]
+    assert limits.min == -limits.max and limits.bits == 8 and limits.dtype == name
+
+
+def test_names_that_libraries_take_at_import():
+    assert torch.jit.Final is Final
+    kinds = torch.distributed.ReduceOp
+    assert kinds.RedOpType.SUM == kinds.SUM
+    assert torch.profiler.kineto_available() is False
+
+
+def test_a_wrapper_of_an_optimizer_steps():
+    """As accelerate's: of the class, and without what Optimizer.__init__() makes."""
+
+    class Wrapper(torch.optim.Optimizer):
+        def __init__(self, inner):
+            self.inner = inner
+
+        def step(self, closure=None):
+            return self.inner.step(closure)
+
+    weight = torch.ones(1, requires_grad=True)
+    weight.grad = torch.ones(1)
+    Wrapper(torch.optim.SGD([weight], lr=0.5)).step()
+    assert weight.item() == 0.5
+
+
+def test_frozen_batch_norm_is_batch_norm_that_does_not_learn(device):
+    learned = nn.BatchNorm2d(3).to(device)
+    learned(torch.randn(4, 3, 5, 5, device=device))
+    learned.eval()
+    frozen = torch.vision.ops.misc.FrozenBatchNorm2d(3).to(device)
+    frozen.load_state_dict(learned.state_dict())
+    x = torch.randn(2, 3, 5, 5, device=device)
+    torch.testing.assert_close(frozen.train()(x), learned(x))
+    assert [*frozen.parameters()] == [] and repr(frozen) == (
+        "FrozenBatchNorm2d(3, eps=1e-05)"
+    )

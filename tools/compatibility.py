@@ -30,15 +30,18 @@ HEAD = """\
 # Names of PyTorch
 
 Made by `make docs`, which looks up every public module of PyTorch 2.13 and each of its
-names: those of `__all__`, classes and functions. All can be imported, as `torch` and as
+names: those of `__all__`, classes and functions, and a few private ones that libraries
+import. All can be imported, as `torch` and as
 `pydevtensor`. One that the library does not have is a *stand-in*: a module, or a class
 that raises `NotImplementedError` when it is called, or when a class derived from it is;
 the message says what to do instead. An attribute of it is an `AttributeError`, but for
 the members of an enumeration. `isinstance(x, stand_in)` is `False`. What asks for a
 part that is not there (`is_available()`, `is_initialized()`, `is_in_onnx_export()`)
-says `False`, and `device_count()` 0. `hasattr(torch, name)` is `True` for every name of
-PyTorch, so ask `name in dir(torch)`: `dir()`, and so tab completion, leaves stand-ins
-out.
+says `False`, and `device_count()` 0. A decorator that only marks a function
+(`torch.fx.wrap`, `torch.compiler.allow_in_graph`) gives it back; to register something
+(`torch.library.register_fake`) does nothing; a `Shard` or a `Replicate` can be made.
+`hasattr(torch, name)` is `True` for every name of PyTorch, so ask `name in dir(torch)`:
+`dir()`, and so tab completion, leaves stand-ins out.
 
 One exception: `torch.utils.tensorboard` can be imported where the package `tensorboard`
 is installed, as in PyTorch.
@@ -60,6 +63,33 @@ DIFFERS = {
     "xpu": "no device",
     "mps": "no device",
 }
+# Library, version, day, what was run by `python -m pydevtensor run`, what stopped it.
+TRIED = [
+    ("accelerate", "1.15.0", "2026-11-26", "`Accelerator(cpu=True)`, training", ""),
+    ("einops", "0.8.2", "2026-11-26", "functions and layers", ""),
+    ("opt_einsum", "3.4.0", "2026-11-26", "import", ""),
+    (
+        "pytorch_lightning",
+        "2.6.6",
+        "2026-11-26",
+        "import; `Trainer.fit()`",
+        "`fit()`: `torch.utils._pytree` is a stand-in",
+    ),
+    ("safetensors", "0.8.0", "2026-11-26", "import of `safetensors.torch`", ""),
+    ("skorch", "1.4.0", "2026-11-26", "import", ""),
+    ("timm", "1.0.31", "2026-11-26", "`resnet18`: forward and backward", ""),
+    ("torchdiffeq", "0.2.5", "2026-11-26", "import", ""),
+    ("torchinfo", "1.8.0", "2026-11-26", "import", ""),
+    ("torchmetrics", "1.9.0", "2026-11-26", "import", ""),
+    (
+        "transformers",
+        "5.24.0",
+        "2026-11-26",
+        "BERT and GPT-2 of small configurations: forward; of GPT-2 backward and "
+        "`generate()` too",
+        "",
+    ),
+]
 TYPES = """\
 ## Element types
 
@@ -123,6 +153,10 @@ def page() -> str:
     lines += ["## Modules that are stand-ins\n"]
     lines += ["| module | below it | names | instead |", "|---|---|---|---|"]
     lines += list(stand_ins(found))
+    lines += ["", "## Libraries that were tried\n"]
+    lines += ["| library | version | day | what was run | what stopped it |"]
+    lines += ["|---|---|---|---|---|"]
+    lines += [f"| {' | '.join(row)} |".replace("|  |", "| |") for row in TRIED]
     types = sorted(n for n, v in vars(torch).items() if is_absent_type(v))
     lines += ["", TYPES.format(names=", ".join(f"`{n}`" for n in types))]
     return "\n".join(lines)

@@ -26,7 +26,41 @@ ELSEWHERE = {
     "utils.tensorboard": ["FileWriter", "RecordWriter", "SummaryWriter"],
 }
 # Private names that libraries import: nobody can tell them that they should not.
-PRIVATE: dict[str, list[str]] = {}
+PRIVATE = {
+    "_C": ["_TensorMeta"],
+    "_dynamo": [
+        "OptimizedModule",
+        "mark_static_address",
+        "allow_in_graph",
+        "assume_constant_result",
+        "disable",
+    ],
+    "_dynamo._trace_wrapped_higher_order_op": ["TransformGetItemToIndex"],
+    "distributed._composable": [],
+    "distributed._composable.fsdp": ["fully_shard"],
+    "distributed._functional_collectives": [
+        "wait_tensor",
+        "all_to_all_single_autograd",
+    ],
+    "distributed.tensor._utils": ["compute_local_shape_and_global_offset"],
+    "distributed.tensor.placement_types": ["_StridedShard"],
+    "hub": ["HASH_REGEX", "urlparse"],
+    "nn.attention.flex_attention": ["_DEFAULT_SPARSE_BLOCK_SIZE"],
+    "utils._pytree": [
+        "SUPPORTED_NODES",
+        "LeafSpec",
+        "PyTree",
+        "TreeSpec",
+        "_get_node_type",
+        "tree_flatten",
+        "tree_map",
+        "tree_map_only",
+        "tree_unflatten",
+        "register_pytree_node",
+        "_dict_flatten_with_keys",
+    ],
+    "utils.data.dataloader": ["_BaseDataLoaderIter", "_MultiProcessingDataLoaderIter"],
+}
 
 
 def is_public(name):
@@ -92,7 +126,9 @@ def lines(torch):
         path.removeprefix("torch").removeprefix("."): list(names(path, module))
         for path, module in modules(torch).items()
     }
-    found |= ELSEWHERE | PRIVATE
+    found |= ELSEWHERE
+    for path, listed in PRIVATE.items():
+        found[path] = found.get(path, []) + listed
     for path, listed in found.items():
         above = {name.rstrip("^") for name in found.get(path.rpartition(".")[0], ())}
         found[path] = [n if n.rstrip("^") in above else n.rstrip("^") for n in listed]

@@ -36,8 +36,10 @@ class ReduceOp:
     BAND = "BAND"
     BOR = "BOR"
     BXOR = "BXOR"
+    RedOpType: Any  # the class itself; PyTorch has the members there
 
 
+ReduceOp.RedOpType = ReduceOp
 _OPS = {name: value for name, value in vars(ReduceOp).items() if name.isupper()}
 
 

@@ -2,6 +2,7 @@
 
 import compatibility
 import pytest
+from test_libraries_for_torch import IMPORTS
 
 import pydevtensor as torch
 from pydevtensor._stand_ins import is_module, is_stand_in, table
@@ -34,6 +35,14 @@ def test_stand_ins_say_what_to_do_instead():
     absent = rows("Modules that are stand-ins")
     assert "as a class" in absent["torch.fx"][2]
     assert "`prune`" in absent["torch.nn.utils"][0]
+
+
+def test_libraries_that_were_tried():
+    section = TEXT.partition("## Libraries that were tried\n")[2].partition("\n## ")[0]
+    assert section.count("\n| ") - 1 == len(compatibility.TRIED)
+    named = [row[0] for row in compatibility.TRIED]
+    assert named == sorted(named)
+    assert {module.partition(".")[0] for module in IMPORTS} == set(named)
 
 
 def test_every_module_has_a_place():

@@ -31,8 +31,8 @@ BUDGET = {
     "csrc": 63_020,
     "core": 23_680,
     "processes": 1_900,
-    "extras": 6_320,
-    "imitations": 680,
+    "extras": 6_340,
+    "imitations": 740,
     "tools": 1_230,
 }
 
