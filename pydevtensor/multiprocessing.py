@@ -6,17 +6,15 @@ however it was started. The sender has to run until a Queue or Pipe is read. Wor
 that are spawned see `import torch` as this process does.
 """
 
-import multiprocessing
 from multiprocessing import *
+from multiprocessing import __all__ as _theirs
 
 from pydevtensor import _spawn
 from pydevtensor._names import publish as _publish
 from pydevtensor._sharing import register as _register
 from pydevtensor._spawn import *
 
-__all__ = []
-__all__ += multiprocessing.__all__
-__all__ += _spawn.__all__
+__all__ = [*_theirs, *_spawn.__all__]
 
 _register()
 _publish(__name__)
