@@ -135,7 +135,7 @@ def nvrtc(program):
         text=True,
         env={**os.environ, "PYDEVTENSOR_KERNEL_CACHE": ""},
     )
-    if "NVRTC" in done.stderr and "was not found" in done.stderr:
+    if "NVRTC" in (said := done.stdout + done.stderr) and "was not found" in said:
         pytest.skip("NVRTC is not installed: pip install nvidia-cuda-nvrtc")
     assert not done.returncode, done.stderr
     return done.stdout

@@ -556,7 +556,8 @@ UNRECORDED = {
     *("graph_instantiate", "graph_native", "graph_dump"),
     # Told as one "graph replay" by csrc/device/graph.c.
     *("graph_begin", "graph_end", "graph_launch", "graph_capturing", "graph_free"),
-    *("module_load", "module_kernel"),
+    *("module_load", "module_kernel", "module_compile", "module_compiler"),
+    *("module_attribute", "module_variable"),
 }
 
 
