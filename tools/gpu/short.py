@@ -29,7 +29,6 @@ STARTS = {
     "elementwise_integer": "// 3 % 5",
     "foreach_norm": "clip_grad_norm_(",
     "index": ".index_add(",
-    "index_ordered": "torch.use_deterministic_algorithms(True)",
     "lapack_finite": "linalg.eigvalsh(",
     "matmul_integers": "whole.T @ whole",
     "moments": ".var(0)",
@@ -121,21 +120,6 @@ def rows(n):
     )
 
 
-def ordered(n):
-    """Sums by index whose bits are the same each time."""
-    where = (torch.arange(40 * n) * 7 % 5).to("cuda")
-    values = torch.randn(40 * n, 3, device="cuda")
-    zeros = torch.zeros(5, 3, device="cuda")
-    torch.use_deterministic_algorithms(True)
-    sums = [zeros.index_add(0, where, values) for _ in range(5)]
-    last = zeros.index_copy(0, where, values)
-    torch.use_deterministic_algorithms(False)
-    assert all(torch.equal(sums[0], again) for again in sums)
-    wanted = zeros.double().index_add(0, where, values.double())
-    assert (sums[0] - wanted).abs().max().item() < 1e-5 * n
-    assert torch.equal(last[where[-1]], values[-1])
-
-
 def windows(n):
     """Windows and tiles: pooling, depthwise convolutions, resampling, attention,
     transposes."""
@@ -207,12 +191,10 @@ def factors(n):
     def well(x):
         return x @ x.mT + n * torch.eye(n, device=x.device)
 
-    for batch in ((), (3,)):  # one matrix, and one call for all
-        alike(lambda x: torch.linalg.cholesky(well(x)), (*batch, n, n))
-        solve = lambda x, b: torch.linalg.solve(well(x), b)
-        alike(solve, (*batch, n, n), (*batch, n, 2))
-        alike(lambda x: torch.linalg.eigvalsh(well(x)), (*batch, n, n))
-        alike(lambda x: torch.linalg.qr(well(x)).R.abs(), (*batch, n, n))
+    alike(lambda x: torch.linalg.cholesky(well(x)), (2, n, n))
+    alike(lambda x, b: torch.linalg.solve(well(x), b), (2, n, n), (2, n, 2))
+    alike(lambda x: torch.linalg.eigvalsh(well(x)), (2, n, n))
+    alike(lambda x: torch.linalg.qr(well(x)).R.abs(), (2, n, n))
     least = lambda x, b: torch.linalg.lstsq(x, b, driver="gels").solution
     eye = torch.eye(n + 2, n)
     alike(lambda x, b: least(x + n * eye.to(x.device), b), (n + 2, n), (n + 2, 1))
@@ -240,7 +222,6 @@ def main():
         elements(n)
     for n in (3, 257, 2052) if QUICK else (3, 31, 257, 1021, 2052, 5000):
         rows(n)
-        ordered(n)
         windows(n)
         graphs(n)
         if PRODUCTS:
