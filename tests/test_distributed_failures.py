@@ -472,9 +472,10 @@ fails(ValueError, "output_tensor has 3", dist.all_gather_into_tensor, torch.ones
 fails(ValueError, "rank 5 is not in", dist.broadcast, torch.ones(1), 5)
 fails(ValueError, "give either src or group_src", dist.broadcast, torch.ones(1), 0,
       group_src=0)
-fails(ValueError, "gives", dist.all_to_all, [torch.ones(2)], []) if False else None
+fails(ValueError, "input_tensor_list has 0 Tensors", dist.all_to_all, [torch.ones(2)], [])
 fails(ValueError, "input_split_sizes is [3]", dist.all_to_all_single, torch.ones(2),
       torch.ones(2), None, [3])
+fails(RuntimeError, "the group has no other rank that could send", dist.recv, torch.ones(1))
 fails(ValueError, "dst is 0, and this is rank 0 of 1; give another rank", dist.send,
       torch.ones(1), 0)
 fails(ValueError, "give torch.distributed.isend or irecv", dist.P2POp, dist.send,

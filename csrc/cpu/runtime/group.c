@@ -93,6 +93,8 @@ dt_group *dt_group_open(int descriptor, int rank, int size)
     group->stashes = calloc((size_t)size, sizeof(dt_group_stash *));
     char *block =
         mmap(NULL, group->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    if (block != MAP_FAILED)
+        lay_out(group, size, block);
     if (block == MAP_FAILED || !group->inboxes || !group->stashes ||
         lock_byte(group, F_SETLK, rank, NULL) < 0) {
         dt_fail(DT_ERROR_RUNTIME, "the shared memory of rank %d cannot be used: %s",
@@ -100,7 +102,6 @@ dt_group *dt_group_open(int descriptor, int rank, int size)
         unmap(group);
         return NULL;
     }
-    lay_out(group, size, block);
     for (int r = 0; r < size; r++)
         pthread_mutex_init(&group->inboxes[r], NULL);
     __atomic_store_n(&group->slots[rank].state, DT_GROUP_HERE, __ATOMIC_RELEASE);
@@ -194,27 +195,20 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* " at train.py:12", or "" */
-static const char *at(const char *line, char text[DT_GROUP_LINE + 4])
-{
-    snprintf(text, DT_GROUP_LINE + 4, "%s%s", *line ? " at " : "", line);
-    return text;
-}
-
 /* Fails a call of this rank because of another one. The group cannot be used any more: no
  * rank knows how far the others have come. */
 static int give_up(dt_group *group, const dt_group_call *call, int rank,
                    const char *problem)
 {
-    char here[DT_GROUP_LINE + 4], there[DT_GROUP_LINE + 4];
     dt_group_text last = group->slots[rank].last; /* it may be writing it */
     last.key[sizeof last.key - 1] = last.line[sizeof last.line - 1] = 0;
     set_state(group, DT_GROUP_FAILED);
     return dt_fail(
         DT_ERROR_RUNTIME,
-        "rank %d %s, while rank %d waits for it in %s%s%s; its last call %s%s%s", rank,
-        problem, group->rank, call->name, call->key, at(call->line, here),
-        *last.key ? "was " : "is not made yet", last.key, at(last.line, there));
+        "rank %d %s, while rank %d waits for it in %s%s%s%s; its last call %s%s%s%s",
+        rank, problem, group->rank, call->name, call->key, dt_group_at(call->line),
+        call->line, *last.key ? "was " : "is not made yet", last.key,
+        dt_group_at(last.line), last.line);
 }
 
 static const char given_up[] = "has given up after an error of its own";

@@ -1,7 +1,7 @@
 /* A group of processes of this machine, its ranks, which exchange data in shared memory.
  *
- * Every rank has a slot, in which it says what it does, and a staging area, from which
- * the others read. An exchange is a row of steps: write a piece, arrive, wait until all
+ * Every rank has a slot, which describes its current call, and a staging area, which the
+ * others read. An exchange is a row of steps: write a piece, arrive, wait until all
  * have arrived, read the others' pieces. Slots and staging areas have two halves, used in
  * turn: a rank that has arrived at step k+1 has read all of step k, so that its half may
  * be written again for step k+2.

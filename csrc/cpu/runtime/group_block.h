@@ -11,7 +11,7 @@
 #define DT_GROUP_PIECE  (512 << 10) /* bytes of half a staging area */
 #define DT_GROUP_PACKET (128 << 10) /* bytes of half a channel */
 
-/* A number that only grows, and who sleeps until it does. */
+/* A counter, and how many ranks sleep until it grows. */
 typedef struct dt_group_count {
     _Alignas(64) uint32_t value;
     uint32_t sleepers;
@@ -69,6 +69,15 @@ struct dt_group {
     dt_group_stash **stashes;
 };
 
+static inline int64_t dt_group_smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+/* The word between a call and its line in a message: " at ", or "" without a line. */
+static inline const char *dt_group_at(const char *line)
+{
+    return *line ? " at " : "";
+}
 static inline char *dt_group_piece(const dt_group *group, int rank, int half)
 {
     return group->staging + ((size_t)rank * 2 + (size_t)half) * DT_GROUP_PIECE;
@@ -94,7 +103,8 @@ int dt_group_await(dt_group *group, const dt_group_call *call, int rank,
 /* Fails if a rank has given up. */
 int dt_group_check(dt_group *group, const dt_group_call *call, int rank);
 
-/* One look of a wait without a count to wait for; *start is 0 at first. */
+/* One look of a wait for any other rank, of which messages name `rank`. *start is 0 at
+ * first. */
 int dt_group_look(dt_group *group, const dt_group_call *call, int rank, double *start);
 
 #endif

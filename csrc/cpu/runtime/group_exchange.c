@@ -13,11 +13,6 @@ typedef struct task {
     int half;
 } task;
 
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static int64_t *counts_of(const task *t, int rank)
 {
     const size_t n = (size_t)t->group->size;
@@ -41,7 +36,7 @@ static void write_pieces(const task *t, int64_t offset)
 {
     char *piece = dt_group_piece(t->group, t->group->rank, t->half);
     for (int s = 0; t->x->in && s < t->x->segments; s++) {
-        int64_t bytes = smaller(t->x->in[s].bytes - offset, t->segment);
+        int64_t bytes = dt_group_smaller(t->x->in[s].bytes - offset, t->segment);
         if (bytes > 0)
             memcpy(piece + s * t->segment, (char *)t->x->in[s].data + offset,
                    (size_t)bytes);
@@ -73,8 +68,8 @@ static int compare(const task *t)
             return dt_fail(DT_ERROR_RUNTIME,
                            "rank %d calls %s%s%s, and rank %d calls %s%s%s; all ranks "
                            "of a group have to make the same calls in the same order",
-                           t->group->rank, t->call->key, *t->call->line ? " at " : "",
-                           t->call->line, r, theirs->key, *theirs->line ? " at " : "",
+                           t->group->rank, t->call->key, dt_group_at(t->call->line),
+                           t->call->line, r, theirs->key, dt_group_at(theirs->line),
                            theirs->line);
     }
     return 0;
@@ -126,7 +121,7 @@ static int combine(const task *t, void *out, void *a, void *b, int64_t n)
 static int read_combined(const task *t, int64_t offset)
 {
     const dt_group_span *out = &t->x->out[0];
-    int64_t bytes = smaller(out->bytes - offset, t->segment);
+    int64_t bytes = dt_group_smaller(out->bytes - offset, t->segment);
     if (!out->data || bytes <= 0)
         return 0;
     int64_t n = bytes / (int64_t)dt_dtype_size(t->x->dtype);
@@ -134,12 +129,12 @@ static int read_combined(const task *t, int64_t offset)
     int64_t begin = read_segment(t) * t->segment;
     for (int r = 0; r < t->group->size; r++) {
         char *piece = dt_group_piece(t->group, r, t->half) + begin;
-        if (r == 0 && t->group->size == 1)
-            memcpy(to, piece, (size_t)bytes);
-        else if (r > 0 && combine(t, to, from, piece, n) < 0)
+        if (r > 0 && combine(t, to, from, piece, n) < 0)
             return -1;
         from = r == 0 ? piece : to;
     }
+    if (t->group->size == 1)
+        memcpy(to, from, (size_t)bytes);
     return 0;
 }
 
@@ -152,7 +147,7 @@ static int read_pieces(const task *t, int64_t offset)
     int64_t begin = read_segment(t) * t->segment;
     for (int r = 0; r < t->group->size; r++) {
         const dt_group_span *out = &t->x->out[r];
-        int64_t bytes = smaller(out->bytes - offset, t->segment);
+        int64_t bytes = dt_group_smaller(out->bytes - offset, t->segment);
         if (out->data && bytes > 0)
             memcpy((char *)out->data + offset,
                    dt_group_piece(t->group, r, t->half) + begin, (size_t)bytes);

@@ -3,11 +3,6 @@
 
 #include "cpu/runtime/group_block.h"
 
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 int dt_group_send(dt_group *group, const dt_group_call *call, int to, int64_t tag,
                   dt_group_span data)
 {
@@ -20,7 +15,7 @@ int dt_group_send(dt_group *group, const dt_group_call *call, int to, int64_t ta
         int half = (int)(packet & 1);
         if (dt_group_await(group, call, to, &way->taken, packet - 1) < 0)
             return -1;
-        int64_t bytes = smaller(data.bytes - offset, DT_GROUP_PACKET);
+        int64_t bytes = dt_group_smaller(data.bytes - offset, DT_GROUP_PACKET);
         if (!offset) {
             dt_group_text_set(&way->half[half].call, call);
             way->half[half].tag = tag;
@@ -44,7 +39,7 @@ static int take(dt_group *group, const dt_group_call *call, int from, char *to,
         uint32_t packet = way->taken.value;
         if (dt_group_await(group, call, from, &way->sent, packet + 1) < 0)
             return -1;
-        int64_t bytes = smaller(total - offset, DT_GROUP_PACKET);
+        int64_t bytes = dt_group_smaller(total - offset, DT_GROUP_PACKET);
         if (to && bytes)
             memcpy(to + offset, way->data[packet & 1], (size_t)bytes);
         offset += bytes;
@@ -60,8 +55,8 @@ static int differs(const dt_group *group, const dt_group_call *call, int from,
         DT_ERROR_RUNTIME,
         "rank %d receives %s%s%s, and rank %d has sent %s%s%s; give a Tensor "
         "of the size and type that is sent",
-        group->rank, call->key, *call->line ? " at " : "", call->line, from,
-        theirs->key, *theirs->line ? " at " : "", theirs->line);
+        group->rank, call->key, dt_group_at(call->line), call->line, from, theirs->key,
+        dt_group_at(theirs->line), theirs->line);
 }
 
 /* 1: the message with this tag was received before, and is in data now. */
@@ -158,6 +153,11 @@ int dt_group_receive(dt_group *group, const dt_group_call *call, int from, int64
     *sender = from;
     if (from >= 0)
         return receive_from(group, call, from, tag, data) < 0 ? -1 : 0;
+    if (group->size == 1)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s%s: the group has no other rank that could send; give src "
+                       "in a group of several",
+                       call->name, call->key);
     for (double start = 0;;) {
         for (int r = 0; r < group->size; r++) {
             if (r == group->rank || pthread_mutex_trylock(&group->inboxes[r]))
