@@ -186,17 +186,25 @@ cudaError_t cudaMalloc(void **out, size_t bytes)
     return answer(error);
 }
 
+/* Memory is freed after all work that may use it, and in no capture. */
+static cudaError_t wait_to_free()
+{
+    if (cudaError_t error = refuse_while_capturing())
+        return error;
+    if (clock_runs)
+        clock_wait_all();
+    drain_all();
+    return cudaSuccess;
+}
+
 static cudaError_t free_host(void *pointer)
 {
     if (!pointer)
         return cudaSuccess;
     if (!state().pinned.count((char *)pointer))
         return answer(cudaErrorInvalidValue);
-    if (cudaError_t error = refuse_while_capturing())
+    if (cudaError_t error = wait_to_free())
         return answer(error);
-    if (clock_runs)
-        clock_wait_all();
-    drain_all();
     device_at(thread().device).counted.host_frees++;
     race_forget((char *)pointer, state().pinned[(char *)pointer]);
     state().pinned.erase((char *)pointer);
@@ -215,11 +223,8 @@ cudaError_t cudaFree(void *pointer)
         return free_host(pointer);
     if (!device || !device->segments.count((char *)pointer))
         return answer(cudaErrorInvalidValue);
-    if (cudaError_t error = refuse_while_capturing())
+    if (cudaError_t error = wait_to_free())
         return answer(error);
-    if (clock_runs)
-        clock_wait_all();
-    drain_all();
     device->counted.frees++;
     give_back(*device, device->segments.find((char *)pointer));
     return cudaSuccess;

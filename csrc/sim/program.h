@@ -181,18 +181,26 @@ cudaError_t cudaGetSymbolSize(size_t *out, const T &symbol)
     *out = sizeof(T);
     return dt_program_symbol(&at, (const void *)&symbol, sizeof(T));
 }
+/* *at: byte `offset` of a symbol, behind which `bytes` are. */
+template <class T>
+cudaError_t dt_program_part(void **at, const T &symbol, size_t bytes, size_t offset)
+{
+    if (offset > sizeof(T) || bytes > sizeof(T) - offset)
+        return dt_program_answer(cudaErrorInvalidValue);
+    cudaError_t error = dt_program_symbol(at, (const void *)&symbol, sizeof(T));
+    if (!error)
+        *at = (char *)*at + offset;
+    return error;
+}
 template <class T>
 cudaError_t cudaMemcpyToSymbolAsync(const T &symbol, const void *from, size_t bytes,
                                     size_t offset = 0,
                                     cudaMemcpyKind kind = cudaMemcpyHostToDevice,
                                     cudaStream_t stream = 0)
 {
-    void *at;
-    if (offset > sizeof(T) || bytes > sizeof(T) - offset)
-        return dt_program_answer(cudaErrorInvalidValue);
-    cudaError_t error = dt_program_symbol(&at, (const void *)&symbol, sizeof(T));
-    return error ? error
-                 : cudaMemcpyAsync((char *)at + offset, from, bytes, kind, stream);
+    void *at = NULL;
+    cudaError_t error = dt_program_part(&at, symbol, bytes, offset);
+    return error ? error : cudaMemcpyAsync(at, from, bytes, kind, stream);
 }
 template <class T>
 cudaError_t cudaMemcpyFromSymbolAsync(void *to, const T &symbol, size_t bytes,
@@ -200,12 +208,9 @@ cudaError_t cudaMemcpyFromSymbolAsync(void *to, const T &symbol, size_t bytes,
                                       cudaMemcpyKind kind = cudaMemcpyDeviceToHost,
                                       cudaStream_t stream = 0)
 {
-    void *at;
-    if (offset > sizeof(T) || bytes > sizeof(T) - offset)
-        return dt_program_answer(cudaErrorInvalidValue);
-    cudaError_t error = dt_program_symbol(&at, (const void *)&symbol, sizeof(T));
-    return error ? error
-                 : cudaMemcpyAsync(to, (char *)at + offset, bytes, kind, stream);
+    void *at = NULL;
+    cudaError_t error = dt_program_part(&at, symbol, bytes, offset);
+    return error ? error : cudaMemcpyAsync(to, at, bytes, kind, stream);
 }
 template <class T>
 cudaError_t cudaMemcpyToSymbol(const T &symbol, const void *from, size_t bytes,
