@@ -241,10 +241,7 @@ def _object(
     with tempfile.TemporaryDirectory(prefix="pydevtensor-") as name:
         scratch = Path(name)
         texts = {**dict.fromkeys(STUBS, ""), **_kernel_compiler.stubs()}
-        for stub, text in texts.items():
-            path = scratch / "stubs" / stub
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
+        _kernel_compiler.write_headers(scratch / "stubs", texts)
         flags = [*command.flags]
         if not any(flag.startswith("-std=") for flag in flags):
             flags.append("-std=gnu++17")

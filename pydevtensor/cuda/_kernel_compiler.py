@@ -123,6 +123,14 @@ def stubs() -> dict[str, str]:
     }
 
 
+def write_headers(folder: Path, texts: Mapping[str, str]) -> None:
+    """Writes headers by their names, which may have folders in them."""
+    for name, text in texts.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
 class Compiled:
     """Kernels and variables of a source, compiled at first use and kept in the cache.
 
@@ -282,10 +290,7 @@ class Library(Compiled):
         with tempfile.TemporaryDirectory(prefix="pydevtensor-") as name:
             scratch = Path(name)
             (scratch / "source.cpp").write_text(self.text)
-            for header, text in {**stubs(), **self.headers}.items():
-                path = scratch / "headers" / header
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text)
+            write_headers(scratch / "headers", {**stubs(), **self.headers})
             command = [*self.command, *FLAGS, *self.flags, "-include", str(HEADER)]
             command += ["-I", str(scratch / "headers"), str(scratch / "source.cpp")]
             done = subprocess.run(
