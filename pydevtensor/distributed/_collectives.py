@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -61,7 +61,10 @@ def check_tensor(name: str, given: Any) -> Tensor:
     return given
 
 
-def _list(name: str, given: Any, count: int) -> list[Tensor]:
+def _list(
+    name: str, given: Any, count: int, like: Tensor | None = None
+) -> list[Tensor]:
+    """A list of Tensors, one for each rank, of the size and type of `like`."""
     if not isinstance(given, (list, tuple)):
         raise TypeError(
             f"{name} is {given!r} ({type(given).__name__}); give a list of Tensors"
@@ -70,16 +73,26 @@ def _list(name: str, given: Any, count: int) -> list[Tensor]:
         raise ValueError(
             f"{name} has {len(given)} Tensors; give one for each of {count} ranks"
         )
-    return [check_tensor(f"{name}[{i}]", each) for i, each in enumerate(given)]
-
-
-def _same(name: str, tensors: Iterable[Tensor], like: Tensor, numel: int) -> None:
+    tensors = [check_tensor(f"{name}[{i}]", each) for i, each in enumerate(given)]
     for t in tensors:
-        if t.dtype != like.dtype or t.numel() != numel:
+        if like is not None and (t.dtype, t.numel()) != (like.dtype, like.numel()):
             raise ValueError(
-                f"{name} has a Tensor of {t.numel()} {t.dtype}, and one of {numel} "
-                f"{like.dtype} is expected; give Tensors of the size that is exchanged"
+                f"{name} has a Tensor of {t.numel()} {t.dtype}, and one of "
+                f"{like.numel()} {like.dtype} is expected; give Tensors of the size "
+                "that is exchanged"
             )
+    return tensors
+
+
+def _list_at(
+    root: int, found: ProcessGroup, name: str, given: Any, like: Tensor
+) -> list[Tensor] | None:
+    """The list that the rank `root` gives; None at the others, which give none."""
+    if found.rank() == root:
+        return _list(name, given, found.size(), like)
+    if given:
+        raise ValueError(f"{name} is for rank {root} alone; give none at others")
+    return None
 
 
 def key_of(name: str, tensor: Tensor, *more: Any) -> str:
@@ -88,7 +101,7 @@ def key_of(name: str, tensor: Tensor, *more: Any) -> str:
     return f"{text} of {tensor.numel()} {str(tensor.dtype)[6:]}"
 
 
-def _root(found: ProcessGroup, group: Any, rank: Any, in_group: Any, what: str) -> int:
+def root_of(found: ProcessGroup, rank: Any, in_group: Any, what: str) -> int:
     """A rank in its group, given as rank of the program or of the group."""
     if (rank is None) == (in_group is None):
         if rank is not None:
@@ -254,7 +267,7 @@ def broadcast(
     if found is None:
         return None
     check_tensor("tensor", tensor)
-    root = _root(found, group, src, group_src, "src")
+    root = root_of(found, src, group_src, "src")
     gives = found.rank() == root
     exchange = Exchange(
         [tensor] if gives else None,
@@ -283,7 +296,7 @@ def reduce(
         return None
     check_tensor("tensor", tensor)
     op = _reduction(op, tensor)
-    root = _root(found, group, dst, group_dst, "dst")
+    root = root_of(found, dst, group_dst, "dst")
     takes = found.rank() == root
     exchange = Exchange([tensor], [tensor if takes else None], 1, op)
     key = key_of("reduce", tensor, op, f"dst={root}")
@@ -302,8 +315,7 @@ def all_gather(
     if found is None:
         return None
     check_tensor("tensor", tensor)
-    results = _list("tensor_list", tensor_list, found.size())
-    _same("tensor_list", results, tensor, tensor.numel())
+    results = _list("tensor_list", tensor_list, found.size(), tensor)
     exchange = Exchange([tensor], results)
     return _collective(
         found, key_of("all_gather", tensor), exchange, tensor_list, async_op
@@ -361,13 +373,8 @@ def gather(
     if found is None:
         return None
     check_tensor("tensor", tensor)
-    root = _root(found, group, dst, group_dst, "dst")
-    results = None
-    if found.rank() == root:
-        results = _list("gather_list", gather_list, found.size())
-        _same("gather_list", results, tensor, tensor.numel())
-    elif gather_list:
-        raise ValueError(f"gather_list is for rank {root} alone; give none at others")
+    root = root_of(found, dst, group_dst, "dst")
+    results = _list_at(root, found, "gather_list", gather_list, tensor)
     key = key_of("gather", tensor, f"dst={root}")
     return _collective(
         found, key, Exchange([tensor], results), gather_list or [], async_op
@@ -392,13 +399,8 @@ def scatter(
     if found is None:
         return None
     check_tensor("tensor", tensor)
-    root = _root(found, group, src, group_src, "src")
-    given = None
-    if found.rank() == root:
-        given = _list("scatter_list", scatter_list, found.size())
-        _same("scatter_list", given, tensor, tensor.numel())
-    elif scatter_list:
-        raise ValueError(f"scatter_list is for rank {root} alone; give none at others")
+    root = root_of(found, src, group_src, "src")
+    given = _list_at(root, found, "scatter_list", scatter_list, tensor)
     exchange = Exchange(given, _only(found.size(), root, tensor), found.size())
     key = key_of("scatter", tensor, f"src={root}")
     return _collective(found, key, exchange, [tensor], async_op)
@@ -421,8 +423,7 @@ def reduce_scatter(
         return None
     check_tensor("output", output)
     op = _reduction(op, output)
-    given = _list("input_list", input_list, found.size())
-    _same("input_list", given, output, output.numel())
+    given = _list("input_list", input_list, found.size(), output)
     exchange = Exchange(given, [output], found.size(), op)
     key = key_of("reduce_scatter", output, op)
     return _collective(found, key, exchange, [output], async_op)

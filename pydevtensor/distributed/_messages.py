@@ -15,7 +15,7 @@ __all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "recv", "send"]
 Tensor = _C.Tensor
 
 
-def _peer(found: ProcessGroup, group: Any, rank: Any, in_group: Any, what: str) -> int:
+def _peer(found: ProcessGroup, rank: Any, in_group: Any, what: str) -> int:
     if (rank is None) == (in_group is None):
         raise ValueError(f"give either {what} or group_{what}")
     peer = get_group_rank(found, int(rank)) if in_group is None else int(in_group)
@@ -38,7 +38,7 @@ def _send(
     if found is None:
         return None
     check_tensor("tensor", tensor)
-    peer = _peer(found, group, dst, group_dst, "dst")
+    peer = _peer(found, dst, group_dst, "dst")
     call = found._call(_key(tensor), "send of ")
 
     def run() -> int:
@@ -59,7 +59,7 @@ def _receive(
     check_tensor("tensor", tensor)
     peer = -1
     if src is not None or group_src is not None:
-        peer = _peer(found, group, src, group_src, "src")
+        peer = _peer(found, src, group_src, "src")
     call = found._call(_key(tensor), "recv of ")
 
     def run() -> int:

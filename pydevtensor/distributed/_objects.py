@@ -9,8 +9,14 @@ import pickle
 from typing import Any
 
 from pydevtensor import _C
-from pydevtensor.distributed._collectives import all_gather, broadcast, gather, scatter
-from pydevtensor.distributed._groups import ProcessGroup, get_group_rank, member_of
+from pydevtensor.distributed._collectives import (
+    all_gather,
+    broadcast,
+    gather,
+    root_of,
+    scatter,
+)
+from pydevtensor.distributed._groups import ProcessGroup, member_of
 from pydevtensor.distributed._messages import recv, send
 
 __all__ = ["all_gather_object", "broadcast_object_list", "gather_object"]
@@ -38,12 +44,6 @@ def _padded(data: Tensor, size: int) -> Tensor:
     room = _C.zeros(size, dtype=_C.uint8)
     room[: data.numel()].copy_(data)
     return room
-
-
-def _root(found: ProcessGroup, rank: int | None, in_group: int | None) -> int:
-    if in_group is not None:
-        return in_group
-    return get_group_rank(found, 0 if rank is None else rank)
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
@@ -86,7 +86,7 @@ def gather_object(
     found = member_of(group)
     if found is None:
         return
-    root = _root(found, dst, group_dst)
+    root = root_of(found, dst, group_dst, "dst")
     takes = found.rank() == root
     if takes:
         _check_list("object_gather_list", object_gather_list, found.size())
@@ -113,7 +113,7 @@ def broadcast_object_list(
     found = member_of(group)
     if found is None:
         return
-    root = _root(found, src, group_src)
+    root = root_of(found, src, group_src, "src")
     gives = found.rank() == root
     data = _pack(object_list) if gives else _C.empty(0, dtype=_C.uint8)
     size = _C.tensor([data.numel()])
@@ -141,7 +141,7 @@ def scatter_object_list(
     found = member_of(group)
     if found is None:
         return
-    root = _root(found, src, group_src)
+    root = root_of(found, src, group_src, "src")
     gives = found.rank() == root
     if gives:
         _check_list(
