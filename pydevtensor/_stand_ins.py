@@ -1,11 +1,11 @@
 """Stand-ins for what PyTorch has and this package does not.
 
-A program that imports torch.distributed or names a class of it, and uses neither,
-runs. `_torch_names.txt` lists PyTorch's modules and names; what the package does not
-have of them is a module or a class that is made here when it is asked for. A stand-in
-raises when it is called, derived classes too, and has no attributes but the members of
-an enumeration. A function that asks whether something is there answers that it is not,
-and a decorator that only marks a function gives it back.
+A program that imports torch.fx or names a class of it, and uses neither, runs.
+`_torch_names.txt` lists PyTorch's modules and names; what the package does not have of
+them is a module or a class that is made here when it is asked for. A stand-in raises
+when it is called, derived classes too, and has no attributes but the members of an
+enumeration. A function that asks whether something is there answers that it is not, and
+a decorator that only marks a function gives it back.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ part that is not there (`is_available()`, `is_initialized()`, `is_in_onnx_export
 says `False`, and `device_count()` 0. A decorator that only marks a function
 (`torch.fx.wrap`, `torch.compiler.allow_in_graph`) gives it back; to register something
 (`torch.library.register_fake`) does nothing; a `Shard` or a `Replicate` can be made.
-`hasattr(torch, name)` is `True` for every name of PyTorch, so ask `name in dir(torch)`:
-`dir()`, and so tab completion, leaves stand-ins out.
+`hasattr(torch, name)` is `True` for every name of PyTorch. Use `name in dir(torch)`
+instead: `dir()`, and so tab completion, leaves stand-ins out.
 
 One exception: `torch.utils.tensorboard` can be imported where the package `tensorboard`
 is installed, as in PyTorch.

@@ -1,13 +1,13 @@
 /* A device whose memory is a range of addresses and whose work is nothing: operations
  * check their arguments, find the shape of their result and allocate it, as on any device,
- * and what they would compute is not there. Elements cannot be read. */
+ * and no kernel runs. Reading an element is an error. */
 #include "device/meta.h"
 
 #include <string.h>
 
 #include "device/device.h"
 
-/* It does nothing with most of what it is given. */
+/* Most functions do not read their arguments. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 /* NOLINTBEGIN(misc-unused-parameters) */
 

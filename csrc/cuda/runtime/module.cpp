@@ -130,7 +130,7 @@ int dt_cuda_module_load(int device, const char *path, void **out)
     return 0;
 }
 
-/* A kernel with room for what it is described by. */
+/* A kernel and its description. */
 struct OwnKernel {
     dt_module_kernel kernel;
     dt_module_parameter parameters[DT_MODULE_PARAMETERS];
