@@ -168,7 +168,7 @@ _sys.meta_path.append(_StandIns)
 
 def _find_absent(module, name):
     """The stand-in for a name that a module lacks, or AttributeError with advice."""
-    if name[:2] == "__":
+    if not name or name[:2] == "__":
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     if name[0] == "_" and _os.path.exists(f"{__path__[0]}/{name}.py"):
         raise AttributeError(name)  # `from pydevtensor import _x` goes on with the file

@@ -101,6 +101,7 @@ def test_attributes():
         _ = torch.distributed.rpc.no_such_name
     with pytest.raises(ImportError, match="cannot import name 'no_such'"):
         from pydevtensor.fft import no_such  # noqa: F401
+    assert getattr(torch._C, "", None) is None is getattr(torch, "", None)
     assert Derived.level == 3
 
 
