@@ -60,7 +60,7 @@ demo: build ## run the GPU notebook and say what happened on which device
 	@$(PREPARE) $(VENV) demo
 	@$(VENV)/bin/python tools/demo.py
 
-check: build ## the fast tests, under two minutes on two idle cores
+check: build ## the fast tests, two minutes on two idle cores
 	@$(PREPARE) $(VENV) test notebooks
 	$(VENV)/bin/pytest -q -m "not slow" $(TWO) $(PYTEST_ARGS)
 
