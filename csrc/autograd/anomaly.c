@@ -14,7 +14,7 @@ static int has_nan(const dt_tensor *t, bool *found)
     DT_LOCAL(any);
     dt_scalar truth;
     *found = false;
-    if (!dt_dtype_is_float((dt_dtype)t->dtype) || !t->numel)
+    if (!dt_dtype_is_inexact((dt_dtype)t->dtype) || !t->numel)
         return 0;
     if (dt_elementwise(DT_OP_isnan, &each, DT_ARGS(dt_arg_tensor(t))) ||
         dt_reduce(DT_REDUCE_amax, &any, &each, 0, NULL, false, -1, 0) ||

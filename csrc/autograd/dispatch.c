@@ -64,7 +64,7 @@ static __attribute__((noinline)) int record_inputs(dt_call *c, const dt_op_info 
     if (info->ninputs != 1 || !x || dt_recording(x)) {
         dt_op_inputs in;
         inputs_of(&in, c, info);
-        if (is_recorded(&in) && dt_dtype_is_float((dt_dtype)c->out[0]->dtype))
+        if (is_recorded(&in) && dt_dtype_is_differentiable((dt_dtype)c->out[0]->dtype))
             return dt_op_node_attach(c, info, &in);
     }
     return x && (c->op->flags & DT_VIEW) ? dt_variable_follow(c->out[0], x) : 0;
@@ -88,7 +88,7 @@ static __attribute__((noinline)) int write_in_place(dt_call *c, const dt_op_info
     bool recording = is_recorded(&in);
     if ((target->history || recording) && dt_in_place_check(c->name, target) < 0)
         return -1;
-    if (recording && dt_dtype_is_float((dt_dtype)target->dtype) &&
+    if (recording && dt_dtype_is_differentiable((dt_dtype)target->dtype) &&
         !(node = dt_op_node_make(c, info, &in)))
         return -1;
     if (c->op->forward(c) < 0) {

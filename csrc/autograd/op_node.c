@@ -150,7 +150,7 @@ void dt_op_node_save_outputs(dt_call *c, const dt_op_info *info, dt_node *node)
         if (!(saves & DT_SAVES_OUTPUT(k)))
             continue;
         bool result = k < info->nresults && out && out->storage &&
-                      dt_dtype_is_float((dt_dtype)out->dtype);
+                      dt_dtype_is_differentiable((dt_dtype)out->dtype);
         if (out && out->storage)
             dt_node_save(node, s, out, result ? k : -1);
         s++;
@@ -166,7 +166,7 @@ int dt_op_node_attach(dt_call *c, const dt_op_info *info, const dt_op_inputs *in
     int status = 0;
     for (int k = 0; k < info->nresults && !status; k++) {
         dt_tensor *out = c->out[k];
-        if (!out || !out->storage || !dt_dtype_is_float((dt_dtype)out->dtype))
+        if (!out || !out->storage || !dt_dtype_is_differentiable((dt_dtype)out->dtype))
             continue;
         status = dt_record_result(out, node, k);
     }

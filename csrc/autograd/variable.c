@@ -164,7 +164,7 @@ int dt_variable_require(dt_tensor *t, bool wanted)
                        "tensor without a graph",
                        v->made.node->name);
     }
-    if (wanted && !dt_dtype_is_float((dt_dtype)t->dtype))
+    if (wanted && !dt_dtype_is_differentiable((dt_dtype)t->dtype))
         return dt_fail(DT_ERROR_RUNTIME,
                        "requires_grad: only Tensors of floating point dtype can "
                        "require gradients, and this one has dtype %s; convert it "

@@ -133,8 +133,8 @@ int dt_variable_set_part(dt_tensor *part, const dt_tensor *whole);
 int dt_variable_follow_slowly(dt_tensor *view, const dt_tensor *t);
 static inline int dt_variable_follow(dt_tensor *view, const dt_tensor *t)
 {
-    return dt_dtype_is_float((dt_dtype)t->dtype) && (t->history || dt_grad_enabled) &&
-                   view->storage == t->storage
+    return dt_dtype_is_differentiable((dt_dtype)t->dtype) &&
+                   (t->history || dt_grad_enabled) && view->storage == t->storage
                ? dt_variable_follow_slowly(view, t)
                : 0;
 }

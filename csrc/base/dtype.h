@@ -44,9 +44,22 @@ static inline const char *dt_dtype_name(dt_dtype dtype)
 {
     return dt_dtypes[dtype].name;
 }
+/* Whether elements are real numbers with fractions, which have an order, limits and the
+ * values NaN and infinity. */
 static inline bool dt_dtype_is_float(dt_dtype dtype)
 {
     return dt_dtype_kind(dtype) == DT_KIND_FLOAT;
+}
+/* Whether quotients, roots, means and sums of elements have the elements' own type;
+ * those of integers and bools have another one. */
+static inline bool dt_dtype_is_inexact(dt_dtype dtype)
+{
+    return dt_dtype_kind(dtype) >= DT_KIND_FLOAT;
+}
+/* Whether a tensor of the type may require a gradient. */
+static inline bool dt_dtype_is_differentiable(dt_dtype dtype)
+{
+    return dt_dtype_kind(dtype) >= DT_KIND_FLOAT;
 }
 
 /* Whether the type can represent -1. */

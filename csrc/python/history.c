@@ -189,7 +189,7 @@ static int set_data(PyObject *self, PyObject *value, void *unused)
                             value ? dt_describe(value, text, sizeof text)
                                   : "a deletion");
     const dt_tensor *from = dt_tensor_of(value);
-    if (dt_requires_grad(t) && !dt_dtype_is_float((dt_dtype)from->dtype))
+    if (dt_requires_grad(t) && !dt_dtype_is_differentiable((dt_dtype)from->dtype))
         return DT_SET_ERROR(
             PyExc_RuntimeError,
             "data: this Tensor wants gradients, and data of type %s can have "

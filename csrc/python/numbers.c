@@ -92,7 +92,7 @@ int dt_int_from_python(PyObject *value, int64_t *out)
     }
     if (dt_tensor_check(value)) {
         const dt_tensor *t = dt_tensor_of(value);
-        if (t->numel != 1 || dt_dtype_is_float((dt_dtype)t->dtype))
+        if (t->numel != 1 || dt_dtype_is_inexact((dt_dtype)t->dtype))
             return 0;
         dt_scalar scalar;
         if (dt_python_item("int", t, &scalar) < 0)

@@ -138,7 +138,7 @@ static PyObject *record_function(PyObject *module, PyObject *arguments)
     for (int i = 0; i < noutputs && !status; i++) {
         PyObject *output = PyTuple_GET_ITEM(outputs, i);
         if (!dt_tensor_check(output) ||
-            !dt_dtype_is_float((dt_dtype)dt_tensor_of(output)->dtype))
+            !dt_dtype_is_differentiable((dt_dtype)dt_tensor_of(output)->dtype))
             continue;
         dt_node_set_result(node, i, dt_tensor_of(output));
         status = dt_variable_set_made(dt_tensor_of(output), node, i);

@@ -192,7 +192,7 @@ static bool is_recorded(dt_elementwise_op op, const dt_arg *args, dt_dtype resul
     const dt_elementwise_row *row = &dt_elementwise_rows[op];
     for (int i = 0; i < row->arity; i++)
         if (dt_recording_arg(args[i]) && row->reads[i] != DT_READS_NOTHING &&
-            dt_dtype_is_float(result))
+            dt_dtype_is_differentiable(result))
             return true;
     return false;
 }

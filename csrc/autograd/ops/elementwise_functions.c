@@ -112,7 +112,7 @@ static int add_scaled(dt_call *c, dt_elementwise_op op, const dt_value *first,
     const dt_scalar alpha = c->args[2].scalar;
     if (!c->args[2].given)
         return finish_row(c, op, args);
-    if (alpha.kind == DT_KIND_FLOAT && !dt_dtype_is_float(dt_result_type(args, 2)))
+    if (alpha.kind == DT_KIND_FLOAT && !dt_dtype_is_inexact(dt_result_type(args, 2)))
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s(): alpha is the float %g, and the tensors hold integers; "
                        "give an int",
@@ -183,11 +183,11 @@ static int add_product(dt_call *c, dt_elementwise_op op)
     dt_scalar value = c->args[3].scalar;
     for (int i = 0; i < 3; i++)
         args[i] = dt_arg_tensor(c->args[i].tensor);
-    if (op == DT_OP_addcdiv && !dt_dtype_is_float(dt_result_type(args + 1, 2)))
+    if (op == DT_OP_addcdiv && !dt_dtype_is_inexact(dt_result_type(args + 1, 2)))
         return dt_fail(DT_ERROR_RUNTIME,
                        "addcdiv(): tensor1 and tensor2 hold integers, whose quotients "
                        "would be rounded; convert one of them with .float()");
-    if (value.kind == DT_KIND_FLOAT && !dt_dtype_is_float(dt_result_type(args, 3)))
+    if (value.kind == DT_KIND_FLOAT && !dt_dtype_is_inexact(dt_result_type(args, 3)))
         value = dt_scalar_int((int64_t)value.f);
     dt_scope own, *scope = &own;
     dt_scope_begin(scope);

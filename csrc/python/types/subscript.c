@@ -159,7 +159,7 @@ static int add_tensor(subscript *s, const dt_tensor *t)
     dt_tensor index;
     if (t->dtype == DT_BOOL || t->dtype == DT_UINT8)
         return add_mask(s, t);
-    if (dt_dtype_is_float((dt_dtype)t->dtype))
+    if (dt_dtype_is_inexact((dt_dtype)t->dtype))
         return DT_SET_ERROR(
             PyExc_IndexError,
             "index: a tensor of type %s is not an index; give integers or "

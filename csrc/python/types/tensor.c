@@ -345,7 +345,7 @@ static PyObject *absolute(PyObject *self)
 }
 static PyObject *invert(PyObject *self)
 {
-    if (dt_dtype_is_float((dt_dtype)dt_tensor_of(self)->dtype))
+    if (dt_dtype_is_inexact((dt_dtype)dt_tensor_of(self)->dtype))
         return PyErr_Format(PyExc_TypeError,
                             "~: not defined for floating tensors; convert "
                             "with .to(torch.int64) or .to(torch.bool)");

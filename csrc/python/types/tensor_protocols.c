@@ -66,7 +66,7 @@ PyObject *dt_tensor_to_index(PyObject *self)
 {
     const dt_tensor *x = dt_tensor_of(self);
     dt_scalar scalar;
-    if (x->numel != 1 || dt_dtype_is_float((dt_dtype)x->dtype)) {
+    if (x->numel != 1 || dt_dtype_is_inexact((dt_dtype)x->dtype)) {
         char text[DT_DESCRIBE_TEXT];
         return PyErr_Format(
             PyExc_TypeError,

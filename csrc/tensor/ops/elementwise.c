@@ -82,7 +82,7 @@ static int compute_type(const dt_elementwise_row *row, const dt_arg *args,
     const dt_class *class = &row->class_;
     switch (class->rule) {
     case DT_RULE_FLOATING:
-        return (int)(dt_dtype_is_float(dtype) ? dtype : default_dtype);
+        return (int)(dt_dtype_is_inexact(dtype) ? dtype : default_dtype);
     case DT_RULE_CHOICE:
         return (int)dtype;
     case DT_RULE_COUNTING:
@@ -100,7 +100,7 @@ static int compute_type(const dt_elementwise_row *row, const dt_arg *args,
     case DT_RULE_EXPONENT:
         if (dtype == DT_BOOL && args[1].tensor)
             return reject(row->name, dtype, "convert it first, e.g. with .int()");
-        if (!dt_dtype_is_float(dtype) && !args[1].tensor && args[1].scalar.i < 0)
+        if (!dt_dtype_is_inexact(dtype) && !args[1].tensor && args[1].scalar.i < 0)
             return dt_fail(DT_ERROR_RUNTIME,
                            "%s: an integer to the negative power %" PRId64
                            " is not an integer; convert the tensor to a floating type "
@@ -333,7 +333,7 @@ done:
 dt_elementwise_op dt_elementwise_power(const dt_arg *args)
 {
     if (args[1].tensor || !args[0].tensor ||
-        !dt_dtype_is_float((dt_dtype)args[0].tensor->dtype))
+        !dt_dtype_is_inexact((dt_dtype)args[0].tensor->dtype))
         return DT_OP_pow;
     double exponent = dt_scalar_as_double(args[1].scalar);
     return exponent == 2      ? DT_OP_square

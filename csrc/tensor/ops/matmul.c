@@ -292,7 +292,8 @@ static int strict_product(dt_call *c, int andim, int bndim)
 static double factor(const dt_call *c, int i)
 {
     const double value = dt_scalar_as_double(c->args[i].scalar);
-    return dt_dtype_is_float((dt_dtype)c->args[0].tensor->dtype) ? value : trunc(value);
+    return dt_dtype_is_inexact((dt_dtype)c->args[0].tensor->dtype) ? value
+                                                                   : trunc(value);
 }
 
 /* beta * input + alpha * (a @ b); input broadcasts to the product's shape. */

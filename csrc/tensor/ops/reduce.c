@@ -121,10 +121,10 @@ static int result_type(const char *op_name, int class, const dt_tensor *x, int d
     dt_dtype own = (dt_dtype)(dtype >= 0 ? dtype : x->dtype);
     switch (class) {
     case TOTAL:
-        return dtype >= 0 || dt_dtype_is_float(own) ? (int)own : DT_INT64;
+        return dtype >= 0 || dt_dtype_is_inexact(own) ? (int)own : DT_INT64;
     case FLOAT:
     case NORM:
-        if (dt_dtype_is_float(own))
+        if (dt_dtype_is_inexact(own))
             return (int)own;
         return dt_fail(
             DT_ERROR_RUNTIME,
@@ -183,9 +183,9 @@ static int reduce_as(const char *op_name, dt_reduce_op op, dt_tensor *out,
         return -1;
     /* Backends reduce TOTAL from integers to int64 and TRUTH from any type to bool; every
      * other pair of types meets in a conversion first, or last. */
-    bool whole = class == TOTAL && !dt_dtype_is_float((dt_dtype)result);
+    bool whole = class == TOTAL && !dt_dtype_is_inexact((dt_dtype)result);
     bool direct = x->dtype == result || class == TRUTH ||
-                  (whole && !dt_dtype_is_float((dt_dtype)x->dtype));
+                  (whole && !dt_dtype_is_inexact((dt_dtype)x->dtype));
     if (!direct) {
         if (dt_to(&converted, x, (dt_dtype)result, dt_tensor_device(x)))
             return dt_fail_prefix("%s: ", op_name);
@@ -238,8 +238,8 @@ static int norm(dt_call *c)
     const dt_value *dims = &c->args[2];
     double p = c->args[1].f;
     dt_dtype own = (dt_dtype)x->dtype;
-    int dtype = dt_dtype_is_float(own) ? c->args[5].dtype : -1;
-    if (dtype >= 0 && dt_dtype_is_float((dt_dtype)dtype) &&
+    int dtype = dt_dtype_is_inexact(own) ? c->args[5].dtype : -1;
+    if (dtype >= 0 && dt_dtype_is_inexact((dt_dtype)dtype) &&
         dt_dtype_promote(own, (dt_dtype)dtype) != (dt_dtype)dtype)
         return dt_fail(DT_ERROR_RUNTIME,
                        "norm: dtype is %s, which does not hold every element of %s; "

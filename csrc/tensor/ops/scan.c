@@ -25,7 +25,7 @@ static int result_type(dt_scan_op op, const dt_tensor *x, int dtype)
         return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
                        "%s: not defined for dtype bool; give another dtype",
                        scan_names[op]);
-    return dtype >= 0 || dt_dtype_is_float(own) ? (int)own : DT_INT64;
+    return dtype >= 0 || dt_dtype_is_inexact(own) ? (int)own : DT_INT64;
 }
 
 /* Element i of the result is what elements 0 to i along dim give (backward: i to the last).
