@@ -11,6 +11,7 @@ import pytest
 from kernel_programs import ADD, compiled
 
 import pydevtensor as torch
+from pydevtensor.cuda._kernel_nvrtc import Cubin
 
 ROOT = Path(__file__).parents[1]
 
@@ -228,6 +229,33 @@ torch.cuda.compile_kernel(source)
     if not out:
         pytest.skip("CUDA's headers are not installed")
     assert out == "['h', 'g', 'h', 'i']\n"
+
+
+@pytest.mark.slow
+def test_nvrtc_keeps_each_instance_of_a_template():
+    out = nvrtc("""
+source = "template <class T> __global__ void f(T *x) {}"
+for kind in ("float", "long long"):
+    made = cubin(source, f"f<{kind}>")
+    print(made.key[:8], chr(made.described(f"f<{kind}>")[1][0] & 255))
+""")
+    (one, first), (other, second) = map(str.split, out.splitlines())
+    assert one != other and (first, second) == ("f", "q")
+
+
+def test_headers_of_cuda_and_of_its_libraries_in_two_folders(tmp_path, monkeypatch):
+    """The packages of NVIDIA have them apart."""
+    for home, header in (("one", "cuda_fp16.h"), ("two", "cccl/nv/target")):
+        for name in ("cuda_fp16.h", header):
+            path = tmp_path / home / "include" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+    monkeypatch.setenv("CUDA_PATH", str(tmp_path / "one"))
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "two"))
+    made = object.__new__(Cubin)
+    made.compiler = Path("libnvrtc.so")
+    folders = ["one/include", "two/include/cccl"]
+    assert made.folders() == [f"-I{tmp_path / each}" for each in folders]
 
 
 @pytest.mark.slow

@@ -88,7 +88,8 @@ class Cubin(Compiled):
         )
 
     def identity(self) -> list[str]:
-        return [str(self.compiler), self.version, self.architecture]
+        # The text does not have the names of templates' kernels, nor the code others.
+        return [str(self.compiler), self.version, self.architecture, *self.named]
 
     def expressions(self) -> dict[str, str]:
         """What NVRTC is to name: how each is asked for, and how it is kept."""
@@ -105,9 +106,15 @@ class Cubin(Compiled):
         candidates = [self.compiler.parents[1] if self.compiler.is_absolute() else None]
         candidates += [Path(home) for home in (*homes, "/usr/local/cuda") if home]
         folders = [home / "include" for home in candidates if home]
-        found = [f for f in folders if (f / "cuda_fp16.h").is_file()][:1]
-        # cooperative_groups.h needs those of libcu++.
-        return [f"-I{each}" for f in found for each in (f, f / "cccl")]
+        folders = [f for f in folders if (f / "cuda_fp16.h").is_file()]
+        # The headers need those of libcu++, which a package of their own may have.
+        libraries = [
+            each
+            for folder in folders
+            for each in (folder / "cccl", folder)
+            if (each / "nv" / "target").is_file()
+        ]
+        return [f"-I{each}" for each in (*folders[:1], *libraries[:1])]
 
     def compile(self) -> bytes:
         headers = {**BUILT_IN, **self.headers}
