@@ -83,7 +83,8 @@ def _lines() -> Iterator[str]:
     ]
     if cuda.is_simulated() or not rows:
         rows += _chosen()
-    usable = bool(rows)
+    why = cuda.why_unavailable()
+    usable = bool(rows) and not why  # hidden GPUs have rows too
     rows += _of_programs(found)
     tables = [[_HEADS, *rows]] if rows else []
     if found:
@@ -92,7 +93,7 @@ def _lines() -> Iterator[str]:
             cells = [str(p.pid), p.user, p.devices(), p.memory(), p.command[:40]]
             tables[-1].append(cells)
     yield from _box(_versions(real), tables)
-    if why := cuda.why_unavailable():
+    if why:
         yield why
     if not usable:
         yield (
