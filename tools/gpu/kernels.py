@@ -23,7 +23,8 @@ KERNELS = {
     "var of rows": "moments_kernel",
     "softmax": "nn_kernel",
     "layer norm": "nn_kernel",
-    "batch norm": "columns_kernel",
+    "layer norm backward": "columns_kernel",
+    "batch norm": "moments_kernel",
     "cumsum": "scan_kernel",
     "sort of rows": "chunk_kernel",
     "sort": "move_kernel",
@@ -72,6 +73,8 @@ def launches(torch, n):
     p = torch.nn.Parameter(x)
     p.grad = x
     adam = torch.optim.Adam([p])
+    scale = torch.nn.Parameter(row)
+    normed = F.layer_norm(m, (1024,), scale, scale)
     return {
         "add": lambda: x + x,
         "add a row": lambda: m + row,
@@ -87,6 +90,7 @@ def launches(torch, n):
         "var of rows": lambda: m.var(1),
         "softmax": lambda: m.softmax(-1),
         "layer norm": lambda: F.layer_norm(m, (1024,)),
+        "layer norm backward": lambda: normed.backward(m, retain_graph=True),
         "batch norm": lambda: F.batch_norm(images, None, None, training=True),
         "cumsum": lambda: m.cumsum(-1),
         "sort of rows": lambda: m.sort(),

@@ -18,12 +18,16 @@ def free_bytes():
     return torch.cuda.mem_get_info()[0]
 
 
-def near(theirs, ours, tolerance):
+def near(theirs, ours, tolerance, what=""):
     """Each element, relative to itself and to the mean."""
-    theirs, ours = theirs.double(), ours.double()
+    theirs, ours = theirs.double().flatten(), ours.double().flatten()
     size = ours.abs()
-    off = (theirs - ours).abs() - tolerance * (size + size.mean())
-    assert off.max().item() <= 0, off.max().item()
+    off = (theirs - ours).abs() / (size + size.mean())
+    worst = off.argmax().item()
+    assert off[worst].item() <= tolerance, (
+        f"{what}: element {worst} is {theirs[worst].item()}, not {ours[worst].item()}; "
+        f"the mean is {size.mean().item()}"
+    )
 
 
 def plain_attention(q, k, v, causal):
@@ -43,15 +47,16 @@ def attention(length):
                 torch.randn(1, 2, length, 64, device="cuda").to(dtype) for _ in "qkv"
             ]
             given = [x.requires_grad_() for x in made]
-            wide = [x.detach().float().requires_grad_() for x in made]
+            wide = [x.detach().double().requires_grad_() for x in made]
             y = F.scaled_dot_product_attention(*given, is_causal=causal)
             expected = plain_attention(*wide, causal)
             weights = torch.randn(y.shape, device="cuda").to(dtype)
             (y * weights).sum().backward()
-            (expected * weights.float()).sum().backward()
-            near(y, expected, tolerance)
-            for x, w in zip(given, wide, strict=True):
-                near(x.grad, w.grad, tolerance)
+            (expected * weights.double()).sum().backward()
+            what = f"attention of {length} words, {dtype}, causal={causal}"
+            near(y, expected, tolerance, what)
+            for name, x, w in zip("qkv", given, wide, strict=True):
+                near(x.grad, w.grad, tolerance, f"{what}: gradient of {name}")
 
 
 def waves(n):
