@@ -401,7 +401,8 @@ def test_a_folder_that_others_can_write_to_is_not_used(tmp_path):
 
 def test_without_a_compiler(tmp_path):
     program = "torch.cuda.compile_kernel(ADD)"
-    away = {"PATH": str(tmp_path), "PYDEVTENSOR_KERNEL_CACHE": str(tmp_path / "own")}
+    own = str(tmp_path / "own")
+    away = {"PATH": str(tmp_path), "CXX": "", "PYDEVTENSOR_KERNEL_CACHE": own}
     assert "sudo apt-get install g++" in run(program, **away)[1]
     assert "CXX is none-such" in run(program, CXX="none-such")[1]
 

@@ -155,10 +155,12 @@ def test_factors_make_the_matrix_again(name, device):
 
 
 def test_a_gpu_gives_the_hosts_numbers(gpu):
-    host = torch.tensor([A, A[::-1]], dtype=F64)
-    x = host.to(gpu)
     for function in (linalg.inv, linalg.svdvals, linalg.cholesky_ex, linalg.qr):
-        ours, theirs = function(x), function(host)
+        host = torch.tensor([A, A[::-1]], dtype=F64)
+        if function is linalg.cholesky_ex:
+            # Each library leaves other numbers where there is no factor.
+            host = positive(host)
+        ours, theirs = function(host.to(gpu)), function(host)
         if isinstance(ours, torch.Tensor):
             ours, theirs = (ours,), (theirs,)
         for a, b in zip(ours, theirs, strict=True):

@@ -9,6 +9,7 @@ import re
 import textwrap
 
 import pytest
+from conftest import SIMULATED
 from isolated import python
 
 import pydevtensor as torch
@@ -456,6 +457,7 @@ def test_bad_choices():
     assert "'loud' is not a way to report races" in said
 
 
+@pytest.mark.skipif(not SIMULATED, reason="schedules are those of simulated GPUs")
 def test_schedules_in_one_loop(gpu):
     before = torch._C._sim_control("schedule")
     seen = []
