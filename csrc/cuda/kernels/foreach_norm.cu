@@ -12,8 +12,8 @@ POINTERS_OF(NormTensor, f(s.data);)
 
 /* A block for each partial result. */
 template <typename T, class Table>
-__global__ void ENOUGH_BLOCKS norm_kernel(T *partials, GRID_CONSTANT(Table) table,
-                                          GRID_CONSTANT(Reduction) c)
+__global__ void __launch_bounds__(BLOCK, 4)
+    norm_kernel(T *partials, GRID_CONSTANT(Table) table, GRID_CONSTANT(Reduction) c)
 {
     const NormTensor &row = row_of_block(table);
     const char *data = (const char *)row.data;
@@ -21,10 +21,10 @@ __global__ void ENOUGH_BLOCKS norm_kernel(T *partials, GRID_CONSTANT(Table) tabl
     int64_t end = begin + DT_FOREACH_NORM_CHUNK;
     end = end < row.numel ? end : row.numel;
     size_t bytes = chains_of<T> * (size_t)stored_size<T>(c.from);
-    T acc = reduce_elements<T>(c, data, is_aligned(data, bytes),
-                               begin + threadIdx.x * chains_of<T>, end,
-                               BLOCK * chains_of<T>, zero_of<T, T>(c.op));
-    acc = meet<T>(c.op, acc, BLOCK);
+    T chains[chains_of<T>];
+    reduce_elements<T>(c, data, is_aligned(data, bytes), begin, end,
+                       zero_of<T, T>(c.op), chains);
+    T acc = meet<T>(c.op, chains, BLOCK);
     if (threadIdx.x == 0)
         partials[blockIdx.x] = acc;
 }
@@ -37,6 +37,7 @@ int start_norms(dt_stream stream, dt_reduce_op op, const dt_foreach_norm_call *c
     c.op = op;
     c.parameter = call->parameter;
     c.mapped = true;
+    c.f.threads = BLOCK;
     c.f.reduced.ndim = 1;
     c.from = half_of(call->stored);
     c.f.reduced.strides[0][0] = stored_size<T>(c.from);

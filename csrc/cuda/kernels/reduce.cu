@@ -16,11 +16,14 @@ static void set_layout(Layout<1> *layout, int ndim, const int64_t *shape,
     }
 }
 
-/* Enough threads to fill a large GPU. The same for all: of a number that fits the card,
- * sums would have other digits on each. */
-static const int64_t kThreads = 1 << 18;
+/* Threads and warps that fill a large GPU. The same for all: of a number that fits the
+ * card, sums would have other digits on each. */
+static const int64_t kThreads = 1 << 18, kWarps = 1 << 11;
+/* Results are cut for more threads than that, since blocks that start when others have
+ * ended leave a GPU half empty at the end, the more so the fewer they are. */
+static const int64_t kSpread = 8;
 /* Elements that one thread adds up before partial sums meet. */
-static const int64_t kRun = 64;
+static const int64_t kRun = 32;
 
 static void set_blocks(ReductionPlan *f)
 {
@@ -30,9 +33,11 @@ static void set_blocks(ReductionPlan *f)
 
 static void cut(ReductionPlan *f, bool along_results)
 {
-    f->threads = along_results ? 1 : f->elements <= 32 * 8 ? 32 : BLOCK;
+    /* A warp meets without a barrier. */
+    bool warps = f->elements <= 32 * 8 || f->results >= kWarps;
+    f->threads = along_results ? 1 : warps ? 32 : BLOCK;
     int64_t busy = f->results * f->threads;
-    int64_t wanted = busy < kThreads ? kThreads / busy : 1;
+    int64_t wanted = busy < kThreads ? kSpread * kThreads / busy : 1;
     int64_t most = f->elements / (f->threads * kRun);
     f->parts = wanted < most ? wanted : most;
     if (f->parts < 1)

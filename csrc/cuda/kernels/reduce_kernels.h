@@ -66,13 +66,6 @@ LONG Acc zero_of(dt_reduce_op op)
     return zero;
 }
 template <typename T, typename Acc>
-LONG Acc combined(dt_reduce_op op, Acc a, Acc b)
-{
-    Acc both = a;
-    with_row<T, Acc>(op, [&](auto row) { both = row.combine(a, b); });
-    return both;
-}
-template <typename T, typename Acc>
 LONG Acc finished(dt_reduce_op op, Acc acc, int64_t count, double parameter)
 {
     Acc result = acc;
@@ -100,12 +93,21 @@ reduce_vector(const Reduction &c, const Vector<T, N> &vector, int count, Acc *ch
 
 /* --- threads --- */
 
-/* Reduces what the threads of a result have: the answer is the first one's. */
-template <typename T, typename Acc>
-static __device__ __forceinline__ Acc meet(dt_reduce_op op, Acc acc, int threads)
+/* Reduces the chains of a thread, and what the threads of a result have: the answer is
+ * the first one's. */
+template <typename T, typename Acc, int N>
+static __device__ __forceinline__ Acc meet(dt_reduce_op op, const Acc (&chains)[N],
+                                           int threads)
 {
-    return reduce_group<false>(acc, threads,
-                               [&](Acc a, Acc b) { return combined<T>(op, a, b); });
+    Acc acc = chains[0];
+    with_row<T, Acc>(op, [&](auto row) {
+        auto combine = [&](Acc a, Acc b) { return row.combine(a, b); };
+        UNROLL
+        for (int k = 1; k < N; k++)
+            acc = combine(acc, chains[k]);
+        acc = reduce_group<false>(acc, threads, combine);
+    });
+    return acc;
 }
 
 /* Elements of a vector, each of which goes into a chain of its own; and elements of a
@@ -116,11 +118,11 @@ enum { RUN = 32 };
 /* Vectors that a thread asks for before it reduces the first of them. */
 enum { AHEAD = 4 };
 
-/* The pack from element i on; what lies beyond the end is any element. */
+/* The pack of elements i, i + gap, ...; what lies beyond the end is any element. */
 template <typename T, int N>
 static __device__ __forceinline__ StoredPack<T, N>
 elements_from(const Reduction &c, const char *base, bool vectors, int64_t i,
-              int64_t end)
+              int64_t gap, int64_t end)
 {
     StoredPack<T, N> pack;
     if (vectors && i + N <= end) {
@@ -129,79 +131,78 @@ elements_from(const Reduction &c, const char *base, bool vectors, int64_t i,
     }
     const char *at[N];
     UNROLL
-    for (int k = 0; k < N; k++)
-        at[k] = base + (i + k < end ? offset_in(c.f.reduced, i + k) : 0);
+    for (int k = 0; k < N; k++, i += gap)
+        at[k] = base + (i < end ? offset_in(c.f.reduced, i) : 0);
     pack.read_each(at, c.from);
     return pack;
 }
 
-/* Reduces a thread's vectors, of the elements before `end` of what starts at `base`:
- * the one from element i on, and each `step` further on. */
-template <typename T, typename Acc>
-static __device__ __forceinline__ Acc reduce_elements(const Reduction &c,
-                                                      const char *base, bool vectors,
-                                                      int64_t i, int64_t end,
-                                                      int64_t step, Acc start)
+/* Reduces a thread's packs of the elements from `first` to `end` of what starts at `base`
+ * into chains. The elements of a pack follow each other where they are read as vectors;
+ * else neighbouring threads read neighbouring ones. */
+template <typename T, typename Acc, int N>
+static __device__ __forceinline__ void
+reduce_elements(const Reduction &c, const char *base, bool vectors, int64_t first,
+                int64_t end, Acc start, Acc (&chains)[N])
 {
-    constexpr int N = chains_of<T>;
+    const int threads = c.f.threads, gap = vectors ? 1 : threads, step = threads * N;
     /* In runs, so that a long sum is not one long chain of roundings. */
-    Acc runs[N], chains[N];
+    Acc runs[N];
     UNROLL
     for (int k = 0; k < N; k++)
         runs[k] = chains[k] = start;
     int length = 0;
+    int64_t i = first + threadIdx.x % (unsigned)threads * (vectors ? N : 1);
     ROLLED
     while (i < end) {
         StoredPack<T, N> ahead[AHEAD];
         int asked = 1;
-        if (vectors && c.f.reduced.ndim == 1 && i + (AHEAD - 1) * step + N <= end) {
+        if (c.f.reduced.ndim == 1 && i + (AHEAD - 1) * step + (N - 1) * gap < end) {
             asked = AHEAD;
             UNROLL
             for (int f = 0; f < AHEAD; f++)
-                ahead[f].read(base + (i + f * step) * stored_size<T>(c.from), c.from);
+                ahead[f] =
+                    elements_from<T, N>(c, base, vectors, i + f * step, gap, end);
         } else {
-            ahead[0] = elements_from<T, N>(c, base, vectors, i, end);
+            ahead[0] = elements_from<T, N>(c, base, vectors, i, gap, end);
         }
         ROLLED
         for (; asked; asked--, i += step) {
-            int count = i + N <= end ? N : (int)(end - i);
+            int count = 0;
+            UNROLL
+            for (int k = 0; k < N; k++)
+                count += i + k * gap < end;
             reduce_vector<T, Acc, N>(c, ahead[0].elements(c.from), count, runs);
             UNROLL
             for (int f = 1; f < AHEAD; f++)
                 ahead[f - 1] = ahead[f];
-            if (++length == RUN) {
-                UNROLL
-                for (int k = 0; k < N; k++) {
-                    chains[k] = combined<T>(c.op, chains[k], runs[k]);
-                    runs[k] = start;
-                }
-                length = 0;
-            }
+            if (++length == RUN || i + step >= end)
+                with_row<T, Acc>(c.op, [&](auto row) {
+                    UNROLL
+                    for (int k = 0; k < N; k++) {
+                        chains[k] = row.combine(chains[k], runs[k]);
+                        runs[k] = start;
+                    }
+                    length = 0;
+                });
         }
     }
-    Acc acc = start;
-    UNROLL
-    for (int k = 0; k < N; k++)
-        acc = combined<T>(c.op, acc, combined<T>(c.op, chains[k], runs[k]));
-    return acc;
 }
 
 template <typename T, typename Acc>
-__global__ void ENOUGH_BLOCKS reduce_kernel(GRID_CONSTANT(Reduction) c)
+__global__ void __launch_bounds__(BLOCK, 4) reduce_kernel(GRID_CONSTANT(Reduction) c)
 {
-    constexpr int N = chains_of<T>;
     const ReductionPlan &f = c.f;
     Place p = place_of(f);
-    Acc acc = zero_of<T, Acc>(c.op);
+    Acc start = zero_of<T, Acc>(c.op), chains[chains_of<T>] = {};
     if (p.live) {
         const char *base = c.input + offset_in(f.kept, p.result);
         if constexpr (std::is_same_v<T, Acc>)
             if (c.starts)
-                acc = element_at<T>(base, c.from);
-        int64_t first = p.part * f.part + threadIdx.x % (unsigned)f.threads * N;
-        acc = reduce_elements<T>(c, base, c.vectors, first, p.end, f.threads * N, acc);
+                start = element_at<T>(base, c.from);
+        reduce_elements<T>(c, base, c.vectors, p.part * f.part, p.end, start, chains);
     }
-    acc = meet<T>(c.op, acc, f.threads);
+    Acc acc = meet<T>(c.op, chains, f.threads);
     if (p.live && threadIdx.x % (unsigned)f.threads == 0) {
         int64_t at = p.result * f.parts + p.part;
         if (c.finished)
