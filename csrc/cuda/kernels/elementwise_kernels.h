@@ -69,8 +69,7 @@ constexpr int elements_each = (sizeof(T) < 4 ? 8 : 16) / (int)sizeof(T);
  * bits. A thread asks for both at once, and sends one after the other through the
  * row. */
 template <typename T, int ROWS>
-constexpr bool may_be_pairs =
-    (sizeof(T) < 4 || std::is_same_v<T, float>) && ROWS != LONG_ROWS;
+constexpr bool may_be_pairs = sizeof(T) < 4 || std::is_same_v<T, float>;
 
 /* How many inputs may be tensors: a fourth one is always a number. */
 template <int INPUTS>
@@ -160,10 +159,10 @@ static __device__ __forceinline__ auto stored(const Vector<R, N> &results, Half 
 }
 
 template <typename First, typename T, typename R, int INPUTS, int ROWS>
-__global__ void ENOUGH_BLOCKS
-elementwise_kernel(int op, char *out, const char *a, const char *b, const char *c,
-                   First a_value, T b_value, T c_value, T d_value, Half half,
-                   unsigned pairs, GRID_CONSTANT(Packs<tensors_of<INPUTS> + 1>) p)
+__global__ void __launch_bounds__(BLOCK, sizeof(T) < 4 || ROWS == LONG_ROWS ? 4 : 6)
+    elementwise_kernel(int op, char *out, const char *a, const char *b, const char *c,
+                       First a_value, T b_value, T c_value, T d_value, Half half,
+                       unsigned pairs, GRID_CONSTANT(Packs<tensors_of<INPUTS> + 1>) p)
 {
     constexpr int N = elements_each<T>, TENSORS = tensors_of<INPUTS>;
     constexpr int B = INPUTS > 1 ? 2 : 0, C = INPUTS > 2 ? 3 : 0;
