@@ -1,12 +1,12 @@
 """GPU time of every family of kernels, beside PyTorch, CuPy and a plain copy.
 
-    bench_gpu.py [--out FOLDER] [--seconds N] [--simulated]
+    bench_gpu.py [--out FOLDER] [--seconds N] [--only PATTERN] [--simulated]
 
 Writes bench.md, bench.svg and bench.json into the folder, and says which cases miss
-their goals. Each time is the median of
-rounds between two events, over buffers in turn that exceed L2. Once the seconds are
-over, it leaves out the rest. --simulated runs everything on small sizes on a simulated
-GPU and reports no times.
+their goals. Each time is the median of rounds between two events, over buffers in turn
+that exceed L2. Once the seconds are over, it leaves out the rest. --only takes the
+cases whose "family: case" matches a regular expression, and no networks. --simulated
+runs everything on small sizes on a simulated GPU and reports no times.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import ctypes
 import gc
 import importlib
 import json
+import re
 import statistics
 import sys
 import time
@@ -65,7 +66,8 @@ def synchronize(lib):
 
 
 class Bench:
-    def __init__(self, seconds, simulated):
+    def __init__(self, seconds, simulated, only):
+        self.only = only
         self.end = time.monotonic() + seconds
         self.simulated = simulated
         self.ours = importlib.import_module(OURS)
@@ -208,6 +210,8 @@ class Bench:
             rows = []
             n = int(size) // 4
             for case in (*CASES, *LAYERS):
+                if not re.search(self.only, f"{case.family}: {case.name}"):
+                    continue
                 if self.late():
                     self.left_out += 1
                     continue
@@ -300,7 +304,7 @@ class Bench:
 
     def products(self):
         rows = []
-        for shape in PRODUCTS:
+        for shape in (LARGE,) if self.only else PRODUCTS:
             used = tuple(min(size, 8) for size in shape) if self.simulated else shape
             for dtype in ("float32", "tf32", "bfloat16"):
                 if self.late():
@@ -360,6 +364,7 @@ def main():
     parser.add_argument("--out", type=Path, default=Path("build/bench-gpu"))
     parser.add_argument("--seconds", type=float, default=1200)
     parser.add_argument("--simulated", action="store_true")
+    parser.add_argument("--only", default="")
     chosen, _ = parser.parse_known_args()
     import pydevtensor as torch
 
@@ -371,7 +376,7 @@ def main():
     simulated = torch.cuda.is_simulated()
     kind = "simulated" if simulated else "real"
     print(f"ran on cuda:0 {torch.cuda.get_device_name(0)} ({kind})", flush=True)
-    bench = Bench(chosen.seconds, simulated)
+    bench = Bench(chosen.seconds, simulated, chosen.only)
     sizes = (4096.0,) if simulated else SIZES
     copies = bench.copies(sizes)
     data = {
@@ -380,8 +385,8 @@ def main():
         "rounds": bench.rounds,
         "sizes": sizes,
         "copies": copies,
-        "tiny": bench.tiny(),
-        "networks": bench.networks(),
+        "tiny": [] if chosen.only else bench.tiny(),
+        "networks": [] if chosen.only else bench.networks(),
         "products": bench.products(),
         "families": [],
         "errors": bench.errors,
