@@ -1,9 +1,9 @@
 """torch.backends.cudnn: pydevtensor has kernels of its own and does not use cuDNN.
 
-`allow_tf32` says whether real GPUs may round the elements of float32 convolutions to
-TF32, which has 10 bits of fraction, for three to four times the speed: digits then
-differ from the CPU's from the fourth on. As in PyTorch it is True until a program sets
-it. The other settings are remembered.
+`allow_tf32` says whether real GPUs may round the elements of float32 to TF32, which has
+10 bits of fraction, in convolutions and in the steps of recurrent layers, for three to
+four times the speed: digits then differ from the CPU's from the fourth on. As in
+PyTorch it is True until a program sets it. The other settings are remembered.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ def flags(
 ) -> Iterator[None]:
     """Change the settings for a `with` block.
 
-    allow_tf32: whether float32 convolutions on GPUs may round their elements to TF32.
+    allow_tf32: whether float32 convolutions and recurrent layers on GPUs may round
+    their elements to TF32.
     enabled, benchmark, benchmark_limit, deterministic: remembered; nothing reads them.
 
     >>> with torch.backends.cudnn.flags(deterministic=True):

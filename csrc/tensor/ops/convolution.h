@@ -27,7 +27,8 @@ typedef struct dt_convolution_args {
 int dt_convolution_check(const char *op_name, const dt_convolution_args *args,
                          dt_convolution_sizes *out);
 
-/* Whether GPUs may round the elements of float32 convolutions to TF32. True at first. */
+/* Whether GPUs may round the elements of float32 to TF32 in convolutions and in the steps
+ * of recurrent layers. True at first. */
 extern bool dt_convolution_tf32;
 
 #endif

@@ -7,6 +7,7 @@
 #include "device/rnn_ops.h"
 #include "device/stream.h"
 #include "tensor/call.h"
+#include "tensor/ops/convolution.h"
 #include "tensor/ops/ops.h"
 
 /* A layer's call. Sequences of a batch are sorted by length: step t has the first
@@ -77,7 +78,8 @@ static int multiply_layer(const layer *l)
     const dt_rnn_call *step = &l->step;
     dt_gemm gemm = {
         .dtype = step->dtype,
-        .tf32 = dt_float32_matmul_precision() != DT_MATMUL_HIGHEST,
+        .tf32 =
+            dt_convolution_tf32 || dt_float32_matmul_precision() != DT_MATMUL_HIGHEST,
         .batch = 1,
         .m = step->rows,
         .n = l->backward ? step->n : l->wide,
