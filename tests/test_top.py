@@ -59,7 +59,10 @@ def test_real_gpus_and_their_memory():
     with program(code, CUDA_VISIBLE_DEVICES="0") as pid:
         text = python("", arguments=TOP)
         row = row_of(text, pid)
-    assert text.startswith("GPU ") and torch.cuda.get_device_name(0).partition(" (virtual")[0] in text
+    assert (
+        text.startswith("GPU ")
+        and torch.cuda.get_device_name(0).partition(" (virtual")[0] in text
+    )
     assert "GPU 0" in row
     used = row.split("GPU 0")[1].split()
     assert used[1] == "GiB" and float(used[0]) >= 1
