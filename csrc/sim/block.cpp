@@ -40,6 +40,8 @@ static size_t first_harm(const unsigned char *slack, size_t from, size_t to)
 
 bool check_canary(Block &block, const std::string &who, int blamed, bool all)
 {
+    if (block.overtaken)
+        return true;
     /* The slack of a large block can be a megabyte: after a kernel, check only its
      * ends. */
     const size_t near = 4096, far = 512, slack = block.rounded - block.bytes;
@@ -176,16 +178,29 @@ static std::vector<BlockRef> overlapping(std::map<char *, BlockRef> &blocks, cha
     return found;
 }
 
+/* Before the memory is laid out anew. */
+static void end_of(Block &block)
+{
+    if (block.laid_out && !block.reused)
+        check_canary(block, "work", block.device, true);
+    block.reused = true;
+}
+
+void overtake(Block &block)
+{
+    for (auto &old : block.before) {
+        old->overtaken = true;
+        overtake(*old);
+    }
+}
+
 void forget_blocks(Device &device, char *base, size_t bytes)
 {
     std::vector<BlockRef> left = overlapping(device.taken, base, bytes);
     std::vector<BlockRef> past = overlapping(device.past, base, bytes);
     left.insert(left.end(), past.begin(), past.end());
-    for (auto &block : left) {
-        if (block->laid_out && !block->reused)
-            check_canary(*block, "work", device.index, true);
-        block->reused = true;
-    }
+    for (auto &block : left)
+        end_of(*block);
     auto &captured = device.captured;
     captured.erase(std::remove_if(captured.begin(), captured.end(),
                                   [&](const BlockRef &block) {
@@ -237,9 +252,7 @@ void lay_out_again(const BlockRef &block)
         if (other == block || !meet(*other, *block))
             continue;
         alone = false;
-        if (other->laid_out && !other->reused)
-            check_canary(*other, "work", other->device, true);
-        other->reused = true;
+        end_of(*other);
     }
     block->reused = false;
     if (!alone || !block->laid_out)
@@ -288,14 +301,13 @@ void block_taken(void *pointer, size_t bytes, size_t rounded, cudaStream_t handl
     work.kind = Work::kHousekeeping;
     work.blocks = before;
     work.blocks.push_back(block);
-    work.run = [block, before] {
+    block->before = std::move(before);
+    work.run = [block] {
         if (block->laid_out)
             return;
-        for (auto &old : before) {
-            if (old->laid_out && !old->reused)
-                check_canary(*old, "work", old->device, true);
-            old->reused = true;
-        }
+        for (auto &old : block->before)
+            end_of(*old);
+        block->before.clear();
         lay_out(*block);
     };
     if (!is_in_queue(base, rounded))

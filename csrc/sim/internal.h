@@ -35,7 +35,10 @@ struct Block {
     size_t rounded;
     bool laid_out = false; /* poison and canary are written, in stream order */
     bool reused = false;   /* the memory has been laid out as another block */
-    bool captured = false; /* it was taken while its stream captured */
+    /* Those that had the memory, until this one is laid out. */
+    std::vector<std::shared_ptr<Block>> before = {};
+    bool overtaken = false; /* one with it in `before` was written to */
+    bool captured = false;  /* it was taken while its stream captured */
     uint64_t number = next_number();
     static uint64_t next_number();
 };
@@ -258,6 +261,9 @@ void open_pages(char *seen, size_t bytes);
 void lay_out(Block &block); /* writes poison and canary */
 /* A replay comes to where its capture took the block. */
 void lay_out_again(const BlockRef &block);
+/* Work of a stream that does not wait has used the block before it was laid out: what it
+ * wrote, a race, stays inside of it, and the ends of the blocks before do not count. */
+void overtake(Block &block);
 /* Whether the memory is still what it was when the work was queued. */
 bool is_live(const Block &block);
 /* Whether the canary is intact; if not, blames `who` and repairs it. */

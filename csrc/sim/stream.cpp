@@ -82,6 +82,8 @@ void execute(Work &work, int device)
     for (auto &block : work.blocks)
         if (block->laid_out)
             check_canary(*block, work.title(), device, false);
+        else
+            overtake(*block);
 }
 
 bool advance(Stream &first)

@@ -265,6 +265,30 @@ static void reuse_too_early()
     schedule("eager");
 }
 
+/* Used on another stream before the memory has become this block: a race, but the write is
+ * inside of the block, so nothing has written past the end of the smaller one before. */
+static void use_too_early()
+{
+    schedule("lazy");
+    float *segment = on_device<float>(1 << 18);
+    for (size_t between : {0, 32}) {
+        SIM_BLOCK_TAKEN(segment, 64, 512, s);
+        GOOD(LAUNCH(put, 1, 1, 0, s, segment, 16, 1.0f));
+        SIM_BLOCK_GIVEN_BACK(segment, 512);
+        if (between) {
+            SIM_BLOCK_TAKEN(segment, between, 512, s);
+            SIM_BLOCK_GIVEN_BACK(segment, 512);
+        }
+        SIM_BLOCK_TAKEN(segment, 512, 512, s);
+        GOOD(LAUNCH(put, 1, 1, 0, s2, segment, 128, 2.0f));
+        GOOD(cudaStreamSynchronize(s2));
+        GOOD(cudaStreamSynchronize(s));
+        SIM_BLOCK_GIVEN_BACK(segment, 512);
+    }
+    GOOD(cudaFree(segment));
+    schedule("eager");
+}
+
 /* cudaFree synchronizes, like CUDA's. */
 static void free_waits()
 {
@@ -337,6 +361,7 @@ int main()
     for (const char *when : {"eager", "lazy", "random:1", "random:2", "random:3"})
         reuse_in_order(when);
     reuse_too_early();
+    use_too_early();
     free_waits();
     peers();
     return finish();
