@@ -2,41 +2,39 @@
 
 from __future__ import annotations
 
-import warnings
-
 from pydevtensor import _C
 
 __all__ = ["are_deterministic_algorithms_enabled", "get_deterministic_debug_mode"]
 __all__ += ["is_deterministic_algorithms_warn_only_enabled"]
 __all__ += ["set_deterministic_debug_mode", "use_deterministic_algorithms"]
 
-_asked = _warn_only = False
+_warn_only = False
 _MODES = {"default": 0, "warn": 1, "error": 2}
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Remember whether the program wants the same bits each time.
+    """Choose whether GPUs give the same bits in every run.
 
-    On the CPU every operation gives them, whatever the number of threads. On a GPU sums
-    by index (index_add, scatter_add, index_put with accumulate=True, and the gradients
-    of indexing) add in an order that varies: a warning says so.
+    On the CPU every operation does, whatever the number of threads. On a GPU sums by
+    index (index_add, scatter_add, index_put with accumulate=True, bincount with
+    weights, and the gradients of indexing, of embeddings and of max pooling) add floats
+    in an order that varies, and of several values for one element any may be written.
+    With this mode they sort the indices first, then add in one order and write the last
+    value, which takes longer. All other operations always give the same bits, also
+    those for which PyTorch raises an error in this mode.
 
     mode: whether it does. warn_only: what
-    is_deterministic_algorithms_warn_only_enabled() tells, and nothing else: no
-    operation raises.
+    is_deterministic_algorithms_warn_only_enabled() gives, and nothing else: no
+    operation warns or raises.
 
+    >>> torch.use_deterministic_algorithms(True)
+    >>> torch.zeros(2).index_add(0, torch.tensor([1, 1]), torch.tensor([1.0, 2.0]))
+    tensor([0., 3.])
     >>> torch.use_deterministic_algorithms(False)
     """
-    global _asked, _warn_only
-    _asked, _warn_only = bool(mode), bool(warn_only)
-    if _asked and _C._device_count("cuda"):
-        warnings.warn(
-            "on GPUs sums by index (index_add, scatter_add, gradients of indexing) add "
-            "floats in an order that varies, and so does their rounding; compute "
-            "those on the CPU where all bits have to be the same",
-            UserWarning,
-            stacklevel=2,
-        )
+    global _warn_only
+    _warn_only = bool(warn_only)
+    _C._deterministic(bool(mode))
 
 
 def are_deterministic_algorithms_enabled() -> bool:
@@ -45,7 +43,7 @@ def are_deterministic_algorithms_enabled() -> bool:
     >>> torch.are_deterministic_algorithms_enabled()
     False
     """
-    return _asked
+    return _C._deterministic()
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
@@ -85,4 +83,4 @@ def get_deterministic_debug_mode() -> int:
     >>> torch.get_deterministic_debug_mode()
     0
     """
-    return (1 if _warn_only else 2) if _asked else 0
+    return (1 if _warn_only else 2) if _C._deterministic() else 0

@@ -294,14 +294,6 @@ def test_settings_are_remembered(monkeypatch):
     assert torch.backends.nnpack.is_available() is False
 
 
-def test_the_same_bits_each_time(gpu):
-    with pytest.warns(UserWarning, match="an order that varies"):
-        torch.use_deterministic_algorithms(True)
-    assert torch.are_deterministic_algorithms_enabled()
-    torch.use_deterministic_algorithms(False, warn_only=True)
-    assert not torch.are_deterministic_algorithms_enabled()
-
-
 def test_tf32_of_convolutions():
     cudnn = torch.backends.cudnn
     first = SIMULATED or not GPUS  # as conftest.py says

@@ -145,9 +145,10 @@ typedef struct dt_search {
 
 typedef enum dt_index_op {
     DT_INDEX_READ,  /* values = table[...] */
-    DT_INDEX_WRITE, /* table[...] = values; for a repeated index, any of them on a
-                       GPU */
-    DT_INDEX_ADD,   /* table[...] += values, bools: or. GPUs add in no fixed order */
+    DT_INDEX_WRITE, /* table[...] = values; for a repeated index, the last, or on a GPU
+                       any of them where the call is not `ordered` */
+    DT_INDEX_ADD,   /* table[...] += values, bools: or. GPUs add in no fixed order
+                       where the call is not `ordered` */
     DT_INDEX_MULTIPLY
 } dt_index_op;
 
@@ -171,9 +172,9 @@ typedef struct dt_index_call {
     const char *op_name; /* operation name for messages; a literal */
     dt_error_code code;  /* of the CPU's error for an index out of range */
     dt_dtype dtype;
-    bool wraps;
-    int ndim;      /* at least 1 */
-    int64_t numel; /* at least 1; indexed dimensions are not empty */
+    bool wraps, ordered; /* ordered: the same result in every run */
+    int ndim;            /* at least 1 */
+    int64_t numel;       /* at least 1; indexed dimensions are not empty */
     int64_t shape[DT_MAX_NDIM];
     void *table, *values; /* READ writes values; the others write table */
     int64_t table_strides[DT_MAX_NDIM], value_strides[DT_MAX_NDIM];

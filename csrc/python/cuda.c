@@ -361,15 +361,27 @@ static PyObject *stream_use(PyObject *Py_UNUSED(self), PyObject *args)
 
 /* --- settings --- */
 
-/* _convolution_tf32(allowed=None): sets the mode, if it is given; gives the old one. */
+/* Sets it, if a value is given; gives the old one. */
+static PyObject *set(bool *setting, PyObject *args, const char *format)
+{
+    const bool old = *setting;
+    int value = old;
+    if (!PyArg_ParseTuple(args, format, &value))
+        return NULL;
+    *setting = value;
+    return PyBool_FromLong(old);
+}
+
+/* _convolution_tf32(allowed=None) */
 static PyObject *convolution_tf32(PyObject *Py_UNUSED(self), PyObject *args)
 {
-    const bool old = dt_convolution_tf32;
-    int allowed = old;
-    if (!PyArg_ParseTuple(args, "|p:allow_tf32", &allowed))
-        return NULL;
-    dt_convolution_tf32 = allowed;
-    return PyBool_FromLong(old);
+    return set(&dt_convolution_tf32, args, "|p:allow_tf32");
+}
+
+/* _deterministic(asked=None) */
+static PyObject *deterministic(PyObject *Py_UNUSED(self), PyObject *args)
+{
+    return set(&dt_deterministic, args, "|p:use_deterministic_algorithms");
 }
 
 /* --- seeds --- */
@@ -492,6 +504,7 @@ static PyObject *sim_cards(PyObject *Py_UNUSED(self), PyObject *value)
 
 static PyMethodDef functions[] = {
     {"_convolution_tf32", convolution_tf32, METH_VARARGS, NULL},
+    {"_deterministic", deterministic, METH_VARARGS, NULL},
     {"_device_count", device_count, METH_O, NULL},
     {"_device_why", device_why, METH_O, NULL},
     {"_device_loaded", device_loaded, METH_O, NULL},

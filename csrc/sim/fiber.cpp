@@ -54,6 +54,7 @@ static struct Grid {
     unsigned unfinished;
     bool backwards;   /* run threads from the last to the first */
     unsigned arrived; /* at the barrier */
+    uint64_t order;   /* of blocks: a seed */
     void *shared;
     unsigned turns; /* since a thread last waited or finished */
     bool parked;    /* the block waits for other blocks */
@@ -283,7 +284,7 @@ static void fiber_main()
     Fiber *me = current_fiber();
     for (;;) {
         if (grid.solo) {
-            each_index(grid.launch->grid, [](uint3 at) {
+            each_index(grid.launch->grid, grid.order, [](uint3 at) {
                 blockIdx = at;
                 grid.body->run();
             });
@@ -453,8 +454,9 @@ struct Parked {
     void *shared;
 };
 
-/* How many blocks are under way at most, as many as a GPU might hold. */
-enum { kResident = 64 };
+/* How many blocks are under way at most, as many as a GPU might hold. A block may wait for
+ * any before it: those are then under way too, in whatever order. */
+enum { kResident = kWindow };
 
 static void *make_shared()
 {
@@ -557,7 +559,7 @@ static void run_blocks()
 {
     static unsigned turn;
     std::deque<Parked> parked;
-    each_index(grid.launch->grid, [&](uint3 at) {
+    each_index(grid.launch->grid, grid.order, [&](uint3 at) {
         while (parked.size() >= kResident && !grid.outcome->error)
             run_parked(parked);
         if (grid.outcome->error)
@@ -603,6 +605,8 @@ void run_grid(const Launch &launch, Body &body, Outcome *outcome)
     grid.threads = b.x * b.y * b.z;
     grid.solo = !launch.barriers;
     grid.shared = nullptr;
+    /* A GPU promises no order of blocks. */
+    grid.order = state().options.schedule == kRandom ? roll() : 0;
     gridDim = launch.grid;
     blockDim = launch.block;
     const bool memory = (!grid.solo || make_stack(&solo, kSoloStack)) &&

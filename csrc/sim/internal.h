@@ -307,7 +307,8 @@ void each_stream(F f)
 }
 void drain_device(int device);
 void drain_all();
-void nudge(); /* runs some work under the random schedule */
+void nudge();    /* runs some work under the random schedule */
+uint64_t roll(); /* the next number of the random schedule */
 void execute(Work &work, int device);
 double now();
 

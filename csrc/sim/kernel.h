@@ -4,9 +4,11 @@
 #ifndef DT_SIM_KERNEL_H
 #define DT_SIM_KERNEL_H
 
+#include <algorithm>
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <numeric>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -45,6 +47,30 @@ void each_index(const dim3 extent, F f)
         for (unsigned y = 0; y < extent.y; y++)
             for (unsigned x = 0; x < extent.x; x++)
                 f(uint3{x, y, z});
+}
+
+/* The same in an order of its own for each seed, in which one comes before all that are
+ * kWindow after it: step by step round a ring of so many. Seed 0: as above. */
+enum { kWindow = 64 };
+template <class F>
+void each_index(const dim3 extent, uint64_t seed, F f)
+{
+    const uint64_t plane = (uint64_t)extent.x * extent.y, all = plane * extent.z;
+    if (!seed || all < 2) {
+        each_index(extent, f);
+        return;
+    }
+    for (uint64_t first = 0; first < all; first += kWindow) {
+        const uint64_t n = std::min<uint64_t>(all - first, kWindow);
+        uint64_t step = 1 + (seed >> 32) % n, at = seed % n;
+        while (std::gcd(step, n) != 1)
+            step = step % n + 1;
+        for (uint64_t i = 0; i < n; i++, at = (at + step) % n) {
+            const uint64_t k = first + at;
+            f(uint3{(unsigned)(k % extent.x), (unsigned)(k % plane / extent.x),
+                    (unsigned)(k / plane)});
+        }
+    }
 }
 
 /* A kernel with its arguments. */

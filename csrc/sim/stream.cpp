@@ -136,7 +136,7 @@ void drain_all()
         drain_device(device->index);
 }
 
-static uint64_t roll()
+uint64_t roll()
 {
     uint64_t z = state().options.random += 0x9E3779B97F4A7C15u;
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;

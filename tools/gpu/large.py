@@ -100,6 +100,10 @@ def beyond(n):
     y = F.conv1d(channels.half(), pairs, stride=2, groups=8)
     assert y.sum().item() == ones and y.max().item() == 1
     assert torch.cat((x[last:], x))[n].item() == 1
+    torch.use_deterministic_algorithms(True)
+    x[places[[0, 2, 2]]] = torch.tensor([3, 4, 5], dtype=torch.int8, device="cuda")
+    torch.use_deterministic_algorithms(False)
+    assert x[places].tolist() == [3, 1, 5]
     x.fill_(2)
     assert x[places].tolist() == [2, 2, 2]
     assert x.sum().item() == 2 * n

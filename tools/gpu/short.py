@@ -29,6 +29,7 @@ STARTS = {
     "elementwise_integer": "// 3 % 5",
     "foreach_norm": "clip_grad_norm_(",
     "index": ".index_add(",
+    "index_ordered": "torch.use_deterministic_algorithms(True)",
     "lapack_finite": "linalg.eigvalsh(",
     "matmul_integers": "whole.T @ whole",
     "moments": ".var(0)",
@@ -118,6 +119,21 @@ def rows(n):
     assert (torch.arange(n, device="cuda") // 3 % 5).max().item() == min(
         (n - 1) // 3, 4
     )
+
+
+def ordered(n):
+    """Sums by index whose bits are the same each time."""
+    where = (torch.arange(40 * n) * 7 % 5).to("cuda")
+    values = torch.randn(40 * n, 3, device="cuda")
+    zeros = torch.zeros(5, 3, device="cuda")
+    torch.use_deterministic_algorithms(True)
+    sums = [zeros.index_add(0, where, values) for _ in range(5)]
+    last = zeros.index_copy(0, where, values)
+    torch.use_deterministic_algorithms(False)
+    assert all(torch.equal(sums[0], again) for again in sums)
+    wanted = zeros.double().index_add(0, where, values.double())
+    assert (sums[0] - wanted).abs().max().item() < 1e-5 * n
+    assert torch.equal(last[where[-1]], values[-1])
 
 
 def windows(n):
@@ -222,6 +238,7 @@ def main():
         elements(n)
     for n in (3, 257, 2052) if QUICK else (3, 31, 257, 1021, 2052, 5000):
         rows(n)
+        ordered(n)
         windows(n)
         graphs(n)
         if PRODUCTS:

@@ -1,5 +1,5 @@
+#include "cuda/kernels/index.h"
 #include "cuda/kernels/pack_access.h"
-#include "cuda/runtime/kernel_errors.h"
 
 namespace {
 
@@ -116,63 +116,6 @@ static __device__ __forceinline__ void add(T *x, T y, const char *end)
             Atomic<Sum>::apply(x, y);
     } else
         Atomic<Sum>::apply(x, y);
-}
-
-/* --- indices --- */
-
-/* An index as a kernel sees it. */
-struct Index {
-    const char *op_name; /* the host's, for the report */
-    const char *data;
-    int64_t low, size; /* its places: low to size - 1, negative ones from the end */
-    int64_t stride;    /* bytes from a place to the next */
-    int dim;           /* -1: what is out of range has been reported */
-};
-POINTERS_OF(Index, f(s.data);)
-
-static Index index_of(const dt_index_call *s, int nth)
-{
-    const dt_index_dims &index = s->indices[nth];
-    return {s->op_name,
-            (const char *)index.data,
-            s->wraps ? -index.size : 0,
-            index.size,
-            index.stride,
-            index.dim};
-}
-
-static __device__ __forceinline__ bool is_place(int64_t place, const Index &index)
-{
-    return (uint64_t)(place - index.low) < (uint64_t)(index.size - index.low);
-}
-/* In bytes of the table. */
-static __device__ __forceinline__ int64_t place_offset(int64_t place,
-                                                       const Index &index)
-{
-    return (place + (place < 0 ? index.size : 0)) * index.stride;
-}
-
-static __device__ __forceinline__ void report_place(KernelReport *report, int64_t place,
-                                                    const Index &index)
-{
-    if (index.dim >= 0)
-        report_range(report, index.op_name, place, index.low, index.size, index.dim);
-}
-
-/* Byte offset of an element by its number; ndim is 1 or more. */
-static __device__ __forceinline__ int64_t strided_offset(unsigned number, int ndim,
-                                                         const Divider *sizes,
-                                                         const int64_t *strides)
-{
-    int64_t offset = 0;
-    ROLLED
-    for (int d = ndim - 1;; d--) {
-        unsigned outer = divide(number, sizes[d]);
-        offset += (number - outer * sizes[d].divisor) * strides[d];
-        number = outer;
-        if (!d)
-            return offset;
-    }
 }
 
 /* --- elements --- */
@@ -554,16 +497,18 @@ static int with_joined(dt_stream stream, const dt_index_call *s, bool reads,
 }
 
 /* Calls use(part, report) for the call, or, where there is more than one launch takes,
- * for parts of it along the outermost dimension. */
+ * for parts of it along the outermost dimension. Where it has more than `most` indices,
+ * they are joined. */
 template <class Use>
-static int each_part(dt_stream stream, const dt_index_call *s, bool reads, Use use)
+static int each_part(dt_stream stream, const dt_index_call *s, bool reads, int most,
+                     Use use)
 {
     KernelReport *report = report_of(stream.device);
     if (!report)
         return -1;
     if (s->numel < MAX_LAYOUT_NUMEL)
-        return s->nindices > MOST_INDICES ? with_joined(stream, s, reads, report, use)
-                                          : use(s, report);
+        return s->nindices > most ? with_joined(stream, s, reads, report, use)
+                                  : use(s, report);
     int outermost = 0;
     while (s->shape[outermost] == 1)
         outermost++;
@@ -580,7 +525,7 @@ static int each_part(dt_stream stream, const dt_index_call *s, bool reads, Use u
             part.indices[k].data =
                 (const int64_t *)((const char *)s->indices[k].data +
                                   first * s->indices[k].strides[outermost]);
-        if (each_part(stream, &part, reads, use))
+        if (each_part(stream, &part, reads, most, use))
             return -1;
     }
     return 0;
@@ -595,25 +540,28 @@ static bool is_of_rows(const dt_index_call *s)
 /* Without arithmetic an element is so many bytes. */
 static int move(dt_stream stream, const dt_index_call *call, bool reads)
 {
-    return each_part(
-        stream, call, reads, [&](const dt_index_call *s, KernelReport *report) {
-            if (is_of_rows(s))
-                return with_word(s->dtype, [&](auto word) {
-                    typedef decltype(word) Word;
-                    return reads ? run_rows<Read, Word>(stream, s, report)
-                                 : run_rows<Write, Word>(stream, s, report);
-                });
-            IndexCall c = elements_of_call(s);
-            return START("starting an index operation", stream, index_words, c.p.numel,
-                         c, (char *)s->values, (char *)s->table, report,
-                         (int)dt_dtype_size(s->dtype), reads);
-        });
+    return each_part(stream, call, reads, MOST_INDICES,
+                     [&](const dt_index_call *s, KernelReport *report) {
+                         if (is_of_rows(s))
+                             return with_word(s->dtype, [&](auto word) {
+                                 typedef decltype(word) Word;
+                                 return reads
+                                            ? run_rows<Read, Word>(stream, s, report)
+                                            : run_rows<Write, Word>(stream, s, report);
+                             });
+                         IndexCall c = elements_of_call(s);
+                         return START("starting an index operation", stream,
+                                      index_words, c.p.numel, c, (char *)s->values,
+                                      (char *)s->table, report,
+                                      (int)dt_dtype_size(s->dtype), reads);
+                     });
 }
 
 static int accumulate(dt_stream stream, const dt_index_call *call, bool multiplies)
 {
     return each_part(
-        stream, call, false, [&](const dt_index_call *s, KernelReport *report) {
+        stream, call, false, MOST_INDICES,
+        [&](const dt_index_call *s, KernelReport *report) {
             if (!multiplies && dt_dtype_is_float(s->dtype) && is_of_rows(s))
                 return add_rows(stream, s, report);
             IndexCall c = elements_of_call(s);
@@ -627,6 +575,13 @@ static int accumulate(dt_stream stream, const dt_index_call *call, bool multipli
 
 int dt_cuda_index(dt_stream stream, dt_index_op op, const dt_index_call *s)
 {
+    /* Sums of whole numbers are the same in any order. */
+    if (s->ordered &&
+        (op == DT_INDEX_WRITE || (op != DT_INDEX_READ && dt_dtype_is_float(s->dtype))))
+        return each_part(stream, s, false, 1,
+                         [&](const dt_index_call *part, KernelReport *report) {
+                             return index_in_order(stream, op, part, report);
+                         });
     switch (op) {
     case DT_INDEX_READ:
     case DT_INDEX_WRITE:

@@ -342,8 +342,9 @@ static size_t rounded(int64_t bytes)
     return ((size_t)bytes + 255) / 256 * 256;
 }
 
+/* By the lowest `passes` bytes of the keys. */
 template <typename B>
-int sort(dt_stream stream, const dt_sorting *s)
+int sort(dt_stream stream, const dt_sorting *s, int passes)
 {
     const int64_t tiles = (s->n + tile_of<B> - 1) / tile_of<B>;
     const int64_t wanted = kBlocks / s->rows > 1 ? kBlocks / s->rows : 1;
@@ -367,7 +368,7 @@ int sort(dt_stream stream, const dt_sorting *s)
         rounded((all_counts + all_totals) * (int64_t)sizeof(unsigned));
     const size_t places_bytes = rounded(items * (int64_t)sizeof(unsigned));
     const size_t set_bytes = places_bytes + rounded(items * size);
-    const size_t sets = size > 2 ? 2 : (size_t)size - 1;
+    const size_t sets = passes > 2 ? 2 : (size_t)passes - 1;
     Scratch memory(stream, tables + sets * set_bytes);
     if (!memory.data)
         return -1;
@@ -375,8 +376,8 @@ int sort(dt_stream stream, const dt_sorting *s)
 
     const void *x = s->x;
     const unsigned *places = nullptr;
-    for (int pass = 0; pass < size; pass++) {
-        bool ends = pass == size - 1, cut = p.parts > 1;
+    for (int pass = 0; pass < passes; pass++) {
+        bool ends = pass == passes - 1, cut = p.parts > 1;
         char *set = (char *)memory.data + tables + (size_t)(pass % 2) * set_bytes;
         void *out = ends ? s->values : set + places_bytes;
         unsigned *places_out = ends ? nullptr : (unsigned *)set;

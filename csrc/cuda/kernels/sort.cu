@@ -205,9 +205,7 @@ static int sort_by_chunks(dt_stream stream, const dt_sorting *s)
     }
 }
 
-} // namespace
-
-int dt_cuda_sort(dt_stream stream, const dt_sorting *s)
+static int sort_by(dt_stream stream, const dt_sorting *s, int bytes)
 {
     if (s->n >= UINT_MAX)
         return dt_fail(DT_ERROR_RUNTIME,
@@ -218,7 +216,20 @@ int dt_cuda_sort(dt_stream stream, const dt_sorting *s)
     if (s->n <= CHUNK || s->k <= CHUNK / 4)
         return wide ? sort_by_chunks<uint64_t>(stream, s)
                     : sort_by_chunks<uint32_t>(stream, s);
-    return wide ? radix::sort<uint64_t>(stream, s) : radix::sort<uint32_t>(stream, s);
+    return wide ? radix::sort<uint64_t>(stream, s, bytes)
+                : radix::sort<uint32_t>(stream, s, bytes);
+}
+
+} // namespace
+
+int dt_cuda_sort(dt_stream stream, const dt_sorting *s)
+{
+    return sort_by(stream, s, (int)dt_dtype_size(s->dtype));
+}
+
+int sort_numbers(dt_stream stream, const dt_sorting *s, int bytes)
+{
+    return sort_by(stream, s, bytes);
 }
 
 /* --- searching in order --- */

@@ -109,6 +109,9 @@ struct Scratch {
 
 int matmul_integers(dt_stream stream, const dt_gemm *gemm);
 
+/* Sorts one row of whole numbers that are not negative by their lowest `bytes` bytes. */
+int sort_numbers(dt_stream stream, const dt_sorting *s, int bytes);
+
 /* Makes info DT_LAPACK_NOT_FINITE for each of `batch` matrices with an element that is
  * not finite, and that matrix zeros: an iteration on them ends. */
 int lapack_refuse(dt_stream stream, dt_dtype dtype, void *matrices, int64_t size,

@@ -14,6 +14,8 @@
 #include "tensor/ops/elementwise.h"
 #include "tensor/view.h"
 
+bool dt_deterministic = false;
+
 /* The prepared operands of a call: index tensors in int64, on the tensor's device. */
 typedef struct prepared {
     int count;
@@ -173,6 +175,7 @@ static int find_space(dt_index_call *s, const dt_tensor *x, const dt_indexing *i
     s->code = indexing->code;
     s->dtype = (dt_dtype)x->dtype;
     s->wraps = indexing->wraps;
+    s->ordered = dt_deterministic;
     s->ndim = 0;
     s->nindices = p->count;
     if (indexing->form == DT_INDEXING_ADVANCED ? space_of_index(s, x, indexing, p)

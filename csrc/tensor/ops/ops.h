@@ -120,9 +120,13 @@ int dt_index_read(dt_tensor *out, const dt_tensor *x, const dt_indexing *indexin
  * DT_INDEXING_GATHER: have at least the index's sizes) and have target's type. op is
  * not DT_INDEX_READ. Values of one place: on the CPU in row-major order, on a GPU in no
  * certain order, so sums of floats may differ in their last bits and which of several
- * values is written is open. */
+ * values is written is open; but with dt_deterministic in the same order in every run,
+ * and the last is written. */
 int dt_index_write(dt_index_op op, dt_tensor *target, const dt_indexing *indexing,
                    const dt_tensor *values);
+
+/* Whether GPUs have to give the same bits in every run. */
+extern bool dt_deterministic;
 
 /* The positions of elements that are not 0 (or NaN, or true), row by row, int64 of
  * shape [n, x.ndim]. Waits for a GPU's count, which is the result's size. */
