@@ -374,3 +374,71 @@ def test_what_to_install_without_lapack(kind):
         PYDEVTENSOR_SIM_GPUS="1",
     )
     assert "pip install scipy-openblas64" in said
+
+
+BATCHED = {
+    "cholesky": linalg.cholesky,
+    "lu_factor": lambda x: linalg.lu_factor(x)[0],
+    "solve": lambda x: linalg.solve(x, x[..., :2]),
+    "solve_triangular": lambda x: linalg.solve_triangular(x, x, upper=True),
+    "eigvalsh": linalg.eigvalsh,
+}
+
+
+def definite(n, batch, dtype=torch.float64):
+    x = torch.randn(batch, n, n, generator=torch.Generator().manual_seed(n)).to(dtype)
+    return x @ x.mT / n + torch.eye(n, dtype=dtype)
+
+
+@pytest.mark.parametrize("name", BATCHED)
+def test_small_matrices_of_a_batch_are_one_call(name, gpu):
+    if not torch.cuda.is_simulated():
+        pytest.skip("launches of a simulated GPU are counted")
+
+    def launches(batch):
+        x = definite(4, batch, torch.float32).to(gpu)
+        torch.cuda.synchronize(gpu)
+        before = torch.cuda.sim_counters(gpu)["launches"]
+        BATCHED[name](x)
+        torch.cuda.synchronize(gpu)
+        return torch.cuda.sim_counters(gpu)["launches"] - before
+
+    launches(2)
+    assert launches(100) == launches(2)
+    assert launches(2) < 20
+
+
+# On both sides of the orders up to which a batch is one call.
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("n", [1, 32, 33, 60])
+def test_a_batch_of_factors_is_that_of_each_matrix(n, batch, device):
+    x = definite(n, batch)
+    on = x.to(device)
+    close = lambda a, b: torch.allclose(a.cpu(), b, rtol=1e-9, atol=1e-9)
+    assert close(linalg.cholesky(on), torch.stack([linalg.cholesky(m) for m in x]))
+    assert close(linalg.inv(on) @ on, torch.eye(n, dtype=x.dtype).expand(x.shape))
+    values, vectors = linalg.eigh(on)
+    assert close(values, torch.stack([linalg.eigvalsh(m) for m in x]))
+    assert close(vectors * values[:, None] @ vectors.mT, x)
+    q, r = linalg.qr(torch.cat((on, on), 1))
+    assert close(q @ r, torch.cat((x, x), 1))
+    tall = torch.cat((on, on), 1)
+    assert close(linalg.lstsq(tall, tall).solution @ on, x)
+
+
+def test_an_order_beyond_those_of_a_batch(gpu):
+    x = definite(513, 2, torch.float32)
+    assert torch.allclose(
+        linalg.cholesky(x.to(gpu)).cpu(), linalg.cholesky(x), rtol=1e-3, atol=1e-4
+    )
+
+
+def test_a_batch_with_matrices_that_have_no_factor(device):
+    x = definite(5, 4)
+    x[1] = -x[1]
+    x[3, 2] = 0
+    x[3, :, 2] = 0
+    _, info = linalg.cholesky_ex(x.to(device))
+    assert info.tolist() == [0, 1, 0, 3]
+    _, info = linalg.inv_ex(x.to(device))
+    assert info.tolist() == [0, 0, 0, 3]

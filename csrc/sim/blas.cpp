@@ -213,13 +213,81 @@ static int trsm DT_CUBLAS_TRSM
                                 : 13; /* CUBLAS_STATUS_EXECUTION_FAILED */
 }
 
+static int result_of(cudaError_t error)
+{
+    return error == cudaSuccess ? DT_CUBLAS_SUCCESS
+                                : 13; /* CUBLAS_STATUS_EXECUTION_FAILED */
+}
+
+/* For many matrices, in tables but for pivots and infos. */
+template <dt_dtype D>
+static int trsm_batched DT_CUBLAS_TRSM_BATCHED
+{
+    const double one = D == DT_FLOAT64 ? *(const double *)alpha : *(const float *)alpha;
+    if (side != DT_CUBLAS_LEFT || m < 0 || n < 0 || batch < 1 ||
+        lda < (m > 1 ? m : 1) || ldb < (m > 1 ? m : 1))
+        return 7; /* CUBLAS_STATUS_INVALID_VALUE */
+    if (one != 1)
+        return 15; /* CUBLAS_STATUS_NOT_SUPPORTED */
+    const int flags = (uplo == DT_CUBLAS_UPPER ? DT_LAPACK_UPPER : 0) |
+                      (trans == DT_CUBLAS_OP_T ? DT_LAPACK_TRANSPOSED : 0) |
+                      (diag == DT_CUBLAS_UNIT ? DT_LAPACK_UNIT : 0);
+    return result_of(
+        sim::queue_lapack(handle->stream, "cublasXtrsmBatched",
+                          {DT_LAPACK_trsm, D, flags, batch, m, m, n, 0, {}},
+                          {{a, m, m, lda, 0, true}, {b, m, n, ldb, 0, true}}));
+}
+
+template <dt_dtype D>
+static int getrf_batched DT_CUBLAS_GETRF_BATCHED
+{
+    if (n < 1 || lda < n || batch < 1)
+        return 7; /* CUBLAS_STATUS_INVALID_VALUE */
+    return result_of(sim::queue_lapack(
+        handle->stream, "cublasXgetrfBatched",
+        {DT_LAPACK_getrf, D, 0, batch, n, n, 0, 0, {}},
+        {{a, n, n, lda, 0, true}, {pivots, n, 1, n, n}, {infos, 1, 1, 1, 1}}));
+}
+
+template <dt_dtype D>
+static int getrs_batched DT_CUBLAS_GETRS_BATCHED
+{
+    *info = 0;
+    if (n < 1 || k < 0 || lda < n || ldb < n || batch < 1)
+        return 7; /* CUBLAS_STATUS_INVALID_VALUE */
+    const int flags = trans == DT_CUBLAS_OP_T ? DT_LAPACK_TRANSPOSED : 0;
+    return result_of(sim::queue_lapack(
+        handle->stream, "cublasXgetrsBatched",
+        {DT_LAPACK_getrs, D, flags, batch, n, n, k, 0, {}},
+        {{a, n, n, lda, 0, true}, {pivots, n, 1, n, n}, {b, n, k, ldb, 0, true}}));
+}
+
+template <dt_dtype D>
+static int geqrf_batched DT_CUBLAS_GEQRF_BATCHED
+{
+    const int least = m < n ? m : n;
+    *info = 0;
+    if (m < 1 || n < 1 || lda < m || batch < 1)
+        return 7; /* CUBLAS_STATUS_INVALID_VALUE */
+    return result_of(
+        sim::queue_lapack(handle->stream, "cublasXgeqrfBatched",
+                          {DT_LAPACK_geqrf, D, 0, batch, m, n, 0, 0, {}},
+                          {{a, m, n, lda, 0, true}, {taus, least, 1, least, 0, true}}));
+}
+
+#define BOTH(name) {name<DT_FLOAT32>, name<DT_FLOAT64>}
 extern const dt_cublas sim_cublas = {create,
                                      destroy,
                                      get_version,
                                      set_stream,
                                      set_workspace,
                                      gemm,
-                                     {trsm<DT_FLOAT32>, trsm<DT_FLOAT64>}};
+                                     BOTH(trsm),
+                                     BOTH(getrf_batched),
+                                     BOTH(getrs_batched),
+                                     BOTH(trsm_batched),
+                                     BOTH(geqrf_batched)};
+#undef BOTH
 
 /* --- cuBLASLt: descriptions are what was set --- */
 

@@ -126,6 +126,10 @@ struct OwnWait {
 /* The host has copied this much into pinned memory, which takes time on a clock. */
 void host_staged(size_t bytes);
 
+/* Where the pointers of a table in device memory lead, which queued work fills: the next call
+ * of a stand-in library that takes the table uses that memory. */
+void table_leads_to(const void *table, const void *first, size_t bytes);
+
 /* --- for stand-ins of CUDA's libraries (blas.cpp): work on a simulated stream --- */
 
 /* Device memory that the work reads or writes. */

@@ -5,12 +5,17 @@
 
 #include <string.h>
 
+#include <map>
+
 #include "cuda/runtime/cusolver.h"
 
 struct cusolverDnContext {
     cudaStream_t stream;
 };
 struct cusolverDnParams {
+    int unused;
+};
+struct syevjInfo {
     int unused;
 };
 
@@ -33,12 +38,53 @@ static void lay(void *to, int64_t to_ld, const void *from, int64_t from_ld,
                (size_t)m.rows * item);
 }
 
-/* From the first element to the end of the last. */
-static Region region_of(const Matrix &m, size_t item, bool writes)
+/* From the first element to the end of the last, of all matrices of the batch. */
+static Region region_of(const Matrix &m, size_t item, bool writes, int64_t batch = 1)
 {
+    if (m.table)
+        return {m.pointer, (size_t)batch * sizeof(void *), false};
     const bool some = m.pointer && m.rows && m.columns;
-    const int64_t last = some ? (m.columns - 1) * m.ld + m.rows : 0;
+    const int64_t last =
+        some ? (batch - 1) * m.step + (m.columns - 1) * m.ld + m.rows : 0;
     return {some ? m.pointer : nullptr, (size_t)last * item, writes};
+}
+
+/* The memory that tables in device memory lead to, until a call takes them. The library's lock for
+ * calls of cuBLAS and cuSOLVER guards it. */
+static std::map<const void *, Region> &tables()
+{
+    static std::map<const void *, Region> all;
+    return all;
+}
+
+void table_leads_to(const void *table, const void *first, size_t bytes)
+{
+    tables()[table] = {first, bytes, true};
+}
+
+static Region taken(const Matrix &m)
+{
+    Region region = {nullptr, 0};
+    auto found = m.table ? tables().find(m.pointer) : tables().end();
+    if (found != tables().end()) {
+        region = found->second;
+        tables().erase(found);
+    }
+    return region;
+}
+
+/* Where the matrix is that a table names; nullptr, after blaming the device, if that is not
+ * where the table may lead. */
+static char *follow(int device, const char *name, char *held, size_t bytes,
+                    const Region &where)
+{
+    const size_t before = (size_t)(held - (const char *)where.pointer);
+    if (before < where.bytes && bytes <= where.bytes - before)
+        return seen_from(held);
+    blame(device, cudaErrorIllegalAddress,
+          format("a table of %s leads to %p, outside of its matrices", name,
+                 (void *)held));
+    return nullptr;
 }
 
 static void spoil(void *device, const Workspace &work)
@@ -49,41 +95,84 @@ static void spoil(void *device, const Workspace &work)
         memset(work.host, 0xFF, work.host_bytes);
 }
 
+/* The call for one matrix, whose operands are at `where`. */
+static void run_lapack(int device, dt_lapack_call call,
+                       const std::vector<Matrix> &matrices,
+                       const std::vector<dt_lapack_operand> &kinds,
+                       const std::vector<char *> &where)
+{
+    std::vector<std::vector<char>> packed(kinds.size());
+    auto item = [&](size_t i) {
+        return kinds[i].ints ? sizeof(int32_t) : dt_dtype_size(call.dtype);
+    };
+    for (size_t i = 0; i < packed.size(); i++) {
+        const Matrix &m = matrices[i];
+        packed[i].resize((size_t)kinds[i].size * item(i));
+        if (where[i])
+            lay(packed[i].data(), m.rows, where[i], m.ld, m, item(i));
+        call.operands[i] = packed[i].data();
+    }
+    stand_in(device, "the CPU's LAPACK in place of cuSOLVER",
+             [&] { return cpu_lapack({0, nullptr}, &call); });
+    for (size_t i = 0; i < packed.size(); i++)
+        if (where[i] && kinds[i].written)
+            lay(where[i], matrices[i].ld, packed[i].data(), matrices[i].rows,
+                matrices[i], item(i));
+}
+
 cudaError_t queue_lapack(cudaStream_t stream, const char *name, dt_lapack_call call,
                          const std::vector<Matrix> &matrices, Workspace work)
 {
     dt_lapack_operand operands[DT_LAPACK_OPERANDS];
+    const int64_t batch = call.batch;
     call.batch = 1;
     const int count = dt_lapack_operands(&call, operands);
-    Region used[DT_LAPACK_OPERANDS] = {};
+    Region used[DT_LAPACK_OPERANDS] = {}, led[DT_LAPACK_OPERANDS] = {};
     std::vector<size_t> items;
     for (int i = 0; i < count; i++) {
+        const Matrix &m = matrices[(size_t)i];
         items.push_back(operands[i].ints ? sizeof(int32_t) : dt_dtype_size(call.dtype));
-        used[i] = region_of(matrices[(size_t)i], items.back(), operands[i].written);
+        used[i] = region_of(m, items.back(), operands[i].written, batch);
+        led[i] = taken(m);
+        led[i].writes = operands[i].written;
     }
     int device = 0;
     cudaGetDevice(&device);
     const std::vector<dt_lapack_operand> kinds(operands, operands + count);
+    const std::vector<Region> reach(led, led + count);
     return enqueue(
         stream, name,
-        {used[0], used[1], used[2], used[3], used[4], {work.device, work.bytes}},
+        {used[0],
+         used[1],
+         used[2],
+         used[3],
+         used[4],
+         {work.device, work.bytes},
+         led[0],
+         led[1],
+         led[2],
+         led[3],
+         led[4]},
         [=](void *const *seen) {
-            dt_lapack_call run = call;
-            std::vector<std::vector<char>> packed((size_t)count);
-            for (size_t i = 0; i < packed.size(); i++) {
-                const Matrix &m = matrices[i];
-                packed[i].resize((size_t)kinds[i].size * items[i]);
-                if (seen[i])
-                    lay(packed[i].data(), m.rows, seen[i], m.ld, m, items[i]);
-                run.operands[i] = packed[i].data();
-            }
             spoil(seen[DT_LAPACK_OPERANDS], work);
-            stand_in(device, "the CPU's LAPACK in place of cuSOLVER",
-                     [&] { return cpu_lapack({0, nullptr}, &run); });
-            for (size_t i = 0; i < packed.size(); i++)
-                if (seen[i] && kinds[i].written)
-                    lay(seen[i], matrices[i].ld, packed[i].data(), matrices[i].rows,
-                        matrices[i], items[i]);
+            for (int64_t b = 0; b < batch; b++) {
+                std::vector<char *> where;
+                for (size_t i = 0; i < kinds.size(); i++) {
+                    const Matrix &m = matrices[i];
+                    char *at = (char *)seen[i];
+                    if (at && m.table)
+                        at =
+                            follow(device, name, ((char **)seen[i])[b],
+                                   (size_t)((m.columns - 1) * m.ld + m.rows) * items[i],
+                                   reach[i]);
+                    else if (at)
+                        at += (size_t)(b * m.step) * items[i];
+                    if (m.table && !at)
+                        return;
+                    where.push_back(at);
+                }
+                run_lapack(device, call, matrices, kinds, where);
+            }
         });
 }
 
@@ -140,6 +229,18 @@ int destroy_params(dt_cusolver_params params)
     return DT_CUSOLVER_SUCCESS;
 }
 
+int create_syevj(dt_cusolver_syevj *params)
+{
+    *params = new syevjInfo{0};
+    return DT_CUSOLVER_SUCCESS;
+}
+
+int destroy_syevj(dt_cusolver_syevj params)
+{
+    delete params;
+    return DT_CUSOLVER_SUCCESS;
+}
+
 /* Whether a matrix's sizes or leading dimension are invalid. */
 bool wrong(int64_t rows, int64_t columns, int64_t ld)
 {
@@ -159,7 +260,7 @@ bool too_small(int size, int m, int n, int more)
     some(&least, m, n, more);
     return size < least;
 }
-enum { GETRF = 1, POTRF, GEQRF, ORGQR, ORMQR, SYEVD, GESVD, GEEV };
+enum { GETRF = 1, POTRF, GEQRF, ORGQR, ORMQR, SYEVD, SYEVJ, GESVD, GEEV };
 
 sim::Workspace elements(void *work, int size, size_t item)
 {
@@ -214,6 +315,17 @@ struct Typed {
             handle->stream, "cusolverDnXpotrf",
             {DT_LAPACK_potrf, D, flags, 1, n, n, 0, 0, {}},
             {{a, n, n, lda}, {info, 1, 1, 1}}, elements(work, size, sizeof(T))));
+    }
+
+    static int potrf_batched DT_CUSOLVER_POTRF_BATCHED
+    {
+        if (wrong(n, n, lda) || batch < 1)
+            return DT_CUSOLVER_INVALID_VALUE;
+        const int flags = uplo == DT_CUBLAS_UPPER ? DT_LAPACK_UPPER : 0;
+        return status_of(
+            sim::queue_lapack(handle->stream, "cusolverDnXpotrfBatched",
+                              {DT_LAPACK_potrf, D, flags, batch, n, n, 0, 0, {}},
+                              {{a, n, n, lda, 0, true}, {infos, 1, 1, 1, 1}}));
     }
 
     static int geqrf_size DT_CUSOLVER_GEQRF_SIZE
@@ -304,6 +416,27 @@ struct Typed {
                               {DT_LAPACK_syevd, D, flags, 1, n, n, 0, 0, {}},
                               {{a, n, n, lda}, {w, n, 1, n}, {info, 1, 1, 1}},
                               elements(work, size, sizeof(T))));
+    }
+
+    static int syevj_size DT_CUSOLVER_SYEVJ_SIZE
+    {
+        (void)handle, (void)job, (void)uplo, (void)a, (void)w;
+        return wrong(n, n, lda) || !params || batch < 1
+                   ? DT_CUSOLVER_INVALID_VALUE
+                   : some(size, n, n, SYEVJ + batch);
+    }
+    static int syevj DT_CUSOLVER_SYEVJ
+    {
+        if (wrong(n, n, lda) || !params || batch < 1 ||
+            too_small(size, n, n, SYEVJ + batch))
+            return DT_CUSOLVER_INVALID_VALUE;
+        const int flags = (uplo == DT_CUBLAS_UPPER ? DT_LAPACK_UPPER : 0) |
+                          (job == DT_CUSOLVER_VECTORS ? DT_LAPACK_VECTORS : 0);
+        return status_of(sim::queue_lapack(
+            handle->stream, "cusolverDnXsyevjBatched",
+            {DT_LAPACK_syevd, D, flags, batch, n, n, 0, 0, {}},
+            {{a, n, n, lda, (int64_t)lda * n}, {w, n, 1, n, n}, {infos, 1, 1, 1, 1}},
+            elements(work, size, sizeof(T))));
     }
 
     static int gesvd_size DT_CUSOLVER_GESVD_SIZE

@@ -9,10 +9,13 @@
 
 namespace sim {
 
-/* A column-major matrix in device memory. */
+/* A column-major matrix in device memory; of a batch, they follow one another after
+ * `step` elements, or the pointer is of a table of theirs. */
 struct Matrix {
     const void *pointer;
     int64_t rows, columns, ld;
+    int64_t step = 0;
+    bool table = false;
 };
 
 /* Device memory that a routine may overwrite, and host memory. */
@@ -23,8 +26,8 @@ struct Workspace {
     size_t host_bytes;
 };
 
-/* Queues the call: its operands are the matrices, packed for the CPU's routine and
- * written back. The workspace is filled with rubbish. */
+/* Queues the call: its operands are the matrices of its batch, packed for the CPU's
+ * routine and written back. The workspace is filled with rubbish. */
 cudaError_t queue_lapack(cudaStream_t stream, const char *name, dt_lapack_call call,
                          const std::vector<Matrix> &matrices, Workspace work = {});
 

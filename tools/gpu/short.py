@@ -207,10 +207,12 @@ def factors(n):
     def well(x):
         return x @ x.mT + n * torch.eye(n, device=x.device)
 
-    alike(lambda x: torch.linalg.cholesky(well(x)), (2, n, n))
-    alike(lambda x, b: torch.linalg.solve(well(x), b), (2, n, n), (2, n, 2))
-    alike(lambda x: torch.linalg.eigvalsh(well(x)), (2, n, n))
-    alike(lambda x: torch.linalg.qr(well(x)).R.abs(), (2, n, n))
+    for batch in ((), (3,)):  # one matrix, and one call for all
+        alike(lambda x: torch.linalg.cholesky(well(x)), (*batch, n, n))
+        solve = lambda x, b: torch.linalg.solve(well(x), b)
+        alike(solve, (*batch, n, n), (*batch, n, 2))
+        alike(lambda x: torch.linalg.eigvalsh(well(x)), (*batch, n, n))
+        alike(lambda x: torch.linalg.qr(well(x)).R.abs(), (*batch, n, n))
     least = lambda x, b: torch.linalg.lstsq(x, b, driver="gels").solution
     eye = torch.eye(n + 2, n)
     alike(lambda x, b: least(x + n * eye.to(x.device), b), (n + 2, n), (n + 2, 1))

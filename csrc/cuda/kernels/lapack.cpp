@@ -1,5 +1,5 @@
-/* Factorizations and solvers by cuSOLVER and cuBLAS, one matrix of a batch after
- * another. Their matrices are column-major as ours are. */
+/* Factorizations and solvers by cuSOLVER and cuBLAS. Their matrices are column-major as ours
+ * are. Small matrices of a batch are factorized by one call, others one after another. */
 #include "device/lapack.h"
 
 #include <limits.h>
@@ -8,6 +8,15 @@
 #include "cuda/runtime/cusolver.h"
 
 namespace {
+
+/* Up to this order the batch is one call, in which a block has a matrix; a larger matrix
+ * fills the GPU by itself. On an H100 a call for one matrix takes 10 to 20 us whatever its
+ * size up to there, so a thousand matrices of 8 x 8 take 10 to 20 ms one by one and, at two
+ * launches, 10 us together. One of 512 has 89 MFLOP: 1 ms of a multiprocessor, of which
+ * there are 132, against about 1.5 ms alone. */
+enum { MOST_IN_BATCH = 512 };
+/* The same for eigenvalues: the library's bound for rotations in shared memory. */
+enum { MOST_ROTATED = 32 };
 
 struct Solver {
     const dt_lapack_call *c;
@@ -59,8 +68,54 @@ struct Solver {
         return status ? fail(status) : 0;
     }
 
+    bool in_batch(int most) const
+    {
+        return c->batch > 1 && m <= most && n <= most && c->batch <= INT_MAX;
+    }
+    int count() const { return (int)c->batch; }
+
+    /* The matrices of an operand as a table. */
+    struct Table {
+        Scratch memory;
+        void **data;
+        Table(const Solver &s, const void *first, int64_t elements)
+            : memory(s.stream, (size_t)s.c->batch * sizeof(void *)),
+              data((void **)memory.data)
+        {
+            if (data && lapack_table(s.stream, data, first,
+                                     elements * (int64_t)s.item(), s.c->batch))
+                data = nullptr; /* after dt_fail */
+        }
+        Table(const Solver &s, int operand)
+            : Table(s, s.c->operands[operand], s.operands[operand].size)
+        {
+        }
+    };
+    /* run(cuBLAS, its handle) */
+    template <class Run>
+    int with_cublas(const char *doing, Run run) const
+    {
+        const dt_cublas *cublas = cublas_get();
+        if (!cublas)
+            return -1;
+        CublasHandle blas(cublas, stream);
+        if (!blas.handle)
+            return -1;
+        const int status = run(cublas, blas.handle);
+        return status ? library_fail(&cublas_library, status, doing) : 0;
+    }
+
     int getrf() const
     {
+        if (in_batch(MOST_IN_BATCH) && m == n) {
+            Table a(*this, 0);
+            return !a.data
+                       ? -1
+                       : with_cublas("factorizing matrices", [&](auto *blas, auto on) {
+                             return blas->getrf_batched[wide()](
+                                 on, n, a.data, n, info(1), info(2), count());
+                         });
+        }
         return each(
             [&](int *size) {
                 return lib->getrf_size[wide()](handle, m, n, at(0, 0), m, size);
@@ -75,6 +130,16 @@ struct Solver {
     {
         const int turn = flag(DT_LAPACK_TRANSPOSED) ? DT_CUBLAS_OP_T : DT_CUBLAS_OP_N;
         int status = 0;
+        if (in_batch(MOST_IN_BATCH)) {
+            Table a(*this, 0), b(*this, 2);
+            return !a.data || !b.data
+                       ? -1
+                       : with_cublas("solving equations", [&](auto *blas, auto on) {
+                             return blas->getrs_batched[wide()](on, turn, n, k, a.data,
+                                                                n, info(1), b.data, n,
+                                                                &status, count());
+                         });
+        }
         for (int64_t i = 0; i < c->batch && !status; i++)
             status = lib->getrs[wide()](handle, turn, n, k, at(0, i), n,
                                         (const int *)at(1, i), at(2, i), n, infos + i);
@@ -83,6 +148,14 @@ struct Solver {
 
     int potrf() const
     {
+        if (in_batch(MOST_IN_BATCH)) {
+            Table a(*this, 0);
+            const int status =
+                a.data ? lib->potrf_batched[wide()](handle, uplo(), n, a.data, n,
+                                                    info(1), count())
+                       : 0;
+            return !a.data ? -1 : status ? fail(status) : 0;
+        }
         return each(
             [&](int *size) {
                 return lib->potrf_size[wide()](handle, uplo(), n, at(0, 0), n, size);
@@ -96,32 +169,47 @@ struct Solver {
     /* B's leading dimension is ldb. */
     int trsm(int lda, int operand, int ldb, int flags) const
     {
-        const dt_cublas *cublas = cublas_get();
-        if (!cublas)
-            return -1;
-        CublasHandle blas(cublas, stream);
-        if (!blas.handle)
-            return -1;
+        static const char doing[] = "solving triangular systems";
         const float one = 1;
         const double one_wide = 1;
         const void *alpha = wide() ? (const void *)&one_wide : &one;
         const int upper = flags & DT_LAPACK_UPPER ? DT_CUBLAS_UPPER : DT_CUBLAS_LOWER;
         const int turn = flags & DT_LAPACK_TRANSPOSED ? DT_CUBLAS_OP_T : DT_CUBLAS_OP_N;
         const int unit = flags & DT_LAPACK_UNIT ? DT_CUBLAS_UNIT : DT_CUBLAS_NON_UNIT;
-        int status = 0;
-        for (int64_t i = 0; i < c->batch && !status; i++)
-            status =
-                cublas->trsm[wide()](blas.handle, DT_CUBLAS_LEFT, upper, turn, unit, n,
-                                     k, alpha, at(0, i), lda, at(operand, i), ldb);
-        return status
-                   ? library_fail(&cublas_library, status, "solving triangular systems")
-                   : 0;
+        if (in_batch(MOST_IN_BATCH)) {
+            Table a(*this, 0), b(*this, operand);
+            return !a.data || !b.data
+                       ? -1
+                       : with_cublas(doing, [&](auto *blas, auto on) {
+                             return blas->trsm_batched[wide()](
+                                 on, DT_CUBLAS_LEFT, upper, turn, unit, n, k, alpha,
+                                 a.data, lda, b.data, ldb, count());
+                         });
+        }
+        return with_cublas(doing, [&](auto *blas, auto on) {
+            int status = 0;
+            for (int64_t i = 0; i < c->batch && !status; i++)
+                status = blas->trsm[wide()](on, DT_CUBLAS_LEFT, upper, turn, unit, n, k,
+                                            alpha, at(0, i), lda, at(operand, i), ldb);
+            return status;
+        });
     }
 
     /* Each tau has LEAST elements. */
     int geqrf(void *taus) const
     {
-        const size_t step = (size_t)(m < n ? m : n) * item();
+        const int least = m < n ? m : n;
+        const size_t step = (size_t)least * item();
+        if (in_batch(MOST_IN_BATCH)) {
+            Table a(*this, 0), t(*this, taus, least);
+            int found = 0;
+            return !a.data || !t.data
+                       ? -1
+                       : with_cublas("factorizing matrices", [&](auto *blas, auto on) {
+                             return blas->geqrf_batched[wide()](
+                                 on, m, n, a.data, m, t.data, &found, count());
+                         });
+        }
         return each(
             [&](int *size) {
                 return lib->geqrf_size[wide()](handle, m, n, at(0, 0), m, size);
@@ -201,10 +289,28 @@ struct Solver {
                    : join(4);
     }
 
+    int syevj() const
+    {
+        dt_cusolver_syevj params = nullptr;
+        int size = 0, status = lib->create_syevj(&params);
+        if (status)
+            return fail(status);
+        status = lib->syevj_size[wide()](handle, job(), uplo(), n, at(0, 0), n,
+                                         at(1, 0), &size, params, count());
+        Scratch work(stream, (size_t)(size > 0 ? size : 1) * item());
+        if (work.data && !status)
+            status = lib->syevj[wide()](handle, job(), uplo(), n, at(0, 0), n, at(1, 0),
+                                        work.data, size, infos, params, count());
+        lib->destroy_syevj(params);
+        return !work.data ? -1 : status ? fail(status) : 0;
+    }
+
     int syevd() const
     {
         if (refuse(2))
             return -1;
+        if (in_batch(MOST_ROTATED))
+            return syevj() ? -1 : join(2);
         return each(
                    [&](int *size) {
                        return lib->syevd_size[wide()](handle, job(), uplo(), n,

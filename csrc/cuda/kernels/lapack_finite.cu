@@ -1,4 +1,5 @@
-/* Matrices with elements that are not finite, on which an iteration might not end. */
+/* Beside the factorizations by libraries: tables of a batch's matrices, and the
+ * matrices with elements that are not finite, on which an iteration might not end. */
 #include "device/lapack.h"
 
 #include "cuda/kernels/layout.h"
@@ -25,6 +26,24 @@ __global__ void join_infos(int32_t *info, const int32_t *found, int64_t batch)
     int64_t i = thread_number();
     if (i < batch && !info[i])
         info[i] = found[i];
+}
+
+/* first is a number, so that the simulator leaves it as it is: the table is read by
+ * others than kernels. */
+__global__ void fill_table(uintptr_t *table, uintptr_t first, int64_t step,
+                           int64_t count)
+{
+    int64_t i = thread_number();
+    if (i < count)
+        table[i] = first + (uintptr_t)(i * step);
+}
+
+int lapack_table(dt_stream stream, void **table, const void *first, int64_t step,
+                 int64_t count)
+{
+    SIM_TABLE(table, first, (size_t)(step * count));
+    return START("listing matrices", stream, fill_table, count, (uintptr_t *)table,
+                 (uintptr_t)first, step, count);
 }
 
 static const char doing[] = "looking for matrices that are not finite";

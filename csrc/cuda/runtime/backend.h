@@ -117,6 +117,10 @@ int sort_numbers(dt_stream stream, const dt_sorting *s, int bytes);
 int lapack_refuse(dt_stream stream, dt_dtype dtype, void *matrices, int64_t size,
                   int64_t batch, int32_t *info);
 
+/* A table of `count` pointers, from first on, `step` bytes apart. */
+int lapack_table(dt_stream stream, void **table, const void *first, int64_t step,
+                 int64_t count);
+
 /* Where info is 0, makes it what was found. */
 int lapack_join(dt_stream stream, int32_t *info, const int32_t *found, int64_t batch);
 

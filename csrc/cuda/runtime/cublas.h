@@ -39,6 +39,21 @@ enum { DT_CUBLAS_GEMM_DEFAULT = -1 };
 #define DT_CUBLAS_TRSM                                                                 \
     (dt_cublas_handle handle, int side, int uplo, int trans, int diag, int m, int n,   \
      const void *alpha, const void *a, int lda, void *b, int ldb)
+/* For many matrices: tables of pointers in device memory, infos of matrices there too; an
+ * info of the arguments on the host. */
+#define DT_CUBLAS_GETRF_BATCHED                                                        \
+    (dt_cublas_handle handle, int n, void *const *a, int lda, int *pivots, int *infos, \
+     int batch)
+#define DT_CUBLAS_GETRS_BATCHED                                                        \
+    (dt_cublas_handle handle, int trans, int n, int k, const void *const *a, int lda,  \
+     const int *pivots, void *const *b, int ldb, int *info, int batch)
+#define DT_CUBLAS_TRSM_BATCHED                                                         \
+    (dt_cublas_handle handle, int side, int uplo, int trans, int diag, int m, int n,   \
+     const void *alpha, const void *const *a, int lda, void *const *b, int ldb,        \
+     int batch)
+#define DT_CUBLAS_GEQRF_BATCHED                                                        \
+    (dt_cublas_handle handle, int m, int n, void *const *a, int lda,                   \
+     void *const *taus, int *info, int batch)
 #define DT_CUBLAS_FUNCTIONS(FUNCTION, TYPED)                                           \
     FUNCTION(create, cublasCreate_v2, (dt_cublas_handle * handle))                     \
     FUNCTION(destroy, cublasDestroy_v2, (dt_cublas_handle handle))                     \
@@ -49,7 +64,15 @@ enum { DT_CUBLAS_GEMM_DEFAULT = -1 };
     FUNCTION(set_workspace, cublasSetWorkspace_v2,                                     \
              (dt_cublas_handle handle, void *workspace, size_t bytes))                 \
     FUNCTION(gemm, cublasGemmStridedBatchedEx, DT_CUBLAS_GEMM)                         \
-    TYPED(trsm, cublasStrsm_v2, cublasDtrsm_v2, DT_CUBLAS_TRSM)
+    TYPED(trsm, cublasStrsm_v2, cublasDtrsm_v2, DT_CUBLAS_TRSM)                        \
+    TYPED(getrf_batched, cublasSgetrfBatched, cublasDgetrfBatched,                     \
+          DT_CUBLAS_GETRF_BATCHED)                                                     \
+    TYPED(getrs_batched, cublasSgetrsBatched, cublasDgetrsBatched,                     \
+          DT_CUBLAS_GETRS_BATCHED)                                                     \
+    TYPED(trsm_batched, cublasStrsmBatched, cublasDtrsmBatched,                        \
+          DT_CUBLAS_TRSM_BATCHED)                                                      \
+    TYPED(geqrf_batched, cublasSgeqrfBatched, cublasDgeqrfBatched,                     \
+          DT_CUBLAS_GEQRF_BATCHED)
 
 typedef struct dt_cublas {
 #define FUNCTION(name, symbol, parameters)       int(*name) parameters;

@@ -7,6 +7,7 @@
 
 typedef struct cusolverDnContext *dt_cusolver_handle;
 typedef struct cusolverDnParams *dt_cusolver_params;
+typedef struct syevjInfo *dt_cusolver_syevj;
 enum {
     DT_CUSOLVER_SUCCESS = 0,
     DT_CUSOLVER_NOT_INITIALIZED = 1,
@@ -71,6 +72,17 @@ enum { DT_CUSOLVER_NO_VECTORS = 0, DT_CUSOLVER_VECTORS = 1 };
      void *device_work, size_t device_bytes, void *host_work, size_t host_bytes,       \
      int *info)
 
+/* For many matrices: a table of pointers in device memory, or one after another. */
+#define DT_CUSOLVER_POTRF_BATCHED                                                      \
+    (dt_cusolver_handle handle, int uplo, int n, void **a, int lda, int *infos,        \
+     int batch)
+#define DT_CUSOLVER_SYEVJ_SIZE                                                         \
+    (dt_cusolver_handle handle, int job, int uplo, int n, const void *a, int lda,      \
+     const void *w, int *size, dt_cusolver_syevj params, int batch)
+#define DT_CUSOLVER_SYEVJ                                                              \
+    (dt_cusolver_handle handle, int job, int uplo, int n, void *a, int lda, void *w,   \
+     void *work, int size, int *infos, dt_cusolver_syevj params, int batch)
+
 /* As in cublas.h; OPTIONAL are functions that old versions lack, then NULL. */
 #define DT_CUSOLVER_FUNCTIONS(FUNCTION, TYPED, OPTIONAL)                               \
     FUNCTION(create, cusolverDnCreate, (dt_cusolver_handle * handle))                  \
@@ -80,6 +92,8 @@ enum { DT_CUSOLVER_NO_VECTORS = 0, DT_CUSOLVER_VECTORS = 1 };
              (dt_cusolver_handle handle, cudaStream_t stream))                         \
     FUNCTION(create_params, cusolverDnCreateParams, (dt_cusolver_params * params))     \
     FUNCTION(destroy_params, cusolverDnDestroyParams, (dt_cusolver_params params))     \
+    FUNCTION(create_syevj, cusolverDnCreateSyevjInfo, (dt_cusolver_syevj * params))    \
+    FUNCTION(destroy_syevj, cusolverDnDestroySyevjInfo, (dt_cusolver_syevj params))    \
     TYPED(getrf_size, cusolverDnSgetrf_bufferSize, cusolverDnDgetrf_bufferSize,        \
           DT_CUSOLVER_GETRF_SIZE)                                                      \
     TYPED(getrf, cusolverDnSgetrf, cusolverDnDgetrf, DT_CUSOLVER_GETRF)                \
@@ -87,6 +101,8 @@ enum { DT_CUSOLVER_NO_VECTORS = 0, DT_CUSOLVER_VECTORS = 1 };
     TYPED(potrf_size, cusolverDnSpotrf_bufferSize, cusolverDnDpotrf_bufferSize,        \
           DT_CUSOLVER_POTRF_SIZE)                                                      \
     TYPED(potrf, cusolverDnSpotrf, cusolverDnDpotrf, DT_CUSOLVER_POTRF)                \
+    TYPED(potrf_batched, cusolverDnSpotrfBatched, cusolverDnDpotrfBatched,             \
+          DT_CUSOLVER_POTRF_BATCHED)                                                   \
     TYPED(geqrf_size, cusolverDnSgeqrf_bufferSize, cusolverDnDgeqrf_bufferSize,        \
           DT_CUSOLVER_GEQRF_SIZE)                                                      \
     TYPED(geqrf, cusolverDnSgeqrf, cusolverDnDgeqrf, DT_CUSOLVER_GEQRF)                \
@@ -99,6 +115,9 @@ enum { DT_CUSOLVER_NO_VECTORS = 0, DT_CUSOLVER_VECTORS = 1 };
     TYPED(syevd_size, cusolverDnSsyevd_bufferSize, cusolverDnDsyevd_bufferSize,        \
           DT_CUSOLVER_SYEVD_SIZE)                                                      \
     TYPED(syevd, cusolverDnSsyevd, cusolverDnDsyevd, DT_CUSOLVER_SYEVD)                \
+    TYPED(syevj_size, cusolverDnSsyevjBatched_bufferSize,                              \
+          cusolverDnDsyevjBatched_bufferSize, DT_CUSOLVER_SYEVJ_SIZE)                  \
+    TYPED(syevj, cusolverDnSsyevjBatched, cusolverDnDsyevjBatched, DT_CUSOLVER_SYEVJ)  \
     TYPED(gesvd_size, cusolverDnSgesvd_bufferSize, cusolverDnDgesvd_bufferSize,        \
           DT_CUSOLVER_GESVD_SIZE)                                                      \
     TYPED(gesvd, cusolverDnSgesvd, cusolverDnDgesvd, DT_CUSOLVER_GESVD)                \

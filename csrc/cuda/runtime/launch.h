@@ -46,6 +46,8 @@
  * SIM_OWN_WAIT declares that what the function waits for until its block ends, and the
  * host memory that it copies, is the library's own: programs must not rely on such a wait.
  * SIM_STAGED(bytes) declares that the host has copied so much into pinned memory.
+ * SIM_TABLE(table, first, bytes) declares where the pointers lead that the library fills a
+ * table in device memory with, for the next call of cuBLAS or cuSOLVER that takes it.
  * On a GPU all of them do nothing. */
 #ifndef DT_CUDA_RUNTIME_LAUNCH_H
 #define DT_CUDA_RUNTIME_LAUNCH_H
@@ -97,8 +99,9 @@ dim3 launch_extent(Integer extent)
     sim::block_given_back((pointer), (rounded))
 #define SIM_BLOCK_AWAITS(pointer, rounded, device, stream)                             \
     sim::race_block_awaits((pointer), (rounded), (device), (stream))
-#define SIM_OWN_WAIT      sim::OwnWait own_wait
-#define SIM_STAGED(bytes) sim::host_staged(bytes)
+#define SIM_OWN_WAIT                   sim::OwnWait own_wait
+#define SIM_STAGED(bytes)              sim::host_staged(bytes)
+#define SIM_TABLE(table, first, bytes) sim::table_leads_to((table), (first), (bytes))
 
 #else
 
@@ -119,6 +122,7 @@ dim3 launch_extent(Integer extent)
 #define SIM_BLOCK_AWAITS(pointer, rounded, device, stream) ((void)0)
 #define SIM_OWN_WAIT                                       ((void)0)
 #define SIM_STAGED(bytes)                                  ((void)0)
+#define SIM_TABLE(table, first, bytes)                     ((void)0)
 
 #endif
 #endif

@@ -17,6 +17,19 @@ template <>
 struct plain<const float *> : plain<const void *> {};
 template <>
 struct plain<const double *> : plain<const void *> {};
+/* Tables of matrices. */
+template <>
+struct plain<float **> : plain<void **> {};
+template <>
+struct plain<double **> : plain<void **> {};
+template <>
+struct plain<float *const *> : plain<void *const *> {};
+template <>
+struct plain<double *const *> : plain<void *const *> {};
+template <>
+struct plain<const float *const *> : plain<const void *const *> {};
+template <>
+struct plain<const double *const *> : plain<const void *const *> {};
 template <class F>
 struct signature;
 template <class F>
