@@ -28,7 +28,7 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 63_023,
+    "csrc": 63_036,
     "core": 23_680,
     "processes": 1_900,
     "extras": 6_340,
