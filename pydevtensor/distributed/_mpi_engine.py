@@ -7,6 +7,7 @@ which line, whether they give and whether they take.
 
 from __future__ import annotations
 
+import contextlib
 import struct
 import sys
 import time
@@ -56,9 +57,25 @@ def _end_all_with_this_one(found: Any) -> None:
     def end(kind: Any, error: Any, trace: Any) -> None:
         before(kind, error, trace)
         sys.stderr.flush()
+        _wait_for_the_reader(sys.stderr)
         found.COMM_WORLD.Abort(1)
 
     sys.excepthook = end
+
+
+def _wait_for_the_reader(stream: Any) -> None:
+    """Until mpirun has taken what is in the pipe, which an abort would lose; a second
+    at most."""
+    import fcntl
+    import termios
+
+    end = time.monotonic() + 1
+    with contextlib.suppress(OSError, ValueError):
+        while time.monotonic() < end:
+            left = fcntl.ioctl(stream.fileno(), termios.FIONREAD, bytes(4))
+            if not any(left):
+                break
+            time.sleep(0.01)
 
 
 def rank_and_size() -> tuple[int, int]:
