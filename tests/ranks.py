@@ -8,7 +8,6 @@ from textwrap import dedent
 
 HEAD = """
 import os, sys, time
-import numpy as np
 import pydevtensor as torch
 import pydevtensor.distributed as dist
 from pydevtensor import nn
@@ -70,7 +69,12 @@ def end(processes, seconds=120):
 
 def run(folder, size, code, **environment):
     """What each rank has printed; all have ended well."""
-    ended = end(start(folder, size, code, **environment))
+    return printed(start(folder, size, code, **environment))
+
+
+def printed(processes):
+    """What each has printed; all have ended well."""
+    ended = end(processes)
     for rank, each in enumerate(ended):
         assert each.status == 0, f"rank {rank}: {each.printed}{each.errors}"
     return [each.printed for each in ended]

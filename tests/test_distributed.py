@@ -6,6 +6,7 @@ import ranks
 # What each call gives is computed by NumPy from the inputs of all ranks, which every rank
 # can draw again.
 COLLECTIVES = """
+import numpy as np
 begin()
 draw = np.random.default_rng(int(os.environ["SEED"]))
 own = np.random.default_rng(rank)

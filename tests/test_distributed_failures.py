@@ -191,7 +191,7 @@ def x(n=3):
     return torch.ones(n)
 begin()
 """
-# All programs one after the other, each with a group of its own: a failure spoils it.
+# Programs one after the other, each with a group of its own: a failure spoils it.
 STEP = """
 g = dist.new_group(timeout=timedelta(seconds={seconds}))
 try:
@@ -203,9 +203,23 @@ dist.barrier()
 """
 
 
-def both(programs, seconds, tmp_path):
+def both(programs, seconds, tmp_path, at_once=1):
     """What each rank prints for each program, and the line of its calls."""
-    code, numbers = HEAD, {}
+    rows, numbers, started = [{}, {}], {}, []
+    for part in range(at_once):
+        names = [*programs][part::at_once]
+        code = code_of({name: programs[name] for name in names}, seconds, numbers)
+        (folder := tmp_path / f"part {part}").mkdir()
+        started.append(ranks.start(folder, 2, code))
+    for processes in started:
+        for row, text in zip(rows, ranks.printed(processes), strict=True):
+            row.update(_row(line) for line in text.splitlines())
+    return rows, numbers
+
+
+def code_of(programs, seconds, numbers):
+    """The code of a rank, which has the calls of each program at the line in numbers."""
+    code = HEAD
     for name, (first, second, _) in programs.items():
         calls = f"    if rank == 0: {first}\n    else: {second}"
         if ";" in second:  # a block of its own, for calls on several lines
@@ -215,9 +229,7 @@ def both(programs, seconds, tmp_path):
         code += STEP.format(name=name, calls=calls, seconds=seconds)
         at = before.count("\n") + STEP.partition("{calls}")[0].count("\n") + 1
         numbers[name] = at
-    printed = ranks.run(tmp_path, 2, code)
-    rows = [dict(_row(line) for line in text.splitlines()) for text in printed]
-    return rows, numbers
+    return code
 
 
 def _row(line):
@@ -252,7 +264,7 @@ def test_mismatches_name_both_lines(tmp_path):
 
 def test_programs_that_wait_for_ever_end_in_time(tmp_path):
     begin = time.monotonic()
-    (first, _), numbers = both(DEADLOCKS, 0.5, tmp_path)
+    (first, _), numbers = both(DEADLOCKS, 0.5, tmp_path, at_once=4)
     check(DEADLOCKS, first, numbers)
     assert time.monotonic() - begin < 60
 

@@ -10,7 +10,7 @@ from pydevtensor.utils.data import DataLoader, DistributedSampler
 # parameters come out, to rounding.
 TRAINING = """
 import copy
-begin()
+case = {name}
 device = os.environ["DEVICE"].format(rank=rank)
 dtype = getattr(torch, os.environ["DTYPE"])
 torch.manual_seed(0)
@@ -50,11 +50,11 @@ for step in range(3):
         optimizer.step()
     tolerance = 3e-6 if dtype == torch.float32 else 0.06
     for (name, a), b in zip(whole.named_parameters(), parts.parameters()):
-        assert (a.grad is None) == (b.grad is None), (step, name)
-        torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
+        assert (a.grad is None) == (b.grad is None), (case, step, name)
+        torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance, msg=lambda text: f"{case}: {text}")
 everyone = [None] * size
 dist.all_gather_object(everyone, [p.detach().cpu().double().sum().item() for p in parts.parameters()])
-assert everyone == everyone[:1] * size
+assert everyone == everyone[:1] * size, case
 """
 CASES = {
     "plain": {},
@@ -75,25 +75,27 @@ CASES = {
 }
 
 
-def train(tmp_path, name, size=2, device="cpu", dtype="float32", **environment):
-    given = {"options": "", "all": "True", "sometimes": "False", "to_none": "True"}
-    given |= {"accumulates": "False", **CASES[name]}
-    code = TRAINING
-    for word, value in given.items():
-        code = code.replace(f"{{{word}}}", value)
-    ranks.run(tmp_path, size, code, DEVICE=device, DTYPE=dtype, **environment)
+def train(tmp_path, names, size=2, device="cpu", dtype="float32", **environment):
+    """One case after the other, in the same processes."""
+    program = "begin()\n"
+    for name in names:
+        given = {"options": "", "all": "True", "sometimes": "False", "to_none": "True"}
+        given |= {"accumulates": "False", **CASES[name], "name": repr(name)}
+        code = TRAINING
+        for word, value in given.items():
+            code = code.replace(f"{{{word}}}", value)
+        program += code
+    ranks.run(tmp_path, size, program, DEVICE=device, DTYPE=dtype, **environment)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_gradients_are_those_of_one_process(tmp_path, name):
-    train(tmp_path, name)
+def test_gradients_are_those_of_one_process(tmp_path):
+    train(tmp_path, CASES)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
-def test_gradients_of_four_ranks_and_of_halves(tmp_path, name):
-    train(tmp_path, name, size=4)
-    train(tmp_path, name, dtype="bfloat16")
+@pytest.mark.parametrize("given", [{"size": 4}, {"dtype": "bfloat16"}])
+def test_gradients_of_four_ranks_and_of_halves(tmp_path, given):
+    train(tmp_path, CASES, **given)
 
 
 @pytest.mark.parametrize(
@@ -101,14 +103,13 @@ def test_gradients_of_four_ranks_and_of_halves(tmp_path, name):
     ["random:1", *(pytest.param(s, marks=pytest.mark.slow) for s in ("eager", "lazy"))],
 )
 def test_gradients_on_gpus(tmp_path, schedule):
-    for name in ("plain", "views"):
-        train(
-            tmp_path,
-            name,
-            device="cuda:{rank}",
-            PYDEVTENSOR_SIM_GPUS="2",
-            PYDEVTENSOR_SIM_SCHEDULE=schedule,
-        )
+    train(
+        tmp_path,
+        ("plain", "views"),
+        device="cuda:{rank}",
+        PYDEVTENSOR_SIM_GPUS="2",
+        PYDEVTENSOR_SIM_SCHEDULE=schedule,
+    )
 
 
 def test_rank_0_gives_parameters_and_buffers(tmp_path):
