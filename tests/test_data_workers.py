@@ -191,7 +191,8 @@ def test_workers_notice_that_their_reader_is_gone(reader, status, tmp_path):
 def test_workers_that_ignore_signals_are_killed(reader, tmp_path):
     stop = (
         "import pydevtensor.utils.data.dataloader as module; module._PATIENCE = 0.2; "
-        "time.sleep(1); os.kill(iterator.processes[1].pid, signal.SIGSTOP); "
+        "[next(iterator) for _ in range(9)]; time.sleep(0.2); "
+        "os.kill(iterator.processes[1].pid, signal.SIGSTOP); "
     )
     worker = "signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
     read(tmp_path, stop + reader, worker)
@@ -200,7 +201,7 @@ def test_workers_that_ignore_signals_are_killed(reader, tmp_path):
 @pytest.mark.parametrize("target", ["kill(os.getpid()", "killpg(0"])
 def test_an_interrupt_while_it_waits(target, tmp_path):
     reader = f"""
-    threading.Timer(0.5, lambda: os.{target}, signal.SIGINT)).start()
+    threading.Timer(0.2, lambda: os.{target}, signal.SIGINT)).start()
     try:
         for batch in iterator:
             pass

@@ -17,7 +17,7 @@ import pytest
 from pydevtensor import distributed as dist
 from pydevtensor import multiprocessing as mp
 
-SHORT = timedelta(seconds=0.2)
+SHORT = timedelta(seconds=0.1)
 
 # --- stores
 
@@ -287,7 +287,7 @@ def test_ranks_that_do_not_come(tmp_path):
         dist.init_process_group("gloo", "tcp://127.0.0.1:0", **given)
     assert not dist.is_initialized()
     path = f"file://{tmp_path}/meeting"
-    with pytest.raises(RuntimeError, match=r"rank 1 has not come within 0\.2 s"):
+    with pytest.raises(RuntimeError, match=r"rank 1 has not come within 0\.1 s"):
         dist.init_process_group("gloo", path, **given)
     assert not dist.is_initialized() and time.monotonic() - begin < 30
 

@@ -240,8 +240,8 @@ def handler(number, frame):
         (x.sort()[0] * 2).sum().backward()
         calls.append(x.grad.sum().item())
 signal.signal(signal.SIGALRM, handler)
-signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
-x = torch.rand(30, 100_000, dtype=torch.float64)
+signal.setitimer(signal.ITIMER_REAL, 0.03, 0.03)
+x = torch.rand(15, 100_000, dtype=torch.float64)
 y = w = torch.ones(1, requires_grad=True)
 for _ in range(50_000):
     y = y + 1

@@ -269,7 +269,7 @@ COMPUTING = {
 }
 
 
-# Holds exit() for half a second after the libraries have cleaned up: it flushes a FILE
+# Holds exit() for a quarter of a second after the libraries have cleaned up: it flushes a FILE
 # into a pipe that is full, until the last reader is gone.
 SLOW_EXIT = """
 import ctypes, os, subprocess
@@ -282,7 +282,7 @@ try:
         os.write(writing, bytes(4096))
 except BlockingIOError:
     os.set_blocking(writing, True)
-sleep = subprocess.Popen(["sleep", "0.5"], pass_fds=[reading])
+sleep = subprocess.Popen(["sleep", "0.25"], pass_fds=[reading])
 os.close(reading)
 libc.fputs(b"late", ctypes.c_void_p(libc.fdopen(writing, b"w")))
 """

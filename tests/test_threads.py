@@ -252,7 +252,7 @@ UNKIND = {
 @pytest.mark.parametrize(
     "device, seconds",
     [
-        ("cpu", 0.5 if os.environ.get("PYDEVTENSOR_SANITIZE") else 0.2),
+        ("cpu", 0.5 if os.environ.get("PYDEVTENSOR_SANITIZE") else 0.1),
         pytest.param("cpu", 4, marks=pytest.mark.slow),
         pytest.param("cuda", 2, marks=pytest.mark.slow),
     ],

@@ -163,8 +163,8 @@ def alive(pid):
 def test_children_end_with_their_step(place, a_gpu, tmp_path, how, wait):
     """Past the limit, and where a program leaves some behind; also in other sessions."""
     code = f"{REAL}; {how} sleep 300 & echo $! >{tmp_path}/child; {wait}"
-    check(place, MACHINE, shell("one", code, limit=1))
-    expected = ("failed", "stopped after its limit of 1 s"), ("passed", "")
+    check(place, MACHINE, shell("one", code, limit=0.3))
+    expected = ("failed", "stopped after its limit of 0.3 s"), ("passed", "")
     assert verdict(place, "one") == expected[wait == "true"]
     child = int((tmp_path / "child").read_text())
     deadline = time.monotonic() + 20
@@ -176,9 +176,9 @@ def test_children_end_with_their_step(place, a_gpu, tmp_path, how, wait):
 
 
 def test_the_time_of_a_piece(place, a_gpu, monkeypatch):
-    monkeypatch.setattr(runner, "LEAST", 1)
+    monkeypatch.setattr(runner, "LEAST", 0.3)
     given = MACHINE, shell("one", f"{REAL}; sleep 300", limit=400), shell("two")
-    status, _ = check(place, *given, more=("--seconds", "2"))
+    status, _ = check(place, *given, more=("--seconds", "0.6"))
     assert status == 1
     assert verdict(place, "one")[0] == "not run"
     assert re.match(
