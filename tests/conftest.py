@@ -44,6 +44,11 @@ IN_TURN = [
     *DEVICES[:2],
     *(pytest.param(name, marks=pytest.mark.slow) for name in DEVICES[2:]),
 ]
+# For tests that a CPU's may stand for in the fast run.
+ON_A_GPU_SLOWLY = [
+    *DEVICES[ONLY:1],
+    *(pytest.param(name, marks=pytest.mark.slow) for name in DEVICES[1:]),
+]
 
 
 @pytest.fixture(params=IN_TURN[ONLY:])
@@ -66,10 +71,13 @@ def here(gpu):
 
 
 @pytest.fixture(autouse=True, scope="session")
-def kernel_cache(tmp_path_factory):
-    """Kernels that tests compile are kept with the other files of the run."""
+def temporary_files(tmp_path_factory):
+    """What tests compile and write is kept with the other files of the run."""
     folder = tmp_path_factory.getbasetemp() / "kernels"
     os.environ["PYDEVTENSOR_KERNEL_CACHE"] = str(folder)
+    # A pytest that a test starts keeps its files there too, and removes none of an
+    # earlier run.
+    os.environ["PYTEST_DEBUG_TEMPROOT"] = str(folder.parent)
 
 
 @pytest.fixture

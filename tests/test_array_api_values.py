@@ -189,17 +189,11 @@ def divisor(name, b):
 @pytest.mark.parametrize("name", BINARY)
 def test_binary(device, name):
     """Every pair of types, with and without dimensions: all take part in promotion."""
-    shapes = [
-        ((3,), (3,)),
-        ((), (3,)),
-        ((3,), ()),
-        ((2, 1), (3,)),
-        ((), ()),
-        ((0,), (1,)),
-    ]
+    shapes = [((3,), (3,)), ((), (3,)), ((3,), ())]
+    more = [((2, 1), (3,)), ((), ()), ((0,), (1,))]
     ran = []
     for one, two in itertools.product(DTYPES, DTYPES):
-        for first, second in shapes:
+        for first, second in shapes + (more if one == two else []):
             a, b = data(one, first), divisor(name, data(two, second, 1))
             ran.append(check(device, name, a, b))
     assert any(ran)

@@ -126,11 +126,20 @@ def expected(n):
     return "\n".join([*out, "no cuda:9"]) + "\n"
 
 
-@pytest.mark.parametrize("schedule", ["eager", "lazy", "random:3"])
-@pytest.mark.parametrize("n", [0, 1, 2, 4])
+@pytest.mark.parametrize(
+    ("n", "schedule"),
+    [
+        *[(0, "eager"), (1, "lazy"), (2, "eager"), (2, "lazy"), (2, "random:3")],
+        *(
+            pytest.param(n, schedule, marks=pytest.mark.slow)
+            for n, schedule in [
+                *[(1, "eager"), (1, "random:3")],
+                *[(4, "eager"), (4, "lazy"), (4, "random:3")],
+            ]
+        ),
+    ],
+)
 def test_on_simulated_gpus(n, schedule):
-    if not n and schedule != "eager":
-        pytest.skip("no GPU, no schedule")
     seen = python(
         CHAPTER, PYDEVTENSOR_SIM_GPUS=str(n), PYDEVTENSOR_SIM_SCHEDULE=schedule
     )

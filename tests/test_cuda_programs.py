@@ -27,6 +27,8 @@ PROGRAMS = {
     "pieces": "0 wrong",
 }
 MORE = {"pieces": ["pieces_more"]}
+# What the others do too, and test_options_of_nvcc with tiled_matmul.
+ALIKE = {"tiled_matmul", "scan"}
 pytestmark = pytest.mark.skipif(
     bool(os.environ.get("PYDEVTENSOR_SANITIZE")),
     reason="a program has no sanitizer, which the library would need",
@@ -68,7 +70,13 @@ def program(tmp_path):
     return made
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in ALIKE else ())
+        for name in PROGRAMS
+    ],
+)
 def test_a_program_of_a_course(name, tmp_path):
     sources = [FOLDER / f"{each}.cu" for each in (name, *MORE.get(name, ()))]
     assert nvcc(*sources, "-o", tmp_path / name) == (0, "", "")

@@ -43,7 +43,7 @@ ALL = [pytest.mark.slow, pytest.mark.core]
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
-@pytest.mark.parametrize("every", [9, pytest.param(1, marks=ALL)])
+@pytest.mark.parametrize("every", [15, pytest.param(1, marks=ALL)])
 def test_some_of_all_faults(device, every):
     done = subprocess.run(
         [sys.executable, "-P", str(RUN), "--quick", f"--every={every}", "-d", device],

@@ -6,6 +6,7 @@ import pickle
 
 import pytest
 import signatures
+from cases import Cases
 
 import pydevtensor as torch
 from pydevtensor import nn
@@ -33,7 +34,7 @@ def calls():
     for name, forms in signatures.bound():
         if name not in ELSEWHERE | signatures.PROCESS_WIDE and is_function(name):
             for form in forms:
-                yield pytest.param(name, form, id=form.replace(" ", "")[:70])
+                yield name, form
 
 
 def is_function(name):
@@ -130,9 +131,15 @@ def test_copies_between_devices(device):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("name", "form"), list(calls()))
-def test_results_have_the_shapes_of_the_cpus(name, form):
+def test_results_have_the_shapes_of_the_cpus():
     """Each function of C, by the arguments that tests call it with."""
+    with Cases() as case:
+        for name, form in calls():
+            with case(f"{name}: {form}"):
+                compare_with_the_cpu(name, form)
+
+
+def compare_with_the_cpu(name, form):
     target, values, words = made(name, form, "cpu")
     try:
         expected = described(target(*values, **words))

@@ -115,9 +115,8 @@ both("cross_val_score", lambda X, y: cross_val_score(Ridge(), X, y), X, y, tenso
     )
 
 
-@pytest.mark.parametrize(
-    "device", ["cpu", pytest.param("cuda:0", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("device", DEVICES)
 def test_metrics_of_scikit_learn(device):
     run(
         SKLEARN

@@ -116,13 +116,18 @@ def test_the_report_has_the_worst_test_first(run):
     [
         ("SIM_RACES", "erorr", "off, warn or error"),
         ("SIM_SCHEDULE", "lasy", "eager, lazy or random:SEED"),
-        ("SIM_CARD", "t5", "T4, "),
-        ("SIM_HOST", "fixt", "measured or fixed"),
         ("SIM_MEMORY", "lots", "64M"),
-        ("SIM_PEER", "yes", "1 or 0"),
         ("SIM_STICKY", "yes", "1 or 0"),
         ("SIM_FAIL", "maloc:1", "malloc, host"),
         ("VIRTUAL_GPUS", "two", "from 0 to 32"),
+        *(
+            pytest.param(*rest, marks=pytest.mark.slow)
+            for rest in [
+                ("SIM_CARD", "t5", "T4, "),  # test_cards.py has these without pytest
+                ("SIM_HOST", "fixt", "measured or fixed"),
+                ("SIM_PEER", "yes", "1 or 0"),
+            ]
+        ),
     ],
 )
 def test_a_wrong_setting_ends_the_run(run, gpus, name, value, choices):

@@ -3,9 +3,12 @@
 The functions are those that the extension binds, with the arguments of tools/signatures.py.
 """
 
+import itertools
+
 import numpy as np
 import pytest
 from cases import Cases
+from conftest import ON_A_GPU_SLOWLY
 from signatures import PROCESS_WIDE, bound, function_of, known, parameters, valid
 
 import pydevtensor as torch
@@ -40,7 +43,7 @@ def functions():
                 return values[:first], dict(words)
 
             forms.append(arguments)
-        yield pytest.param(function, forms, id=name)
+        yield name, function, forms
 
 
 def leaves_of(value, change, found):
@@ -112,13 +115,17 @@ def alike(found, expected):
     return True
 
 
-@pytest.mark.parametrize(("function", "forms"), [*functions()])
-def test_float32_like_float64(function, forms, device):
+# On a GPU in the whole run alone: the formulas are the CPU's, and
+# test_autograd_derivatives.py computes second derivatives there.
+@pytest.mark.parametrize("device", ON_A_GPU_SLOWLY)
+@pytest.mark.parametrize("part", range(8))
+def test_float32_like_float64(part, device):
     with Cases() as case:
-        for number, arguments in enumerate(forms):
-            for scale in (1, -0.7):
-                with case(f"form {number} at {scale}"):
-                    compare(function, arguments(device), scale, device)
+        for name, function, forms in itertools.islice(functions(), part, None, 8):
+            for number, arguments in enumerate(forms):
+                for scale in (1, -0.7):
+                    with case(f"{name}, form {number} at {scale}"):
+                        compare(function, arguments(device), scale, device)
 
 
 def compare(function, given, scale, device):
