@@ -73,20 +73,24 @@ LONG Acc finished(dt_reduce_op op, Acc acc, int64_t count, double parameter)
     return result;
 }
 
-/* Reduces the first `count` elements of a vector, each into its chain. Without `mapped`
- * they are partial results. */
-template <typename T, typename Acc, int N>
+/* Reduces packs, each element into its chain: the first `count` elements of one pack, or
+ * all of several. Without `mapped` they are partial results. */
+template <int COUNT, typename T, typename Acc, int N>
 static __device__ __forceinline__ void
-reduce_vector(const Reduction &c, const Vector<T, N> &vector, int count, Acc *chains)
+reduce_packs(const Reduction &c, const StoredPack<T, N> *packs, int count, Acc *chains)
 {
     with_row<T, Acc>(c.op, [&](auto row) {
         UNROLL
-        for (int k = 0; k < N; k++) {
-            Acc value = row.map(vector.v[k], c.parameter);
-            if constexpr (std::is_same_v<T, Acc>)
-                value = c.mapped ? value : vector.v[k];
-            if (k < count)
-                chains[k] = row.combine(chains[k], value);
+        for (int f = 0; f < COUNT; f++) {
+            Vector<T, N> vector = packs[f].elements(c.from);
+            UNROLL
+            for (int k = 0; k < N; k++) {
+                Acc value = row.map(vector.v[k], c.parameter);
+                if constexpr (std::is_same_v<T, Acc>)
+                    value = c.mapped ? value : vector.v[k];
+                if (COUNT > 1 || k < count)
+                    chains[k] = row.combine(chains[k], value);
+            }
         }
     });
 }
@@ -155,37 +159,35 @@ reduce_elements(const Reduction &c, const char *base, bool vectors, int64_t firs
     int64_t i = first + threadIdx.x % (unsigned)threads * (vectors ? N : 1);
     ROLLED
     while (i < end) {
-        StoredPack<T, N> ahead[AHEAD];
-        int asked = 1;
+        int packs = 1;
         if (c.f.reduced.ndim == 1 && i + (AHEAD - 1) * step + (N - 1) * gap < end) {
-            asked = AHEAD;
+            packs = AHEAD;
+            StoredPack<T, N> ahead[AHEAD];
             UNROLL
             for (int f = 0; f < AHEAD; f++)
                 ahead[f] =
                     elements_from<T, N>(c, base, vectors, i + f * step, gap, end);
+            reduce_packs<AHEAD>(c, ahead, N, runs);
         } else {
-            ahead[0] = elements_from<T, N>(c, base, vectors, i, gap, end);
-        }
-        ROLLED
-        for (; asked; asked--, i += step) {
+            const auto pack = elements_from<T, N>(c, base, vectors, i, gap, end);
             int count = 0;
             UNROLL
             for (int k = 0; k < N; k++)
                 count += i + k * gap < end;
-            reduce_vector<T, Acc, N>(c, ahead[0].elements(c.from), count, runs);
-            UNROLL
-            for (int f = 1; f < AHEAD; f++)
-                ahead[f - 1] = ahead[f];
-            if (++length == RUN || i + step >= end)
-                with_row<T, Acc>(c.op, [&](auto row) {
-                    UNROLL
-                    for (int k = 0; k < N; k++) {
-                        chains[k] = row.combine(chains[k], runs[k]);
-                        runs[k] = start;
-                    }
-                    length = 0;
-                });
+            reduce_packs<1>(c, &pack, count, runs);
         }
+        i += packs * step;
+        length += packs;
+        if (length < RUN && i < end)
+            continue;
+        with_row<T, Acc>(c.op, [&](auto row) {
+            UNROLL
+            for (int k = 0; k < N; k++) {
+                chains[k] = row.combine(chains[k], runs[k]);
+                runs[k] = start;
+            }
+        });
+        length = 0;
     }
 }
 
