@@ -13,7 +13,7 @@ test is skipped if no case of it ran.
 from contextlib import contextmanager
 
 import pytest
-from conftest import alive, left_behind
+from conftest import alive, left_behind, settle
 
 SHOWN = 20  # errors of one test
 
@@ -33,10 +33,10 @@ class Cases:
             self.ran += 1
         except pytest.skip.Exception as skip:
             self.skipped.append(f"{name}: {skip}")
-            left_behind(before)
+            settle()  # and no more: the exception holds its frames, with their tensors
         except (Exception, pytest.fail.Exception) as error:
             self.failed[name] = error
-            left_behind(before)
+            settle()
 
     def __exit__(self, kind, error, trace):
         if kind is not None:

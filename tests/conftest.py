@@ -211,14 +211,19 @@ def alive():
     return [torch._C._storage_count(torch.device(name)) for name in DEVICES]
 
 
-def left_behind(before):
-    """Put defaults back, wait for all GPUs, and say which storages are new."""
+def settle():
+    """Put defaults back, and wait for all GPUs."""
     torch.set_default_dtype(torch.float32)
     torch.set_default_device(None)
     if GPUS:
         torch.cuda.set_device(0)
         for i in range(GPUS):
             torch.cuda.synchronize(i)
+
+
+def left_behind(before):
+    """Settle, and say which storages are new."""
+    settle()
     after = alive()
     if any(now > then for now, then in zip(after, before, strict=True)):
         gc.collect()

@@ -42,7 +42,7 @@ def plain_attention(q, k, v, causal):
 def attention(length):
     """Forwards and backwards beside products with a softmax between."""
     for causal in (False, True):
-        for dtype, tolerance in ((torch.float32, 1e-3), (torch.bfloat16, 5e-2)):
+        for dtype, tolerance in ((torch.float32, 1e-3), (torch.bfloat16, 1e-1)):
             made = [
                 torch.randn(1, 2, length, 64, device="cuda").to(dtype) for _ in "qkv"
             ]
