@@ -47,11 +47,11 @@ _MARKS = {
 # Functions that register something with a part that is not there. What they return
 # raises when it is called.
 _REGISTERS = {
+    "_C._log_api_usage_once",
     "_dynamo.mark_static_address",
     "library.custom_op",
     "library.register_autograd",
     "library.register_fake",
-    "utils._pytree.register_pytree_node",
 }
 # Classes that say how something would be spread, which their objects do not do.
 _SAYS = {f"distributed.tensor.{name}" for name in ("Partial", "Replicate", "Shard")}

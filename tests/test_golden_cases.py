@@ -34,6 +34,7 @@ SETS = (
     "resampling",
     "semantics",
     "special",
+    "trees",
 )
 # A message has words of its own.
 WORDS = re.compile(r"\s\S+\s")

@@ -45,6 +45,42 @@ for _ in range(9):
         losses.append(loss.item())
 assert losses[-1] < losses[0] / 10, losses
 """,
+    "pytorch_lightning": """
+import pytorch_lightning
+import torch
+
+
+class Net(pytorch_lightning.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(3, 1)
+
+    def loss(self, batch):
+        return torch.nn.functional.mse_loss(self.layer(batch[0]), batch[1])
+
+    def training_step(self, batch, index):
+        return self.loss(batch)
+
+    def validation_step(self, batch, index):
+        self.log("loss", self.loss(batch))
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), 0.1)
+
+
+torch.manual_seed(0)
+x = torch.randn(16, 3)
+data = torch.utils.data.TensorDataset(x, x.sum(1, keepdim=True))
+loader = torch.utils.data.DataLoader(data, batch_size=4)
+options = {"accelerator": "cpu", "logger": False, "default_root_dir": "."}
+trainer = pytorch_lightning.Trainer(max_epochs=9, **options)
+net = Net()
+trainer.fit(net, loader, loader)
+# What PyTorch 2.13 gives.
+assert abs(trainer.callback_metrics["loss"] - 0.002963) < 1e-5, trainer.callback_metrics
+path = trainer.checkpoint_callback.best_model_path
+assert torch.equal(Net.load_from_checkpoint(path).layer.weight, net.layer.weight)
+""",
     "timm": """
 import timm
 import torch

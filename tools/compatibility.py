@@ -60,6 +60,7 @@ DIFFERS = {
     "multiprocessing": "Python's; tensors go as copies but for those in shared memory",
     "profiler": "events are kernels, copies and waits, by source line",
     "serialization": "`load` executes nothing, whatever `weights_only` says",
+    "utils.flop_counter": "counts kernels, by their names",
     "xpu": "no device",
     "mps": "no device",
 }
@@ -71,9 +72,9 @@ TRIED = [
     (
         "pytorch_lightning",
         "2.6.6",
-        "2026-11-26",
-        "import; `Trainer.fit()`",
-        "`fit()`: `torch.utils._pytree` is a stand-in",
+        "2026-11-27",
+        "`Trainer.fit()` on the CPU: training, validation, checkpoints",
+        "",
     ),
     ("safetensors", "0.8.0", "2026-11-26", "import of `safetensors.torch`", ""),
     ("skorch", "1.4.0", "2026-11-26", "import", ""),

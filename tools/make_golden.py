@@ -233,6 +233,7 @@ MAKERS = {
     "recurrent": cases,
     "resampling": cases,
     "semantics": cases,
+    "trees": cases,
 }
 
 

@@ -69,6 +69,7 @@ MODULES = (
     "utils.checkpoint",
     "utils.data",
     "utils.dlpack",
+    "utils.flop_counter",
     "vision",
     "vision.datasets",
     "vision.models",

@@ -27,7 +27,7 @@ ELSEWHERE = {
 }
 # Private names that libraries import: nobody can tell them that they should not.
 PRIVATE = {
-    "_C": ["_TensorMeta"],
+    "_C": ["_TensorMeta", "_log_api_usage_once"],
     "_dynamo": [
         "OptimizedModule",
         "mark_static_address",

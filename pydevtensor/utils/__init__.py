@@ -1,13 +1,14 @@
-"""utils.data (data sets and loaders), utils.checkpoint and utils.dlpack."""
+"""utils.data (data sets and loaders), checkpoint, dlpack and flop_counter."""
 
 from typing import TYPE_CHECKING
 
-_MODULES = ("checkpoint", "data", "dlpack")
+_MODULES = ("checkpoint", "data", "dlpack", "flop_counter")
 
 if TYPE_CHECKING:
     from pydevtensor.utils import checkpoint as checkpoint
     from pydevtensor.utils import data as data
     from pydevtensor.utils import dlpack as dlpack
+    from pydevtensor.utils import flop_counter as flop_counter
 else:  # imported when they are first named
 
     def __getattr__(name):
