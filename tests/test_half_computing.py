@@ -414,6 +414,92 @@ def test_gradients_of_short_and_long_vectors(function, length, device):
         assert found.isfinite().equal(expected.isfinite())
 
 
+# --- beside float32
+
+TOGETHER = {
+    "add": lambda x, y, z: x + y,
+    "rsub": lambda x, y, z: torch.sub(y, x, alpha=3),
+    "mul by a column": lambda x, y, z: x * y[:, :1],
+    "div by a row": lambda x, y, z: y[0] / x,
+    "pow": lambda x, y, z: x.abs() ** y,
+    "less": lambda x, y, z: x < y,
+    "addcmul": lambda x, y, z: torch.addcmul(y, x, z, value=0.5),
+    "where": lambda x, y, z: torch.where(x > 0, x, y),
+    "transposed": lambda x, y, z: x.t() - y.t(),
+    "across": lambda x, y, z: x[:7, :7] * y[:7, :7].t(),
+    "apart": lambda x, y, z: x[:, 1::2] + y[:, :-1:2],
+    "without dimensions": lambda x, y, z: x + y[0, 0],
+}
+
+
+@pytest.mark.parametrize("name", HALVES)
+def test_halves_beside_float32(name, device):
+    """What float32 would give of their values, and gradients of each operand's type."""
+    dtype, other = getattr(torch, name), getattr(torch, HALVES[name == HALVES[0]])
+    for rows, columns in ((7, 9), (16, 64), (33, 1001)):
+        wide = [torch.randn(rows, columns, device=device) for _ in "xyz"]
+        x, y, z = wide[0], wide[1].to(dtype), wide[2].to(other)
+        for what, call in TOGETHER.items():
+            found = call(x, y, z)
+            expected = call(x, y.float(), z.float())
+            assert found.dtype is expected.dtype, what
+            assert torch.equal(found.nan_to_num(), expected.nan_to_num()), what
+        given = [x.clone().requires_grad_(), y.clone().requires_grad_()]
+        wide = [t.detach().float().requires_grad_() for t in given]
+        torch.tanh(given[0] * given[1] + given[1]).sum().backward()
+        torch.tanh(wide[0] * wide[1] + wide[1]).sum().backward()
+        assert torch.equal(given[0].grad, wide[0].grad)
+        close = (given[1].grad.float() - wide[1].grad).abs()
+        assert given[1].grad.dtype is dtype
+        assert (close <= 4 * EPS[name] * (1 + wide[1].grad.abs())).all()
+
+
+@pytest.mark.parametrize("name", HALVES)
+def test_results_of_float32_in_halves(name, device):
+    dtype, other = getattr(torch, name), getattr(torch, HALVES[name == HALVES[0]])
+    wide = torch.randn(17, 66, device=device)
+    x = torch.randn(17, 66, device=device).to(dtype)
+    expected = (x.float() + wide).to(dtype)
+    for target in (x.clone(), x.clone().t().contiguous().t()):
+        target += wide
+        assert torch.equal(target, expected)
+    target = torch.empty(17, 66, dtype=dtype, device=device)
+    assert torch.add(wide, x, out=target) is target and torch.equal(target, expected)
+    torch.mul(wide, x.to(other), out=target)
+    assert torch.equal(target, (wide * x.to(other).float()).to(dtype))
+    torch.exp(wide, out=target)
+    assert torch.equal(target, wide.exp().to(dtype))
+    # The memory of a target may be that of an operand of another type.
+    whole = wide.flatten()[:1024].clone()
+    part = whole.view(dtype)[:1024]
+    expected = (whole + part.float()).to(dtype)
+    part += whole
+    assert torch.equal(part.nan_to_num(), expected.nan_to_num())
+    part = whole.view(dtype)[:1024]
+    expected = whole * part.float()
+    whole *= part
+    assert torch.equal(whole.nan_to_num(), expected.nan_to_num())
+
+
+@pytest.mark.parametrize("name", HALVES)
+def test_halves_beside_float32_take_one_launch(name, gpu):
+    if not torch.cuda.is_simulated():
+        pytest.skip("counts what simulated GPUs do")
+    dtype = getattr(torch, name)
+    x, y = torch.randn(8, 64, device=gpu), torch.randn(8, 64, device=gpu).to(dtype)
+    launches = lambda: torch.cuda.sim_counters(gpu)["launches"]
+    for call in (
+        lambda: x + y,
+        lambda: x.add_(y),
+        lambda: y.mul_(x),
+        lambda: y > x,
+        lambda: torch.addcmul(x, y, y),
+    ):
+        before = launches()
+        call()
+        assert launches() == before + 1
+
+
 @pytest.mark.parametrize("name", HALVES)
 def test_modules(name, device):
     net = torch.nn.Sequential(

@@ -36,7 +36,8 @@ typedef struct dt_plan {
                         element size */
 } dt_plan;
 
-/* The element type of an elementwise plan's kernel: that of the inputs. A choice, whose
+/* The element type of an elementwise plan's kernel: that of the inputs, or of one of them
+ * where others are float32 and it has 16 bits. A choice, whose
  * first input is of bool, moves elements as integers of their size. */
 static inline dt_dtype dt_plan_type(const dt_plan *plan, bool choice)
 {

@@ -71,6 +71,10 @@ constexpr int elements_each = (sizeof(T) < 4 ? 8 : 16) / (int)sizeof(T);
 template <typename T, int ROWS>
 constexpr bool may_be_pairs = sizeof(T) < 4 || std::is_same_v<T, float>;
 
+/* Which operands of a kernel of float are stored in 16 bits: bit K for operand K, and
+ * whether those are bfloat16. */
+static constexpr unsigned BRAINS = 1u << 31;
+
 /* How many inputs may be tensors: a fourth one is always a number. */
 template <int INPUTS>
 constexpr int tensors_of = INPUTS < 3 ? INPUTS : 3;
@@ -88,15 +92,15 @@ struct Input {
     template <int OPERANDS>
     __device__ __forceinline__ Input(const Packs<OPERANDS> &p, const char *data,
                                      const int64_t *offsets, T value, unsigned column,
-                                     bool full, bool pair, Half half)
+                                     bool full, bool pair, unsigned halves)
         : words{}
     {
         const char *from = K ? data + offsets[K] : data;
         bool there = K && p.ways[K] != PACK_OF_VALUE;
-        is_half = std::is_same_v<T, float> && half && there;
+        is_half = std::is_same_v<T, float> && (halves >> K & 1) && there;
         /* First what is most frequent. */
         if (K && p.ways[K] == PACK_WHOLE && full &&
-            (pair || (sizeof(T) >= 4 && !half))) {
+            (pair || (sizeof(T) >= 4 && !is_half))) {
             words = *(const decltype(words) *)from;
         } else if (is_half) {
             put(pack_at<K, uint16_t, N>(p, from, column, full));
@@ -111,11 +115,11 @@ struct Input {
         }
     }
 
-    __device__ __forceinline__ Vector<T, N> elements(Half half) const
+    __device__ __forceinline__ Vector<T, N> elements(unsigned halves) const
     {
         if constexpr (std::is_same_v<T, float>)
             if (is_half)
-                return widened(first<uint16_t>().elements(), half == BRAIN16);
+                return widened(first<uint16_t>().elements(), halves & BRAINS);
         if constexpr (std::is_same_v<T, bool>)
             return tested(first<Stored>().elements());
         else
@@ -150,10 +154,11 @@ struct Input {
 
 /* Results as stored. */
 template <typename R, int N>
-static __device__ __forceinline__ auto stored(const Vector<R, N> &results, Half half)
+static __device__ __forceinline__ auto stored(const Vector<R, N> &results,
+                                              unsigned halves)
 {
     if constexpr (std::is_same_v<R, float>)
-        return packed(narrowed(results, half == BRAIN16));
+        return packed(narrowed(results, halves & BRAINS));
     else
         return packed(results);
 }
@@ -161,7 +166,7 @@ static __device__ __forceinline__ auto stored(const Vector<R, N> &results, Half 
 template <typename First, typename T, typename R, int INPUTS, int ROWS>
 __global__ void __launch_bounds__(BLOCK, sizeof(T) < 4 || ROWS == LONG_ROWS ? 4 : 6)
     elementwise_kernel(int op, char *out, const char *a, const char *b, const char *c,
-                       First a_value, T b_value, T c_value, T d_value, Half half,
+                       First a_value, T b_value, T c_value, T d_value, unsigned halves,
                        unsigned pairs, GRID_CONSTANT(Packs<tensors_of<INPUTS> + 1>) p)
 {
     constexpr int N = elements_each<T>, TENSORS = tensors_of<INPUTS>;
@@ -175,20 +180,20 @@ __global__ void __launch_bounds__(BLOCK, sizeof(T) < 4 || ROWS == LONG_ROWS ? 4 
         return;
     unsigned column = pack_offsets(p, pack, N, at);
     bool full = column + N <= p.length;
-    Input<1, First, N> x(p, a, at, a_value, column, full, pair, half);
-    Input<B, T, N> y(p, b, at, b_value, column, full, pair, half);
-    Input<C, T, N> z(p, c, at, c_value, column, full, pair, half);
+    Input<1, First, N> x(p, a, at, a_value, column, full, pair, halves);
+    Input<B, T, N> y(p, b, at, b_value, column, full, pair, halves);
+    Input<C, T, N> z(p, c, at, c_value, column, full, pair, halves);
     out += at[0];
-    Vector<decltype(stored(Vector<R, N>{}, half)), 2> both = {};
+    Vector<decltype(stored(Vector<R, N>{}, halves)), 2> both = {};
     ROLLED
     for (int turn = 0;; turn++) {
         Vector<R, N> results = {};
-        apply_row<INPUTS, ROWS>(op, x.elements(half), y.elements(half),
-                                z.elements(half), d_value, results);
+        apply_row<INPUTS, ROWS>(op, x.elements(halves), y.elements(halves),
+                                z.elements(halves), d_value, results);
         if constexpr (std::is_same_v<R, float>)
-            if (!half)
+            if (!(halves & 1))
                 return put_pack<0>(p, out, column, full, packed(results));
-        both.v[1] = stored(results, half);
+        both.v[1] = stored(results, halves);
         if (!pair)
             return put_pack<0>(p, out, column, full, both.v[1]);
         if (turn)
@@ -231,12 +236,30 @@ T value_of(const dt_operand &operand)
     return value;
 }
 
+static inline unsigned halves_of(const dt_plan *plan)
+{
+    unsigned halves = 0;
+    for (int k = 0; k < plan->noperands; k++)
+        if (!plan->operands[k].scalar && dt_dtype_is_half(plan->operands[k].dtype))
+            halves |= 1u << k | (plan->operands[k].dtype == DT_BFLOAT16 ? BRAINS : 0);
+    return halves;
+}
+
+static inline bool has_small_elements(const dt_plan *plan)
+{
+    bool small = true;
+    for (int k = 0; k < plan->noperands; k++)
+        small = small && (plan->operands[k].scalar ||
+                          dt_dtype_size(plan->operands[k].dtype) < 4);
+    return small;
+}
+
 template <typename First, typename T, typename R, int INPUTS, int ROWS>
 int start_rows(dt_stream stream, int op, const dt_plan *plan)
 {
     constexpr int TENSORS = tensors_of<INPUTS>, EACH = elements_each<T>;
-    Half half = half_of(dt_plan_type(plan, false));
-    bool small = may_be_pairs<T, ROWS> && stored_size<T>(half) < 4;
+    const unsigned halves = std::is_same_v<T, float> ? halves_of(plan) : 0;
+    const bool small = may_be_pairs<T, ROWS> && has_small_elements(plan);
     return each_piece(plan, [&](const dt_plan *piece) {
         const dt_operand *operands = piece->operands;
         const dt_operand &a = operands[1], &b = operands[INPUTS > 1 ? 2 : 1],
@@ -248,7 +271,7 @@ int start_rows(dt_stream stream, int op, const dt_plan *plan)
                      packs.numel - pairs, op, (char *)operands[0].data,
                      (const char *)a.data, INPUTS > 1 ? (const char *)b.data : nullptr,
                      INPUTS > 2 ? (const char *)c.data : nullptr, value_of<First>(a),
-                     value_of<T>(b), value_of<T>(c), value_of<T>(d), half, pairs,
+                     value_of<T>(b), value_of<T>(c), value_of<T>(d), halves, pairs,
                      packs);
     });
 }

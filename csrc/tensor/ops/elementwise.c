@@ -168,10 +168,26 @@ static bool is_guest(const dt_tensor *t)
 
 /* --- running a plan --- */
 
-/* An operand in the type to compute in. `copy` receives the converted tensor where one
+/* The type of 16 bits that the kernel reads and writes beside float32, the type to compute
+ * in: the target's or the first operand's that has one. Else `compute`. */
+static dt_dtype type_beside(const dt_class *class, const dt_tensor *target,
+                            const dt_arg *args, int arity, dt_dtype compute,
+                            dt_device device)
+{
+    if (compute != DT_FLOAT32 || class->choice || !dt_backend_of(device)->halves)
+        return compute;
+    if (target && dt_dtype_is_half((dt_dtype)target->dtype))
+        return (dt_dtype)target->dtype;
+    for (int i = 0; i < arity; i++)
+        if (args[i].tensor && dt_dtype_is_half((dt_dtype)args[i].tensor->dtype))
+            return (dt_dtype)args[i].tensor->dtype;
+    return compute;
+}
+
+/* An operand in the type to compute in, or in `beside`. `copy` receives the converted tensor where one
  * is needed; the caller clears it. */
 static int prepare(const char *op_name, dt_input *input, dt_tensor *copy, dt_arg arg,
-                   dt_dtype compute, dt_device device)
+                   dt_dtype compute, dt_dtype beside, dt_device device)
 {
     const dt_tensor *t = arg.tensor;
     input->tensor = NULL;
@@ -195,7 +211,9 @@ static int prepare(const char *op_name, dt_input *input, dt_tensor *copy, dt_arg
         return 0;
     }
     input->tensor = t;
-    if (t->dtype != compute) {
+    if (t->dtype == beside) {
+        input->dtype = beside;
+    } else if (t->dtype != compute) {
         if (dt_to(copy, t, compute, device))
             return dt_fail_prefix("%s: ", op_name);
         input->tensor = copy;
@@ -273,6 +291,7 @@ int dt_elementwise_whole(dt_elementwise_op op, dt_tensor *out, dt_tensor *target
     if (target && dt_check_cast(row->name, result, (dt_dtype)target->dtype))
         return -1;
 
+    const dt_dtype beside = type_beside(class, target, args, arity, compute, device);
     dt_input inputs[DT_MAX_INPUTS];
     dt_tensor copies[DT_MAX_INPUTS],
         made; /* initializers would clear all of each, at every call */
@@ -286,12 +305,13 @@ int dt_elementwise_whole(dt_elementwise_op op, dt_tensor *out, dt_tensor *target
                         : row->flags & DT_WIDE_NUMBERS && !args[i].tensor
                             ? dt_dtype_compute(compute)
                             : compute;
-        if (prepare(row->name, &inputs[i], &copies[i], args[i], type, device))
+        if (prepare(row->name, &inputs[i], &copies[i], args[i], type,
+                    type == compute ? beside : type, device))
             goto done;
         /* An input must not change while it is read. */
         if (target && inputs[i].tensor && inputs[i].tensor != &copies[i] &&
             dt_iterate_partly_overlaps(target, inputs[i].tensor)) {
-            if (dt_to(&copies[i], inputs[i].tensor, type, device))
+            if (dt_to(&copies[i], inputs[i].tensor, inputs[i].dtype, device))
                 goto done;
             inputs[i].tensor = &copies[i];
         }
@@ -308,7 +328,10 @@ int dt_elementwise_whole(dt_elementwise_op op, dt_tensor *out, dt_tensor *target
     }
     /* A target of another type, or one whose layout may not be written while it is
      * read, takes a copy of the result. */
-    dt_tensor *written = target && target->dtype != result ? &made : out;
+    dt_tensor *written =
+        target && target->dtype != result && (class->truth || target->dtype != beside)
+            ? &made
+            : out;
     status = dt_iterate_plan(&plan, row->name, written, result, device, inputs, arity);
     if (status == 0) {
         status = use_all(written, inputs, arity);
