@@ -41,8 +41,6 @@ _WAY_ROUND = {
     "nn.qat": _QUANTIZED,
     "nn.quantizable": _QUANTIZED,
     "nn.quantized": _QUANTIZED,
-    "nn.utils.prune": "multiply the weight by a mask of zeros and ones: "
-    "nn.utils.parametrize.register_parametrization() does it at each use",
     "onnx": "save the state_dict() and export the model where PyTorch is installed",
     "package": _STATE_DICT,
     "polar": _PARTS,

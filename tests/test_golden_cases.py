@@ -30,6 +30,7 @@ SETS = (
     "nn",
     "parametrize",
     "pooling",
+    "prune",
     "recurrent",
     "resampling",
     "semantics",

@@ -208,11 +208,6 @@ def test_skipped_initial_values(device):
             r"evaluation mode.*eval\(\)",
         ),
         (lambda: nn.utils.skip_init(nn.ReLU), RuntimeError, "ReLU takes no argument"),
-        (
-            lambda: nn.utils.prune.identity(nn.Linear(1, 1), "weight"),
-            NotImplementedError,
-            "parametrize",
-        ),
     ],
 )
 def test_what_errors_say(call, error, text):

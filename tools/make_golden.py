@@ -34,6 +34,7 @@ def import_torch():
     install = f"install it: {sys.executable} -m pip install torch=={RELEASE}.0"
     try:
         import torch
+        import torch.nn.utils.prune
         import torch.utils.checkpoint
     except ImportError:
         sys.exit(f"make_golden.py: there is no PyTorch in this environment; {install}")
@@ -229,6 +230,7 @@ MAKERS = {
     "pooling": cases,
     "printing": make_printing,
     "promotion": make_promotion,
+    "prune": cases,
     "random": make_random,
     "recurrent": cases,
     "resampling": cases,

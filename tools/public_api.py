@@ -53,6 +53,7 @@ MODULES = (
     "nn.utils",
     "nn.utils.parametrizations",
     "nn.utils.parametrize",
+    "nn.utils.prune",
     "nn.utils.rnn",
     "nn.utils.stateless",
     "optim",

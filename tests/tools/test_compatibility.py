@@ -34,7 +34,7 @@ def test_rows_say_what_is_there():
 def test_stand_ins_say_what_to_do_instead():
     absent = rows("Modules that are stand-ins")
     assert "as a class" in absent["torch.fx"][2]
-    assert "`prune`" in absent["torch.nn.utils"][0]
+    assert "`datapipes`" in absent["torch.utils.data"][0]
 
 
 def test_libraries_that_were_tried():

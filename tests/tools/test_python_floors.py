@@ -29,7 +29,7 @@ LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
     "csrc": 63_075,
-    "core": 24_300,
+    "core": 24_600,
     "processes": 1_900,
     "extras": 6_340,
     "imitations": 740,

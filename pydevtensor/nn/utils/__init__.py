@@ -31,4 +31,4 @@ from pydevtensor.nn.utils.weight_norm import (
     weight_norm as weight_norm,
 )
 
-_publish(__name__)
+_publish(__name__, later=("prune",))
