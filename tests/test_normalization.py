@@ -169,3 +169,35 @@ def test_statistics_of_a_long_batch(device):
     assert np.allclose(var, exact.var(0, ddof=1), rtol=1e-5)
     assert np.allclose(norm.bias.grad.cpu().numpy(), 0, atol=0.1)
     assert np.allclose(norm.weight.grad.cpu().numpy(), 80_000, rtol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_gradients_of_weights_of_long_batches(dtype, device):
+    """Sums over more rows than a thread asks for at a time, across images or not."""
+    eps = {torch.float32: 1e-5, torch.float64: 1e-12, torch.bfloat16: 2e-2}[dtype]
+    for shape in ((2500, 3), (1300, 40), (60, 3, 7, 7), (70, 2, 5, 6), (9, 2, 17, 19)):
+        columns = [d for d in range(len(shape)) if d != 1]
+        x = torch.randn(shape, device=device).to(dtype)
+        dy = torch.randn(shape, device=device).to(dtype)
+        weight, bias = (
+            torch.ones(shape[1], device=device, dtype=dtype).requires_grad_()
+            for _ in "wb"
+        )
+        F.batch_norm(x, None, None, weight, bias, training=True).backward(dy)
+        wide, given = x.double(), dy.double()
+        sums = given.sum(columns), (given * normal(wide, columns)).sum(columns)
+        for found, expected in zip((bias.grad, weight.grad), sums, strict=True):
+            size = given.abs().sum(columns)
+            assert ((found.double() - expected).abs() <= eps * size).all(), shape
+        if len(shape) == 2:
+            weight.grad = bias.grad = None
+            F.layer_norm(x, shape[1:], weight, bias).backward(dy)
+            terms = given * normal(wide, [1])
+            assert ((bias.grad.double() - sums[0]).abs() <= eps * size).all()
+            assert ((weight.grad.double() - terms.sum(0)).abs() <= eps * size).all()
+
+
+def normal(x, dims):
+    return (x - x.mean(dims, True)) / (
+        x.var(dims, correction=0, keepdim=True) + 1e-5
+    ) ** 0.5

@@ -28,7 +28,7 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 63_075,
+    "csrc": 63_136,
     "core": 24_600,
     "processes": 1_900,
     "extras": 6_340,

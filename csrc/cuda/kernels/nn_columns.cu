@@ -10,33 +10,97 @@ namespace {
 /* The part of a column that a thread has. */
 template <typename T>
 struct ThreadSums {
+    /* Elements of an operand that a thread asks for at a time. Doubles are rare. */
+    static constexpr int AHEAD = sizeof(T) > 4 ? 1 : 4;
     const NnCall &call;
     int64_t column, first, end, step; /* rows */
     double &one, &two;
 
-    __device__ __forceinline__ T read(nn::Row<const T> x, int64_t i, int64_t) const
+    /* Of `N` rows from r on, whose elements are at places i: what was asked for, and then
+     * its numbers. */
+    template <int N>
+    __device__ __forceinline__ StoredPack<T, N>
+    ask(nn::Row<const T> x, const int64_t (&i)[N], int64_t) const
     {
-        return stored(x.data, i, call.half);
+        const char *at[N];
+        UNROLL
+        for (int k = 0; k < N; k++)
+            at[k] = stored_at<T>((const char *)x.data, i[k], call.half);
+        StoredPack<T, N> asked;
+        asked.read_each(at, call.half);
+        return asked;
     }
-    __device__ __forceinline__ T read(nn::PerRow<T> x, int64_t, int64_t row) const
+    template <int N>
+    __device__ __forceinline__ Vector<T, N> ask(nn::PerRow<T> x, const int64_t (&)[N],
+                                                int64_t r) const
     {
-        return x.data[row];
+        Vector<T, N> asked;
+        UNROLL
+        for (int k = 0; k < N; k++)
+            asked.v[k] = x.data[r + k * step];
+        return asked;
     }
-    __device__ __forceinline__ T read(nn::Statistic<T> x, int64_t, int64_t) const
+    template <int N>
+    __device__ __forceinline__ Vector<T, N> ask(nn::Statistic<T> x,
+                                                const int64_t (&)[N], int64_t) const
     {
-        return x.data[column];
+        return filled<T, N>(x.data[column]);
+    }
+    template <int N>
+    __device__ __forceinline__ Vector<T, N> got(const StoredPack<T, N> &asked) const
+    {
+        return asked.elements(call.half);
+    }
+    template <int N>
+    __device__ __forceinline__ const Vector<T, N> &got(const Vector<T, N> &asked) const
+    {
+        return asked;
+    }
+    template <int N, class F, class... V>
+    __device__ __forceinline__ void sum(RunningSum<T> &a, RunningSum<T> &b, F f,
+                                        const V &...v) const
+    {
+        UNROLL
+        for (int k = 0; k < N; k++) {
+            nn::Terms<T> terms = f(v.v[k]...);
+            a.add(terms.first);
+            b.add(terms.second);
+        }
     }
     template <class F, class... Operand>
     __device__ __forceinline__ void add(F f, const Operand &...operand) const
     {
         RunningSum<T> a, b;
+        /* A row has its elements in a slab, such as an image: rows follow by additions. */
+        const int64_t inner = call.inner, slab = call.n * inner;
+        int64_t slabs = divide(step, call.by_inner), by = step - slabs * inner;
+        int64_t row = divide(first, call.by_inner), in_slab = first - row * inner;
+        int64_t at = row * slab + column * inner + in_slab;
+        auto next = [&] {
+            int64_t now = at;
+            at += slabs * slab + by;
+            in_slab += by;
+            if (in_slab >= inner) {
+                in_slab -= inner;
+                at += slab - inner;
+            }
+            return now;
+        };
+        int64_t r = first;
         ROLLED
-        for (int64_t r = first; r < end; r += step) {
-            int64_t i = call.inner > 1 ? row_start(call, r) + column * call.inner
-                                       : r * call.n + column;
-            nn::Terms<T> terms = f(read(operand, i, r)...);
-            a.add(terms.first);
-            b.add(terms.second);
+        for (; r + (AHEAD - 1) * step < end; r += AHEAD * step) {
+            int64_t i[AHEAD];
+            UNROLL
+            for (int k = 0; k < AHEAD; k++)
+                i[k] = next();
+            [&](const auto &...asked) {
+                sum<AHEAD>(a, b, f, got(asked)...);
+            }(ask<AHEAD>(operand, i, r)...);
+        }
+        ROLLED
+        for (; r < end; r += step) {
+            int64_t i[1] = {next()};
+            sum<1>(a, b, f, got(ask<1>(operand, i, r))...);
         }
         one = a.value();
         two = b.value();
