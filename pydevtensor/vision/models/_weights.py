@@ -4,8 +4,27 @@ from __future__ import annotations
 
 import glob
 import os
+from collections.abc import Callable
 from enum import Enum
-from typing import Any
+from functools import update_wrapper
+from inspect import signature
+from typing import Any, Protocol, TypeVar
+
+_Model = TypeVar("_Model", covariant=True)
+_NAMES = ("__module__", "__name__", "__qualname__", "__doc__")
+
+
+class Builder(Protocol[_Model]):
+    """A function that makes a model."""
+
+    def __call__(
+        self,
+        *,
+        weights: Any = None,
+        pretrained: bool = False,
+        progress: bool = True,
+        **options: Any,
+    ) -> _Model: ...
 
 
 class Weights(Enum):
@@ -42,10 +61,34 @@ def _folder() -> str:
     return os.path.join(os.path.expanduser(home), "hub", "checkpoints")
 
 
-def filled(model: Any, name: str, weights: Any, pretrained: bool) -> Any:
-    """The model, with the weights of a local file if they were asked for."""
-    if weights is None and not pretrained:
-        return model
+def model(**with_weights: Any) -> Callable[[Callable[..., _Model]], Builder[_Model]]:
+    """Let a function of a model's options load weights too, from a local file.
+
+    with_weights  what the options are where weights will be loaded
+    """
+
+    def decorated(build: Callable[..., _Model]) -> Builder[_Model]:
+        def built(
+            *,
+            weights: Any = None,
+            pretrained: bool = False,
+            progress: bool = True,
+            **options: Any,
+        ) -> _Model:
+            if weights is None and not pretrained:
+                return build(**options)
+            return _filled(build(**{**options, **with_weights}), build.__name__)
+
+        built.__annotations__["return"] = build.__annotations__["return"]
+        seen: Any = update_wrapper(built, build, _NAMES, ())
+        seen.__signature__ = signature(built, follow_wrapped=False)
+        return built
+
+    return decorated
+
+
+def _filled(model: Any, name: str) -> Any:
+    """The model with the weights of a local file."""
     pattern = os.path.join(_folder(), f"{name}-*.pth")
     files = sorted(glob.glob(glob.escape(pattern[:-6]) + "-*.pth"))
     if not files:

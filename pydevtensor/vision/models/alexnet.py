@@ -9,7 +9,7 @@ from typing import Any
 
 import pydevtensor as torch
 from pydevtensor import nn
-from pydevtensor.vision.models._weights import Weights, filled
+from pydevtensor.vision.models._weights import Weights, model
 
 __all__ = ["AlexNet", "AlexNet_Weights", "alexnet"]
 
@@ -64,13 +64,8 @@ class AlexNet(nn.Module):
         return self.classifier(torch.flatten(x, 1))
 
 
-def alexnet(
-    *,
-    weights: Any = None,
-    pretrained: bool = False,
-    progress: bool = True,
-    **options: Any,
-) -> AlexNet:
+@model()
+def alexnet(**options: Any) -> AlexNet:
     """An AlexNet.
 
     Weights come from a local file: RuntimeError, which names it, where it is missing.
@@ -84,4 +79,4 @@ def alexnet(
     >>> type(torch.vision.models.alexnet).__name__
     'function'
     """
-    return filled(AlexNet(**options), "alexnet", weights, pretrained)
+    return AlexNet(**options)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pydevtensor as torch
 from pydevtensor import nn
-from pydevtensor.vision.models._weights import NewerWeights, Weights, filled
+from pydevtensor.vision.models._weights import NewerWeights, Weights, model
 
 __all__ = ["BasicBlock", "Bottleneck", "ResNet", "ResNet18_Weights"]
 __all__ += ["ResNet34_Weights", "ResNet50_Weights", "ResNet101_Weights"]
@@ -193,13 +193,8 @@ class ResNet(nn.Module):
         return self.fc(torch.flatten(self.avgpool(x), 1))
 
 
-def resnet18(
-    *,
-    weights: Any = None,
-    pretrained: bool = False,
-    progress: bool = True,
-    **options: Any,
-) -> ResNet:
+@model()
+def resnet18(**options: Any) -> ResNet:
     """The network of 18 layers, a ResNet.
 
     Weights come from a local file: RuntimeError, which names it, where it is missing.
@@ -214,67 +209,42 @@ def resnet18(
     >>> net.layer1[0].conv1.weight.shape
     torch.Size([64, 64, 3, 3])
     """
-    net = ResNet(BasicBlock, [2, 2, 2, 2], **options)
-    return filled(net, "resnet18", weights, pretrained)
+    return ResNet(BasicBlock, [2, 2, 2, 2], **options)
 
 
-def resnet34(
-    *,
-    weights: Any = None,
-    pretrained: bool = False,
-    progress: bool = True,
-    **options: Any,
-) -> ResNet:
+@model()
+def resnet34(**options: Any) -> ResNet:
     """As resnet18(), with 34 layers.
 
     >>> net = torch.vision.models.resnet34()
     """
-    net = ResNet(BasicBlock, [3, 4, 6, 3], **options)
-    return filled(net, "resnet34", weights, pretrained)
+    return ResNet(BasicBlock, [3, 4, 6, 3], **options)
 
 
-def resnet50(
-    *,
-    weights: Any = None,
-    pretrained: bool = False,
-    progress: bool = True,
-    **options: Any,
-) -> ResNet:
+@model()
+def resnet50(**options: Any) -> ResNet:
     """As resnet18(), with 50 layers in blocks of three.
 
     >>> net = torch.vision.models.resnet50()
     """
-    net = ResNet(Bottleneck, [3, 4, 6, 3], **options)
-    return filled(net, "resnet50", weights, pretrained)
+    return ResNet(Bottleneck, [3, 4, 6, 3], **options)
 
 
-def resnet101(
-    *,
-    weights: Any = None,
-    pretrained: bool = False,
-    progress: bool = True,
-    **options: Any,
-) -> ResNet:
+@model()
+def resnet101(**options: Any) -> ResNet:
     """As resnet18(), with 101 layers in blocks of three.
 
     >>> type(torch.vision.models.resnet101).__name__
     'function'
     """
-    net = ResNet(Bottleneck, [3, 4, 23, 3], **options)
-    return filled(net, "resnet101", weights, pretrained)
+    return ResNet(Bottleneck, [3, 4, 23, 3], **options)
 
 
-def resnet152(
-    *,
-    weights: Any = None,
-    pretrained: bool = False,
-    progress: bool = True,
-    **options: Any,
-) -> ResNet:
+@model()
+def resnet152(**options: Any) -> ResNet:
     """As resnet18(), with 152 layers in blocks of three.
 
     >>> type(torch.vision.models.resnet152).__name__
     'function'
     """
-    net = ResNet(Bottleneck, [3, 8, 36, 3], **options)
-    return filled(net, "resnet152", weights, pretrained)
+    return ResNet(Bottleneck, [3, 8, 36, 3], **options)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pydevtensor as torch
 from pydevtensor import nn
-from pydevtensor.vision.models._weights import Weights, filled
+from pydevtensor.vision.models._weights import Weights, model
 
 __all__ = ["SqueezeNet", "SqueezeNet1_0_Weights", "SqueezeNet1_1_Weights"]
 __all__ += ["squeezenet1_0", "squeezenet1_1"]
@@ -102,13 +102,8 @@ class SqueezeNet(nn.Module):
         return torch.flatten(self.classifier(self.features(x)), 1)
 
 
-def squeezenet1_0(
-    *,
-    weights: Any = None,
-    pretrained: bool = False,
-    progress: bool = True,
-    **options: Any,
-) -> SqueezeNet:
+@model()
+def squeezenet1_0(**options: Any) -> SqueezeNet:
     """The first version of SqueezeNet.
 
     Weights come from a local file: RuntimeError, which names it, where it is missing.
@@ -122,19 +117,14 @@ def squeezenet1_0(
     >>> type(torch.vision.models.squeezenet1_0).__name__
     'function'
     """
-    return filled(SqueezeNet("1_0", **options), "squeezenet1_0", weights, pretrained)
+    return SqueezeNet("1_0", **options)
 
 
-def squeezenet1_1(
-    *,
-    weights: Any = None,
-    pretrained: bool = False,
-    progress: bool = True,
-    **options: Any,
-) -> SqueezeNet:
+@model()
+def squeezenet1_1(**options: Any) -> SqueezeNet:
     """As squeezenet1_0(), of the second version, which is quicker.
 
     >>> type(torch.vision.models.squeezenet1_1).__name__
     'function'
     """
-    return filled(SqueezeNet("1_1", **options), "squeezenet1_1", weights, pretrained)
+    return SqueezeNet("1_1", **options)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pydevtensor as torch
 from pydevtensor import nn
-from pydevtensor.vision.models._weights import Weights, filled
+from pydevtensor.vision.models._weights import Weights, model
 
 __all__ = ["VGG", "VGG11_Weights", "VGG13_Weights", "VGG16_Weights", "VGG19_Weights"]
 __all__ += ["vgg11", "vgg11_bn", "vgg13", "vgg13_bn", "vgg16", "vgg16_bn", "vgg19"]
@@ -78,9 +78,7 @@ class VGG(nn.Module):
         return self.classifier(torch.flatten(x, 1))
 
 
-def _made(
-    name: str, weights: Any, pretrained: bool, normed: bool, options: dict[Any, Any]
-) -> VGG:
+def _made(name: str, normed: bool, options: dict[str, Any]) -> VGG:
     layers: list[nn.Module] = []
     channels = 3
     for i, count in enumerate(_COUNTS[name]):
@@ -92,19 +90,11 @@ def _made(
             layers.append(nn.ReLU(inplace=True))
             channels = outputs
         layers.append(nn.MaxPool2d(2, stride=2))
-    if weights is not None or pretrained:
-        options = {**options, "init_weights": False}
-    net = VGG(nn.Sequential(*layers), **options)
-    return filled(net, name + "_bn" * normed, weights, pretrained)
+    return VGG(nn.Sequential(*layers), **options)
 
 
-def vgg11(
-    *,
-    weights: Any = None,
-    pretrained: bool = False,
-    progress: bool = True,
-    **options: Any,
-) -> VGG:
+@model(init_weights=False)
+def vgg11(**options: Any) -> VGG:
     """The network of 11 layers, a VGG.
 
     Weights come from a local file: RuntimeError, which names it, where it is missing.
@@ -119,109 +109,74 @@ def vgg11(
     >>> net.features[0].weight.shape
     torch.Size([64, 3, 3, 3])
     """
-    return _made("vgg11", weights, pretrained, False, options)
+    return _made("vgg11", False, options)
 
 
-def vgg11_bn(
-    *,
-    weights: Any = None,
-    pretrained: bool = False,
-    progress: bool = True,
-    **options: Any,
-) -> VGG:
+@model(init_weights=False)
+def vgg11_bn(**options: Any) -> VGG:
     """As vgg11(), with batch normalization after each convolution.
 
     >>> type(torch.vision.models.vgg11_bn).__name__
     'function'
     """
-    return _made("vgg11", weights, pretrained, True, options)
+    return _made("vgg11", True, options)
 
 
-def vgg13(
-    *,
-    weights: Any = None,
-    pretrained: bool = False,
-    progress: bool = True,
-    **options: Any,
-) -> VGG:
+@model(init_weights=False)
+def vgg13(**options: Any) -> VGG:
     """As vgg11(), with 13 layers.
 
     >>> type(torch.vision.models.vgg13).__name__
     'function'
     """
-    return _made("vgg13", weights, pretrained, False, options)
+    return _made("vgg13", False, options)
 
 
-def vgg13_bn(
-    *,
-    weights: Any = None,
-    pretrained: bool = False,
-    progress: bool = True,
-    **options: Any,
-) -> VGG:
+@model(init_weights=False)
+def vgg13_bn(**options: Any) -> VGG:
     """As vgg11(), with 13 layers, and batch normalization after each convolution.
 
     >>> type(torch.vision.models.vgg13_bn).__name__
     'function'
     """
-    return _made("vgg13", weights, pretrained, True, options)
+    return _made("vgg13", True, options)
 
 
-def vgg16(
-    *,
-    weights: Any = None,
-    pretrained: bool = False,
-    progress: bool = True,
-    **options: Any,
-) -> VGG:
+@model(init_weights=False)
+def vgg16(**options: Any) -> VGG:
     """As vgg11(), with 16 layers.
 
     >>> type(torch.vision.models.vgg16).__name__
     'function'
     """
-    return _made("vgg16", weights, pretrained, False, options)
+    return _made("vgg16", False, options)
 
 
-def vgg16_bn(
-    *,
-    weights: Any = None,
-    pretrained: bool = False,
-    progress: bool = True,
-    **options: Any,
-) -> VGG:
+@model(init_weights=False)
+def vgg16_bn(**options: Any) -> VGG:
     """As vgg11(), with 16 layers, and batch normalization after each convolution.
 
     >>> type(torch.vision.models.vgg16_bn).__name__
     'function'
     """
-    return _made("vgg16", weights, pretrained, True, options)
+    return _made("vgg16", True, options)
 
 
-def vgg19(
-    *,
-    weights: Any = None,
-    pretrained: bool = False,
-    progress: bool = True,
-    **options: Any,
-) -> VGG:
+@model(init_weights=False)
+def vgg19(**options: Any) -> VGG:
     """As vgg11(), with 19 layers.
 
     >>> type(torch.vision.models.vgg19).__name__
     'function'
     """
-    return _made("vgg19", weights, pretrained, False, options)
+    return _made("vgg19", False, options)
 
 
-def vgg19_bn(
-    *,
-    weights: Any = None,
-    pretrained: bool = False,
-    progress: bool = True,
-    **options: Any,
-) -> VGG:
+@model(init_weights=False)
+def vgg19_bn(**options: Any) -> VGG:
     """As vgg11(), with 19 layers, and batch normalization after each convolution.
 
     >>> type(torch.vision.models.vgg19_bn).__name__
     'function'
     """
-    return _made("vgg19", weights, pretrained, True, options)
+    return _made("vgg19", True, options)
