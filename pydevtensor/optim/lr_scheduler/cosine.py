@@ -9,7 +9,9 @@ from pydevtensor.optim.lr_scheduler.base import LRScheduler
 
 
 class CosineAnnealingLR(
-    LRScheduler, takes="optimizer, T_max: int, eta_min, last_epoch"
+    LRScheduler,
+    takes="optimizer, T_max: int, eta_min, last_epoch",
+    shows=("T_max=4", [1.0, 0.854, 0.5, 0.146, 0.0]),
 ):
     """Half a cosine from the rate to eta_min in T_max epochs.
 
@@ -17,16 +19,6 @@ class CosineAnnealingLR(
 
     T_max    epochs from the greatest rate to the least
     eta_min  the least rate
-
-    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
-    >>> schedule = torch.optim.lr_scheduler.CosineAnnealingLR(sgd, T_max=4)
-    >>> rates = []
-    >>> for _ in range(5):
-    ...     rates.append(schedule.get_last_lr()[0])
-    ...     sgd.step()
-    ...     schedule.step()
-    >>> [round(rate, 3) for rate in rates]
-    [1.0, 0.854, 0.5, 0.146, 0.0]
     """
 
     def get_lr(self) -> list[float]:
@@ -47,7 +39,9 @@ class CosineAnnealingLR(
 
 
 class CosineAnnealingWarmRestarts(
-    LRScheduler, takes="optimizer, T_0: int, T_mult: int = 1, eta_min, last_epoch"
+    LRScheduler,
+    takes="optimizer, T_0: int, T_mult: int = 1, eta_min, last_epoch",
+    shows=("T_0=2", [1.0, 0.5, 1.0, 0.5]),
 ):
     """Half a cosine that restarts, each period T_mult times as long as the last.
 
@@ -57,16 +51,6 @@ class CosineAnnealingWarmRestarts(
     T_0      epochs of the first period
     T_mult   what each period is multiplied by for the next
     eta_min  the rate at the end of a period
-
-    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
-    >>> schedule = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(sgd, T_0=2)
-    >>> rates = []
-    >>> for _ in range(4):
-    ...     rates.append(schedule.get_last_lr()[0])
-    ...     sgd.step()
-    ...     schedule.step()
-    >>> [round(rate, 3) for rate in rates]
-    [1.0, 0.5, 1.0, 0.5]
     """
 
     _takes_epochs = True

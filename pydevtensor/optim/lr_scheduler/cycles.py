@@ -184,7 +184,9 @@ class CyclicLR(_CycleLR):
             function.__dict__.update(kept)
 
 
-class OneCycleLR(_CycleLR):
+class OneCycleLR(
+    _CycleLR, shows=("max_lr=1.0, total_steps=4", [0.04, 0.812, 0.283, 0.0])
+):
     """Up to max_lr, then down to far below the first rate (Smith and Topin, 2018).
 
     Steps once per batch; ValueError for a step after the last. With cycle_momentum the
@@ -205,16 +207,6 @@ class OneCycleLR(_CycleLR):
     three_phase       return to the first rate before falling below it, as long as the
                       rise took
     last_epoch        number of the last epoch, to resume; -1: begin
-
-    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
-    >>> schedule = torch.optim.lr_scheduler.OneCycleLR(sgd, max_lr=1.0, total_steps=4)
-    >>> rates = []
-    >>> for _ in range(4):
-    ...     rates.append(schedule.get_last_lr()[0])
-    ...     sgd.step()
-    ...     schedule.step()
-    >>> [round(rate, 3) for rate in rates]
-    [0.04, 0.812, 0.283, 0.0]
     """
 
     def __init__(

@@ -24,43 +24,31 @@ class _FactorLR(LRScheduler):
         return [base * factor for base in self.base_lrs]
 
 
-class StepLR(_FactorLR, takes="optimizer, step_size: int, gamma, last_epoch"):
+class StepLR(
+    _FactorLR,
+    takes="optimizer, step_size: int, gamma, last_epoch",
+    shows=("step_size=2, gamma=0.1", [1.0, 1.0, 0.1, 0.1]),
+):
     """Multiplies the rates by gamma every step_size epochs.
 
     step_size  epochs from one change to the next, an int
     gamma      what rates are multiplied by
-
-    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
-    >>> schedule = torch.optim.lr_scheduler.StepLR(sgd, step_size=2, gamma=0.1)
-    >>> rates = []
-    >>> for _ in range(4):
-    ...     rates.append(schedule.get_last_lr()[0])
-    ...     sgd.step()
-    ...     schedule.step()
-    >>> [round(rate, 3) for rate in rates]
-    [1.0, 1.0, 0.1, 0.1]
     """
 
     def _factor(self, epoch: int) -> float:
         return 1 if epoch == 0 or epoch % self.step_size else self.gamma
 
 
-class MultiStepLR(_FactorLR, takes="optimizer, milestones: Any, gamma, last_epoch"):
+class MultiStepLR(
+    _FactorLR,
+    takes="optimizer, milestones: Any, gamma, last_epoch",
+    shows=("milestones=[1, 3]", [1.0, 0.1, 0.1, 0.01]),
+):
     """Multiplies the rates by gamma at each of the milestones.
 
     milestones  the epochs in which rates change, ints; one that is listed twice counts
                 twice
     gamma       what rates are multiplied by in each
-
-    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
-    >>> schedule = torch.optim.lr_scheduler.MultiStepLR(sgd, milestones=[1, 3])
-    >>> rates = []
-    >>> for _ in range(4):
-    ...     rates.append(schedule.get_last_lr()[0])
-    ...     sgd.step()
-    ...     schedule.step()
-    >>> [round(rate, 3) for rate in rates]
-    [1.0, 0.1, 0.1, 0.01]
     """
 
     def _make(self, **options: Any) -> None:
@@ -72,7 +60,9 @@ class MultiStepLR(_FactorLR, takes="optimizer, milestones: Any, gamma, last_epoc
 
 
 class ConstantLR(
-    _FactorLR, takes="optimizer, factor: float = 1 / 3, total_iters, last_epoch"
+    _FactorLR,
+    takes="optimizer, factor: float = 1 / 3, total_iters, last_epoch",
+    shows=("factor=0.1, total_iters=2", [0.1, 0.1, 1.0]),
 ):
     """Multiplies the rates by factor for the first total_iters epochs.
 
@@ -80,16 +70,6 @@ class ConstantLR(
 
     factor       what rates are multiplied by, 0 to 1
     total_iters  the epoch in which they return to what they were
-
-    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
-    >>> schedule = torch.optim.lr_scheduler.ConstantLR(sgd, factor=0.1, total_iters=2)
-    >>> rates = []
-    >>> for _ in range(3):
-    ...     rates.append(schedule.get_last_lr()[0])
-    ...     sgd.step()
-    ...     schedule.step()
-    >>> [round(rate, 3) for rate in rates]
-    [0.1, 0.1, 1.0]
     """
 
     def _make(self, **options: Any) -> None:
@@ -109,6 +89,7 @@ class LinearLR(
     _FactorLR,
     takes="optimizer, start_factor: float = 1 / 3, end_factor: float = 1.0, "
     "total_iters, last_epoch",
+    shows=("0.5, total_iters=2", [0.5, 0.75, 1.0]),
 ):
     """Multiplies the rates by start_factor to end_factor, in total_iters even steps.
 
@@ -117,16 +98,6 @@ class LinearLR(
     start_factor  what rates are multiplied by at first, above 0, at most 1
     end_factor    their factor in the end, 0 to 1
     total_iters   epochs from one to the other
-
-    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
-    >>> schedule = torch.optim.lr_scheduler.LinearLR(sgd, 0.5, total_iters=2)
-    >>> rates = []
-    >>> for _ in range(3):
-    ...     rates.append(schedule.get_last_lr()[0])
-    ...     sgd.step()
-    ...     schedule.step()
-    >>> [round(rate, 3) for rate in rates]
-    [0.5, 0.75, 1.0]
     """
 
     def _make(self, **options: Any) -> None:
@@ -152,22 +123,14 @@ class LinearLR(
 
 
 class PolynomialLR(
-    _FactorLR, takes="optimizer, total_iters, power: float = 1.0, last_epoch"
+    _FactorLR,
+    takes="optimizer, total_iters, power: float = 1.0, last_epoch",
+    shows=("total_iters=4, power=2.0", [1.0, 0.562, 0.25, 0.062]),
 ):
     """Decays the rates to 0 in total_iters epochs, as a power of the epochs left.
 
     total_iters  epochs until the rates are 0
     power        of the part of the epochs that is left; 1: a straight line
-
-    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
-    >>> schedule = torch.optim.lr_scheduler.PolynomialLR(sgd, total_iters=4, power=2.0)
-    >>> rates = []
-    >>> for _ in range(4):
-    ...     rates.append(schedule.get_last_lr()[0])
-    ...     sgd.step()
-    ...     schedule.step()
-    >>> [round(rate, 3) for rate in rates]
-    [1.0, 0.562, 0.25, 0.062]
     """
 
     def _factor(self, epoch: int) -> float:
@@ -177,20 +140,14 @@ class PolynomialLR(
         return now**self.power / before**self.power
 
 
-class ExponentialLR(_FactorLR, takes="optimizer, gamma: float, last_epoch"):
+class ExponentialLR(
+    _FactorLR,
+    takes="optimizer, gamma: float, last_epoch",
+    shows=("gamma=0.5", [1.0, 0.5, 0.25]),
+):
     """Multiplies the rates by gamma every epoch.
 
     gamma  what rates are multiplied by in each epoch
-
-    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
-    >>> schedule = torch.optim.lr_scheduler.ExponentialLR(sgd, gamma=0.5)
-    >>> rates = []
-    >>> for _ in range(3):
-    ...     rates.append(schedule.get_last_lr()[0])
-    ...     sgd.step()
-    ...     schedule.step()
-    >>> [round(rate, 3) for rate in rates]
-    [1.0, 0.5, 0.25]
     """
 
     def _factor(self, epoch: int) -> float:

@@ -56,23 +56,13 @@ class _FunctionLR(LRScheduler):
                 function.__dict__.update(kept)
 
 
-class LambdaLR(_FunctionLR):
+class LambdaLR(_FunctionLR, shows=("lambda epoch: 1 / (1 + epoch)", [1.0, 0.5, 0.333])):
     """Multiplies the initial rates by a function of the epoch.
 
     optimizer   the optimizer to schedule
     lr_lambda   a function of the epoch, an int from 0, or one for each group; TypeError
                 for what cannot be called
     last_epoch  number of the last epoch, to resume; -1: begin
-
-    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
-    >>> schedule = torch.optim.lr_scheduler.LambdaLR(sgd, lambda epoch: 1 / (1 + epoch))
-    >>> rates = []
-    >>> for _ in range(3):
-    ...     rates.append(schedule.get_last_lr()[0])
-    ...     sgd.step()
-    ...     schedule.step()
-    >>> [round(rate, 3) for rate in rates]
-    [1.0, 0.5, 0.333]
     """
 
     def get_lr(self) -> list[float]:
@@ -80,23 +70,13 @@ class LambdaLR(_FunctionLR):
         return [base * factor(self.last_epoch) for base, factor in pairs]
 
 
-class MultiplicativeLR(_FunctionLR):
+class MultiplicativeLR(_FunctionLR, shows=("lambda epoch: 0.5", [1.0, 0.5, 0.25])):
     """Multiplies the rates by a function of the epoch, every epoch.
 
     optimizer   the optimizer to schedule
     lr_lambda   a function of the epoch, an int from 1, or one for each group; TypeError
                 for what cannot be called
     last_epoch  number of the last epoch, to resume; -1: begin
-
-    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
-    >>> schedule = torch.optim.lr_scheduler.MultiplicativeLR(sgd, lambda epoch: 0.5)
-    >>> rates = []
-    >>> for _ in range(3):
-    ...     rates.append(schedule.get_last_lr()[0])
-    ...     sgd.step()
-    ...     schedule.step()
-    >>> [round(rate, 3) for rate in rates]
-    [1.0, 0.5, 0.25]
     """
 
     def get_lr(self) -> list[float]:
