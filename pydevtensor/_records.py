@@ -81,14 +81,27 @@ class Record:
     """Base of classes whose constructor passes its arguments to _make(), by name.
 
     takes  what the constructor takes, a list such as "lr, eps=1e-6, *, value: float"
+    shows  what the docstring's example, which the family has, calls the class with, and
+           a list of results
     """
 
+    _example = ""
     _schema = ""  # of the family, "name(lr: float = 0.1, eps: float = 1e-8)"
     _make: Any
     _types: dict[str, Any]  # the globals that the schema's types are names of
 
-    def __init_subclass__(cls, takes: str | None = None, **others: Any) -> None:
+    def __init_subclass__(
+        cls,
+        takes: str | None = None,
+        shows: tuple[str, list[float]] | None = None,
+        **others: Any,
+    ) -> None:
         super().__init_subclass__(**others)
+        if shows and cls.__doc__:
+            given, results = shows
+            words = {"given": given, "results": results, "count": len(results)}
+            example = cls._example.format(name=cls.__name__, **words)
+            cls.__doc__ = f"{cls.__doc__.rstrip()}\n{example}"
         if "_schema" in vars(cls):
             cls._types = vars(sys.modules[cls.__module__])
         if takes is not None:

@@ -10,18 +10,6 @@ from pydevtensor._records import Record
 from pydevtensor.autograd import no_grad
 from pydevtensor.optim.optimizer import Optimizer
 
-_EXAMPLE = """
-    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
-    >>> schedule = torch.optim.lr_scheduler.{call}
-    >>> rates = []
-    >>> for _ in range({epochs}):
-    ...     rates.append(schedule.get_last_lr()[0])
-    ...     sgd.step()
-    ...     schedule.step()
-    >>> [round(rate, 3) for rate in rates]
-    {rates}
-    """
-
 
 class LRScheduler(Record):
     """Base of schedules: step() after each epoch sets the rate of each group.
@@ -45,19 +33,19 @@ class LRScheduler(Record):
         "schedule(optimizer: Optimizer, gamma: float = 0.1, total_iters: int = 5, "
         "eta_min: float = 0.0, last_epoch: int = -1)"
     )
+    _example = """
+    >>> sgd = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.{name}(sgd, {given})
+    >>> rates = []
+    >>> for _ in range({count}):
+    ...     rates.append(schedule.get_last_lr()[0])
+    ...     sgd.step()
+    ...     schedule.step()
+    >>> [round(rate, 3) for rate in rates]
+    {results}
+    """
     _spent = ("optimizer", "last_epoch")  # which the base sets
     _takes_epochs = False  # whether step(epoch) is not deprecated
-
-    def __init_subclass__(
-        cls, shows: tuple[str, list[float]] | None = None, **record: Any
-    ) -> None:
-        """shows  options of an example for the docstring, and the rates of epochs"""
-        if shows and cls.__doc__:
-            given, rates = shows
-            call = f"{cls.__name__}(sgd, {given})"
-            text = _EXAMPLE.format(call=call, epochs=len(rates), rates=rates)
-            cls.__doc__ = f"{cls.__doc__.rstrip()}\n{text}"
-        super().__init_subclass__(**record)
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         _check_optimizer(optimizer)

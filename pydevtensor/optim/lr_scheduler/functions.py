@@ -59,10 +59,8 @@ class _FunctionLR(LRScheduler):
 class LambdaLR(_FunctionLR, shows=("lambda epoch: 1 / (1 + epoch)", [1.0, 0.5, 0.333])):
     """Multiplies the initial rates by a function of the epoch.
 
-    optimizer   the optimizer to schedule
     lr_lambda   a function of the epoch, an int from 0, or one for each group; TypeError
                 for what cannot be called
-    last_epoch  number of the last epoch, to resume; -1: begin
     """
 
     def get_lr(self) -> list[float]:
@@ -73,10 +71,8 @@ class LambdaLR(_FunctionLR, shows=("lambda epoch: 1 / (1 + epoch)", [1.0, 0.5, 0
 class MultiplicativeLR(_FunctionLR, shows=("lambda epoch: 0.5", [1.0, 0.5, 0.25])):
     """Multiplies the rates by a function of the epoch, every epoch.
 
-    optimizer   the optimizer to schedule
     lr_lambda   a function of the epoch, an int from 1, or one for each group; TypeError
                 for what cannot be called
-    last_epoch  number of the last epoch, to resume; -1: begin
     """
 
     def get_lr(self) -> list[float]:
