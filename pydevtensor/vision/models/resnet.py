@@ -28,7 +28,27 @@ def _conv(inputs: int, outputs: int, size: int, stride: int = 1) -> nn.Module:
     )
 
 
-class BasicBlock(nn.Module):
+class _Block(nn.Module):
+    """Base of blocks whose result is added to their input."""
+
+    def __init__(
+        self,
+        inplanes: int,
+        planes: int,
+        stride: int = 1,
+        downsample: nn.Module | None = None,
+        norm_layer: Callable[..., Any] = nn.BatchNorm2d,
+    ) -> None:
+        super().__init__()
+        self._add_layers(inplanes, planes, stride, norm_layer)
+        self.downsample = downsample
+        self.stride = stride
+
+    def _add_layers(self, inplanes: int, planes: int, stride: int, norm: Any) -> None:
+        raise NotImplementedError
+
+
+class BasicBlock(_Block):
     """Two convolutions of 3 by 3 pixels, whose result is added to the input.
 
     inplanes    channels of the input
@@ -44,22 +64,12 @@ class BasicBlock(nn.Module):
 
     expansion = 1
 
-    def __init__(
-        self,
-        inplanes: int,
-        planes: int,
-        stride: int = 1,
-        downsample: nn.Module | None = None,
-        norm_layer: Callable[..., Any] = nn.BatchNorm2d,
-    ) -> None:
-        super().__init__()
+    def _add_layers(self, inplanes: int, planes: int, stride: int, norm: Any) -> None:
         self.conv1: nn.Module = _conv(inplanes, planes, 3, stride)
-        self.bn1: Any = norm_layer(planes)
+        self.bn1: Any = norm(planes)
         self.relu: nn.ReLU = nn.ReLU(inplace=True)
         self.conv2: nn.Module = _conv(planes, planes, 3)
-        self.bn2: Any = norm_layer(planes)
-        self.downsample = downsample
-        self.stride = stride
+        self.bn2: Any = norm(planes)
 
     def forward(self, x: Any) -> Any:
         """The result, (N, planes, height / stride, width / stride).
@@ -72,7 +82,7 @@ class BasicBlock(nn.Module):
         return self.relu(y)
 
 
-class Bottleneck(nn.Module):
+class Bottleneck(_Block):
     """A convolution of 3 by 3 pixels between two of 1 by 1, added to the input.
 
     inplanes    channels of the input
@@ -88,25 +98,15 @@ class Bottleneck(nn.Module):
 
     expansion = 4
 
-    def __init__(
-        self,
-        inplanes: int,
-        planes: int,
-        stride: int = 1,
-        downsample: nn.Module | None = None,
-        norm_layer: Callable[..., Any] = nn.BatchNorm2d,
-    ) -> None:
-        super().__init__()
+    def _add_layers(self, inplanes: int, planes: int, stride: int, norm: Any) -> None:
         outputs = planes * self.expansion
         self.conv1: nn.Module = _conv(inplanes, planes, 1)
-        self.bn1: Any = norm_layer(planes)
+        self.bn1: Any = norm(planes)
         self.conv2: nn.Module = _conv(planes, planes, 3, stride)
-        self.bn2: Any = norm_layer(planes)
+        self.bn2: Any = norm(planes)
         self.conv3: nn.Module = _conv(planes, outputs, 1)
-        self.bn3: Any = norm_layer(outputs)
+        self.bn3: Any = norm(outputs)
         self.relu: nn.ReLU = nn.ReLU(inplace=True)
-        self.downsample = downsample
-        self.stride = stride
 
     def forward(self, x: Any) -> Any:
         """The result, (N, 4 * planes, height / stride, width / stride).
