@@ -86,10 +86,7 @@ class ProcessGroup:
         """The group's name."""
         return self._name
 
-    @property
-    def group_desc(self) -> str:
-        """The group's name."""
-        return self._name
+    group_desc = group_name
 
     def get_group_store(self) -> Store:
         """The store that its ranks met by."""

@@ -23,10 +23,19 @@ from pydevtensor.distributions.utils import (
 )
 
 
-class _OfLocation(Distribution):
-    """Distributions of real numbers around loc, as wide as scale says."""
+class _AroundLocation(Distribution):
+    """Distributions whose most likely value is loc."""
 
     loc: Tensor
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+
+class _OfLocation(_AroundLocation):
+    """Distributions of real numbers around loc, as wide as scale says."""
+
     scale: Tensor
 
     arg_constraints: ClassVar[Any] = {
@@ -40,12 +49,22 @@ class _OfLocation(Distribution):
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(shape_of(self.loc), validate_args=validate_args)
 
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+
+class _OfProbabilities(Distribution):
+    """Distributions of probabilities, or of logarithms that say them."""
+
+    def __init__(
+        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        batch, event = self._take(probs, logits)
+        super().__init__(batch, event, validate_args=validate_args)
+
+    def _take(self, probs: Any, logits: Any) -> tuple[Any, Any]:
+        """Keep what is given; returns the shapes of the batch and of an event."""
+        raise NotImplementedError
 
 
-class _OfSuccess(Distribution):
+class _OfSuccess(_OfProbabilities):
     """Distributions of the probability of a success, or of its odds."""
 
     arg_constraints: ClassVar[Any] = {
@@ -53,11 +72,9 @@ class _OfSuccess(Distribution):
         "logits": constraints.real,
     }
 
-    def __init__(
-        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
-    ) -> None:
+    def _take(self, probs: Any, logits: Any) -> tuple[Any, Any]:
         (param,) = self._set_given(probs, logits)
-        super().__init__(shape_of(param), validate_args=validate_args)
+        return shape_of(param), ()
 
     def _set_given(self, probs: Any, logits: Any, *others: Any) -> tuple[Any, ...]:
         """Keep the one that is given, after broadcasting; others come before it."""
@@ -79,7 +96,7 @@ class _OfSuccess(Distribution):
         return logits_to_probs(self.logits, is_binary=True)
 
 
-class _OfCategories(Distribution):
+class _OfCategories(_OfProbabilities):
     """Distributions of vectors that have an element for each category."""
 
     arg_constraints: ClassVar[Any] = {
@@ -87,27 +104,18 @@ class _OfCategories(Distribution):
         "logits": constraints.real_vector,
     }
 
-    def __init__(
-        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
-    ) -> None:
+    def _take(self, probs: Any, logits: Any) -> tuple[Any, Any]:
         self._categorical = Categorical(probs, logits)
         shape = self._categorical.param_shape
-        super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
+        return shape[:-1], shape[-1:]
 
-    @property
-    def probs(self) -> Tensor:
-        """Probabilities."""
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Tensor:
-        """Logarithms of the probabilities."""
-        return self._categorical.logits
-
-    @property
-    def param_shape(self) -> Any:
-        """The shape of the parameter."""
-        return self._categorical.param_shape
+    probs: Tensor = parameter("probs", "Probabilities.", "_categorical")
+    logits: Tensor = parameter(
+        "logits", "Logarithms of the probabilities.", "_categorical"
+    )
+    param_shape: Any = parameter(
+        "param_shape", "The shape of the parameter.", "_categorical"
+    )
 
 
 class _OfMagnitudes(TransformedDistribution):

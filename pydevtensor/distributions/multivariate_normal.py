@@ -9,13 +9,14 @@ import pydevtensor as torch
 from pydevtensor import Tensor, linalg
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
+from pydevtensor.distributions._families import _AroundLocation
 from pydevtensor.distributions.distribution import Distribution
 from pydevtensor.distributions.utils import lazy_property, standard_normal
 
 __all__ = ["MultivariateNormal"]
 
 
-class MultivariateNormal(Distribution):
+class MultivariateNormal(_AroundLocation):
     """Normally distributed vectors.
 
     ValueError unless one of the three matrices is given. Batches broadcast.
@@ -70,7 +71,7 @@ class MultivariateNormal(Distribution):
                 "give matrices"
             )
         batch = torch.broadcast_shapes(matrix.shape[:-2], loc.shape[:-1])
-        self.loc: Tensor = loc.expand(*batch, loc.shape[-1])
+        self.loc = loc.expand(*batch, loc.shape[-1])
         setattr(self, chosen[0], matrix.expand(*batch, *matrix.shape[-2:]))
         super().__init__(batch, loc.shape[-1:], validate_args=validate_args)
         if scale_tril is not None:
@@ -115,10 +116,6 @@ class MultivariateNormal(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
         return self.loc
 
     @property

@@ -9,14 +9,15 @@ import pydevtensor as torch
 from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
+from pydevtensor.distributions._families import _AroundLocation
 from pydevtensor.distributions.chi2 import Chi2
-from pydevtensor.distributions.distribution import Distribution, shape_of
+from pydevtensor.distributions.distribution import shape_of
 from pydevtensor.distributions.utils import broadcast_all, standard_normal
 
 __all__ = ["StudentT"]
 
 
-class StudentT(Distribution):
+class StudentT(_AroundLocation):
     """Student's t-distribution.
 
     df             degrees of freedom, positive, a number or a Tensor
@@ -30,7 +31,6 @@ class StudentT(Distribution):
     """
 
     df: Tensor
-    loc: Tensor
     scale: Tensor
 
     arg_constraints: ClassVar[Any] = {
@@ -55,10 +55,6 @@ class StudentT(Distribution):
     @property
     def mean(self) -> Tensor:
         return torch.where(self.df <= 1, math.nan, self.loc)
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def variance(self) -> Tensor:

@@ -141,11 +141,11 @@ class TransformedDistribution(Distribution):
         return self._moved(self.base_dist.icdf(self._turned(value)))
 
 
-def parameter(name: str, doc: str) -> Any:
-    """A property that is the base's."""
+def parameter(name: str, doc: str, of: str = "base_dist") -> Any:
+    """A property that is another distribution's."""
 
     def get(self: Any) -> Tensor:
-        return getattr(self.base_dist, name)
+        return getattr(getattr(self, of), name)
 
     return property(get, doc=doc)
 
