@@ -5,10 +5,12 @@ By default nothing is reduced, as in PyTorch's implementation.
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from pydevtensor._functions import function
 from pydevtensor.nn import functional
+from pydevtensor.nn._functional import embedding_loss
 
 if TYPE_CHECKING:
     from pydevtensor._functions.types import Tensor
@@ -17,6 +19,12 @@ if TYPE_CHECKING:
 def _name(reduction):
     # As in PyTorch, no other number reduces.
     return {1: "mean", 2: "sum"}.get(reduction, "none")
+
+
+def _numbered(body, args, named):
+    """A function of nn.functional, of arguments that have a number as reduction."""
+    given = signature(body).bind(*args, **named).arguments
+    return body(**given | {"reduction": _name(given.get("reduction", 0))})
 
 
 @function()
@@ -38,14 +46,8 @@ def binary_cross_entropy_with_logits(
     return functional.binary_cross_entropy_with_logits(input, target, weight, **options)
 
 
-@function()
-def cosine_embedding_loss(
-    input1: Tensor,
-    input2: Tensor,
-    target: Tensor,
-    margin: float = 0.0,
-    reduction: int = 0,
-) -> Tensor:
+@function(like="nn._functional.embedding_loss.cosine_embedding_loss", numbered=True)
+def cosine_embedding_loss(*args: Any, **named: Any) -> Tensor:
     """As nn.functional.cosine_embedding_loss(), with a number for the reduction.
 
     reduction: 1 gives the mean, 2 the sum, any other number one loss each.
@@ -54,8 +56,7 @@ def cosine_embedding_loss(
     >>> torch.cosine_embedding_loss(x, y, torch.tensor([1.0]))
     tensor([0.2929])
     """
-    given = input1, input2, target, margin
-    return functional.cosine_embedding_loss(*given, reduction=_name(reduction))
+    return _numbered(embedding_loss.cosine_embedding_loss, args, named)
 
 
 @function()
@@ -80,10 +81,8 @@ def ctc_loss(
     return functional.ctc_loss(*given, _name(reduction), zero_infinity)
 
 
-@function()
-def hinge_embedding_loss(
-    input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 0
-) -> Tensor:
+@function(like="nn._functional.embedding_loss.hinge_embedding_loss", numbered=True)
+def hinge_embedding_loss(*args: Any, **named: Any) -> Tensor:
     """As nn.functional.hinge_embedding_loss(), with a number for the reduction.
 
     reduction: 1 gives the mean, 2 the sum, any other number one loss each.
@@ -92,8 +91,7 @@ def hinge_embedding_loss(
     >>> torch.hinge_embedding_loss(x, t)
     tensor([0.2500, 0.7500])
     """
-    name = _name(reduction)
-    return functional.hinge_embedding_loss(input, target, margin, reduction=name)
+    return _numbered(embedding_loss.hinge_embedding_loss, args, named)
 
 
 @function()
@@ -112,14 +110,8 @@ def kl_div(
     return functional.kl_div(input, target, **options)
 
 
-@function()
-def margin_ranking_loss(
-    input1: Tensor,
-    input2: Tensor,
-    target: Tensor,
-    margin: float = 0.0,
-    reduction: int = 0,
-) -> Tensor:
+@function(like="nn._functional.embedding_loss.margin_ranking_loss", numbered=True)
+def margin_ranking_loss(*args: Any, **named: Any) -> Tensor:
     """As nn.functional.margin_ranking_loss(), with a number for the reduction.
 
     reduction: 1 gives the mean, 2 the sum, any other number one loss each.
@@ -128,8 +120,7 @@ def margin_ranking_loss(
     >>> torch.margin_ranking_loss(x, y, t)
     tensor([2.])
     """
-    given = input1, input2, target, margin
-    return functional.margin_ranking_loss(*given, reduction=_name(reduction))
+    return _numbered(embedding_loss.margin_ranking_loss, args, named)
 
 
 @function()
@@ -154,17 +145,8 @@ def poisson_nll_loss(
     )
 
 
-@function()
-def triplet_margin_loss(
-    anchor: Tensor,
-    positive: Tensor,
-    negative: Tensor,
-    margin: float = 1.0,
-    p: float = 2.0,
-    eps: float = 1e-06,
-    swap: bool = False,
-    reduction: int = 0,
-) -> Tensor:
+@function(like="nn._functional.embedding_loss.triplet_margin_loss", numbered=True)
+def triplet_margin_loss(*args: Any, **named: Any) -> Tensor:
     """As nn.functional.triplet_margin_loss(), with a number for the reduction.
 
     reduction: 1 gives the mean, 2 the sum, any other number one loss each.
@@ -173,5 +155,4 @@ def triplet_margin_loss(
     >>> torch.triplet_margin_loss(a, b, a, reduction=1)
     tensor(6.0000)
     """
-    given = anchor, positive, negative, margin, p, eps, swap
-    return functional.triplet_margin_loss(*given, reduction=_name(reduction))
+    return _numbered(embedding_loss.triplet_margin_loss, args, named)

@@ -35,6 +35,7 @@ def function(
     results: tuple[str, ...] = (),
     aliases: tuple[str, ...] = (),
     like: str = "",
+    numbered: bool = False,
 ) -> Callable[[_Body], _Body]:
     """Make a function of the package, or of a namespace, of the decorated one.
 
@@ -49,7 +50,9 @@ def function(
     aliases   further names
     like      a function of the same module that has the same parameters; the body gets
               those that are given as *args and **named, and the docstring what that
-              function's says of parameters which it does not describe itself
+              function's says of parameters which it does not describe itself. Of
+              another module, it is named with that, nn._functional.loss.mse_loss
+    numbered  the reduction of that function is a number, 0 by default
     """
     return _unchanged
 

@@ -83,14 +83,8 @@ def isclose(
     return _close(input, other, rtol, atol, equal_nan)
 
 
-@function(method=True)
-def allclose(
-    input: Tensor,
-    other: Tensor,
-    rtol: float = 1e-05,
-    atol: float = 1e-08,
-    equal_nan: bool = False,
-) -> bool:
+@function(method=True, like="isclose")
+def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
     """Whether all elements are close, as isclose() defines it.
 
     Returns a bool; synchronizes with the GPU.

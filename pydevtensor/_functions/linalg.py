@@ -318,16 +318,9 @@ def addbmm(
     return _added(input, sums, beta, alpha, "AddbmmBackward0")
 
 
-@function(method=True, out=True, in_place=True)
+@function(method=True, out=True, in_place=True, like="addbmm")
 @casts(cpu="lower", cuda="lower")
-def baddbmm(
-    input: Tensor,
-    batch1: Tensor,
-    batch2: Tensor,
-    *,
-    beta: Number = 1,
-    alpha: Number = 1,
-) -> Tensor:
+def baddbmm(input, batch1, batch2, *, beta=1, alpha=1) -> Tensor:
     """beta * input + alpha * (batch1 @ batch2), for each matrix of the batches.
 
     >>> torch.zeros(2, 1, 1).baddbmm(torch.ones(2, 1, 3), torch.ones(2, 3, 1)).flatten()

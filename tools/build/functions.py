@@ -208,11 +208,16 @@ def read_function(
     doc = ast.get_docstring(node)
     assert doc, f"{node.name}: write a docstring"
     if "like" in options:
-        model = function_of(options["like"], tree)
+        module_of, _, name = options["like"].rpartition(".")
+        model = function_of(name, tree_of(module_of) if module_of else tree)
         node.args = model.args
         if not doc.startswith("As "):  # which says where to read
             said = texts.read_doc(ast.get_docstring(model) or "")[1]
             doc = completed(doc, node.args, said)
+    if options.get("numbered"):
+        at = [each.arg for each in node.args.args].index("reduction")
+        node.args.args[at].annotation = ast.Name("int")
+        node.args.defaults[at - len(node.args.args)] = ast.Constant(0)
     if call.func.id == "loss_function":
         add_old_names(node.args, options.get("around", "reduction"))
         doc = completed(doc, node.args, LOSS)
@@ -260,6 +265,11 @@ def read_function(
             in_place=True,
             doc=in_place_doc(node.name, doc),
         )
+
+
+def tree_of(module: str) -> ast.Module:
+    """A module of the package, read again, so that its functions may be changed."""
+    return ast.parse((PACKAGE / f"{module.replace('.', '/')}.py").read_text())
 
 
 def function_of(name: str, tree: ast.Module) -> ast.FunctionDef:

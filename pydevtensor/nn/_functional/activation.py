@@ -119,13 +119,8 @@ def softmax(
     return _C.softmax(input, dim, dtype)
 
 
-@function()
-def softmin(
-    input: Tensor,
-    dim: int | None = None,
-    _stacklevel: int = 3,
-    dtype: Dtype | None = None,
-) -> Tensor:
+@function(like="softmax")
+def softmin(input, dim=None, _stacklevel=3, dtype=None) -> Tensor:
     """softmax of -input.
 
     dim    the dimension along which the results add up to 1
@@ -137,17 +132,9 @@ def softmin(
     return softmax(-input, softmax_dim("softmin", dim, input.ndim), dtype=dtype)
 
 
-@function()
-def log_softmax(
-    input: Tensor,
-    dim: int | None = None,
-    _stacklevel: int = 3,
-    dtype: Dtype | None = None,
-) -> Tensor:
+@function(like="softmin")
+def log_softmax(input, dim=None, _stacklevel=3, dtype=None) -> Tensor:
     """log(softmax(input)), computed stably.
-
-    dim    the dimension along which the results add up to 1
-    dtype  convert the input to it first
 
     >>> nn.functional.log_softmax(torch.tensor([1.0, 2.0, 3.0]), dim=0)
     tensor([-2.4076, -1.4076, -0.4076])

@@ -234,29 +234,17 @@ def fractional_max_pool2d_with_indices(
     )
 
 
-@function()
-def fractional_max_pool3d_with_indices(
-    input: Tensor,
-    kernel_size: Dims,
-    output_size: Dims | None = None,
-    output_ratio: Any = None,
-    return_indices: Truth = False,
-    _random_samples: Tensor | None = None,
-) -> Any:
+@function(like="fractional_max_pool2d_with_indices")
+def fractional_max_pool3d_with_indices(*args: Any, **named: Any) -> Any:
     """fractional_max_pool3d with return_indices=True.
-
-    kernel_size     size of the window, a number or one for each dimension
-    output_size     the number of windows, one for all or one for each dimension
-    output_ratio    in its place, windows for each element, a number for each dimension
-    return_indices  of no effect: the indices are given always
 
     >>> x = torch.arange(27.0).reshape(1, 3, 3, 3)
     >>> nn.functional.fractional_max_pool3d_with_indices(x, 2, 1)
     (tensor([[[[26.]]]]), tensor([[[[26]]]]))
     """
-    return _fractional(
-        3, input, kernel_size, output_size, output_ratio, True, _random_samples
-    )
+    names = ("input", "kernel_size", "output_size", "output_ratio", "return_indices")
+    given = dict(zip((*names, "_random_samples"), args, strict=False)) | named
+    return _fractional(3, **{**given, "return_indices": True})
 
 
 # --- back ---
