@@ -36,7 +36,11 @@ def check_tensor(module: Any, what: str, t: Any) -> None:
         )
 
 
-class RNNCellBase(Parametrized):
+class RNNCellBase(
+    Parametrized,
+    takes="input_size: int, hidden_size: int, bias: bool, num_chunks: int, "
+    "device, dtype",
+):
     """Base of RNNCell, LSTMCell and GRUCell, which a program uses in its place.
 
     input_size     features of the input
@@ -55,30 +59,20 @@ class RNNCellBase(Parametrized):
     hidden_size: int
     bias: bool
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool,
-        num_chunks: int,
-        device: Any = None,
-        dtype: Any = None,
+    def _make(  # type: ignore[override]
+        self, *, device: Any, dtype: Any, num_chunks: int = 0, **sizes: Any
     ) -> None:
-        sizes = {"input_size": input_size, "hidden_size": hidden_size, "bias": bias}
         super()._make(**sizes)
-        rows = num_chunks * hidden_size
-        of_bias = (rows,) if bias else None
+        rows = (num_chunks or self._chunks) * self.hidden_size
+        of_bias = (rows,) if self.bias else None
         shapes: dict[str, Any] = {
-            "weight_ih": (rows, input_size),
-            "weight_hh": (rows, hidden_size),
+            "weight_ih": (rows, self.input_size),
+            "weight_hh": (rows, self.hidden_size),
             "bias_ih": of_bias,
             "bias_hh": of_bias,
         }
         self._add(shapes, device, dtype)
         self.reset_parameters()
-
-    def _make(self, **options: Any) -> None:
-        RNNCellBase.__init__(self, num_chunks=self._chunks, **options)
 
     def reset_parameters(self) -> None:
         """Initialize all parameters, uniform within 1 / sqrt(hidden_size)."""

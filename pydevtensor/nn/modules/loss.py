@@ -224,7 +224,19 @@ class SoftMarginLoss(_Loss, calls=F.soft_margin_loss):
     """
 
 
-class TripletMarginLoss(_Loss, calls=F.triplet_margin_loss):
+class _TripletLoss(_Loss):
+    """Base of losses of three points with a margin."""
+
+    def _set_options(self, **options: Any) -> None:
+        if options["margin"] <= 0:
+            raise ValueError(
+                f"{type(self).__name__}: margin is {options['margin']}; give more than "
+                "0"
+            )
+        super()._set_options(**options)
+
+
+class TripletMarginLoss(_TripletLoss, calls=F.triplet_margin_loss):
     """max(0, d(anchor, positive) - d(anchor, negative) + margin), d PairwiseDistance.
 
     See also TripletMarginWithDistanceLoss, for another distance.
@@ -233,13 +245,6 @@ class TripletMarginLoss(_Loss, calls=F.triplet_margin_loss):
     >>> nn.TripletMarginLoss()(a, b, a)
     tensor(6.0000)
     """
-
-    def _set_options(self, **options: Any) -> None:
-        if options["margin"] <= 0:
-            raise ValueError(
-                f"TripletMarginLoss: margin is {options['margin']}; give more than 0"
-            )
-        super()._set_options(**options)
 
 
 class MultiMarginLoss(_WeightedLoss, calls=F.multi_margin_loss):
@@ -265,7 +270,7 @@ class MultiMarginLoss(_WeightedLoss, calls=F.multi_margin_loss):
 
 
 class TripletMarginWithDistanceLoss(
-    _Loss,
+    _TripletLoss,
     calls=F.triplet_margin_with_distance_loss,
     takes="*, distance_function, margin, swap, reduction",
 ):
@@ -280,11 +285,6 @@ class TripletMarginWithDistanceLoss(
     """
 
     def _set_options(self, **options: Any) -> None:
-        if options["margin"] <= 0:
-            raise ValueError(
-                "TripletMarginWithDistanceLoss: margin is "
-                f"{options['margin']}; give more than 0"
-            )
         distance = options.pop("distance_function") or PairwiseDistance()
         super()._set_options(distance_function=distance, **options)
 

@@ -12,19 +12,9 @@ from typing import TYPE_CHECKING, Any, Self, overload
 from pydevtensor import _C
 from pydevtensor._absent import warn_of_compiling
 from pydevtensor._module_paths import follow_with
-from pydevtensor.nn.modules._hooks import (
-    HOOKS,
-    HOOKS_OF_CALLS,
-    Hooks,
-    register_module_buffer_registration_hook,
-    register_module_forward_hook,
-    register_module_forward_pre_hook,
-    register_module_full_backward_hook,
-    register_module_full_backward_pre_hook,
-    register_module_module_registration_hook,
-    register_module_parameter_registration_hook,
-    registered,
-)
+from pydevtensor.nn.modules import _hooks
+from pydevtensor.nn.modules._hooks import *  # noqa: F403
+from pydevtensor.nn.modules._hooks import HOOKS, HOOKS_OF_CALLS, Hooks, registered
 from pydevtensor.nn.modules._loading import IncompatibleKeys
 from pydevtensor.nn.modules._paths import PathFollower
 from pydevtensor.nn.modules._states import States
@@ -35,16 +25,8 @@ if TYPE_CHECKING:
 
 _IncompatibleKeys = IncompatibleKeys
 
-__all__ = [
-    "Module",
-    "register_module_buffer_registration_hook",
-    "register_module_forward_hook",
-    "register_module_forward_pre_hook",
-    "register_module_full_backward_hook",
-    "register_module_full_backward_pre_hook",
-    "register_module_module_registration_hook",
-    "register_module_parameter_registration_hook",
-]
+__all__ = ["Module"]
+__all__ += _hooks.__all__
 
 Tensor = _C.Tensor
 _REGISTRIES = ("_parameters", "_buffers", "_modules")
