@@ -117,6 +117,7 @@ _LATER = {
     "iinfo": "_functions.dtypes",
     "func": "func",
     "functional": "functional",
+    "futures": "futures",
     "vmap": "func",
     "linalg": "linalg",
     "special": "special",

@@ -27,7 +27,6 @@ _WAY_ROUND = {
     "distributed.tensor": _RANKS,
     "export": _STATE_DICT,
     "fft": _FFT,
-    "futures": "use concurrent.futures",
     "fx": "write the changed module as a class",
     "hub": "download the file with another program, build the module yourself, and "
     "call load_state_dict(torch.load(path))",

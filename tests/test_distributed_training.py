@@ -10,6 +10,7 @@ from pydevtensor.utils.data import DataLoader, DistributedSampler
 # parameters come out, to rounding.
 TRAINING = """
 import copy
+from pydevtensor.distributed.algorithms.ddp_comm_hooks import default_hooks
 case = {name}
 device = os.environ["DEVICE"].format(rank=rank)
 dtype = getattr(torch, os.environ["DTYPE"])
@@ -30,6 +31,8 @@ class Net(nn.Module):
 
 whole = Net().to(device, dtype)
 parts = nn.parallel.DistributedDataParallel(copy.deepcopy(whole), {options})
+if {hook}:
+    parts.register_comm_hook(None, {hook})
 optimizers = [
     torch.optim.SGD(m.parameters(), lr=0.05, momentum=0.9) for m in (whole, parts)]
 for step in range(3):
@@ -48,7 +51,8 @@ for step in range(3):
         parts(half, use).square().mean().backward()
     for optimizer in optimizers:
         optimizer.step()
-    tolerance = 3e-6 if dtype == torch.float32 else 0.06
+    halves = dtype != torch.float32 or "compress" in case
+    tolerance = 0.06 if halves else 3e-6
     for (name, a), b in zip(whole.named_parameters(), parts.parameters()):
         assert (a.grad is None) == (b.grad is None), (case, step, name)
         torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance, msg=lambda text: f"{case}: {text}")
@@ -72,6 +76,16 @@ CASES = {
         "sometimes": "True",
     },
     "static graph": {"options": "static_graph=True", "all": "False"},
+    "hook": {
+        "hook": "default_hooks.allreduce_hook",
+        "options": "find_unused_parameters=True, bucket_cap_mb=0.01",
+        "all": "False",
+        "sometimes": "True",
+    },
+    "hook that compresses": {
+        "hook": "default_hooks.bf16_compress_hook",
+        "options": "gradient_as_bucket_view=True",
+    },
 }
 
 
@@ -80,7 +94,12 @@ def train(tmp_path, names, size=2, device="cpu", dtype="float32", **environment)
     program = "begin()\n"
     for name in names:
         given = {"options": "", "all": "True", "sometimes": "False", "to_none": "True"}
-        given |= {"accumulates": "False", **CASES[name], "name": repr(name)}
+        given |= {
+            "accumulates": "False",
+            "hook": "None",
+            **CASES[name],
+            "name": repr(name),
+        }
         code = TRAINING
         for word, value in given.items():
             code = code.replace(f"{{{word}}}", value)
@@ -110,6 +129,74 @@ def test_gradients_on_gpus(tmp_path, schedule):
         PYDEVTENSOR_SIM_GPUS="2",
         PYDEVTENSOR_SIM_SCHEDULE=schedule,
     )
+
+
+def test_hooks_for_communication(tmp_path):
+    code = """
+    from pydevtensor.distributed.algorithms.ddp_comm_hooks import default_hooks
+    begin()
+    def gradients(hook, state=None, join=False):
+        net = nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 1))
+        for p in net.parameters():
+            torch.nn.init.constant_(p, 0.25)
+        ddp = nn.parallel.DistributedDataParallel(net, bucket_cap_mb=1e-5)
+        ddp.register_comm_hook(state, hook)
+        with ddp.join(enable=join):
+            for step in range(1 + rank * join):
+                ddp.zero_grad()
+                ddp(torch.full((1, 4), rank + 1.0)).sum().backward()
+        return [p.grad for p in net.parameters()]
+    seen = []
+    def own(state, bucket):
+        assert state == "state" and bucket.buffer().dtype == torch.float32
+        assert [g.shape for g in bucket.gradients()] == [p.shape for p in bucket.parameters()]
+        seen.append((bucket.index(), bucket.is_last()))
+        if rank == 0:
+            assert bucket.gradients()[0].flatten()[0] == bucket.buffer()[0]
+        work = dist.all_reduce(bucket.buffer(), async_op=True)
+        # then() runs beside the other calls, and makes one itself
+        def twice(done):
+            total = done.value()[0]
+            dist.all_reduce(total)
+            return total * 10
+        return work.get_future().then(twice)
+    def raises(*given):
+        raise KeyError("mine")
+    plain = gradients(default_hooks.allreduce_hook)
+    assert plain[-1].item() == 1 and plain[0][0, 0].item() == 0.375, plain
+    for sum, mean in zip(gradients(own, "state"), plain):
+        torch.testing.assert_close(sum, mean * 2 * 10 * size)
+    assert [i for i, last in seen] == [*range(len(seen))] and len(seen) > 1
+    assert [last for i, last in seen] == [False] * (len(seen) - 1) + [True]
+    for hook in (default_hooks.fp16_compress_hook, default_hooks.bf16_compress_wrapper(default_hooks.allreduce_hook)):
+        for found, expected in zip(gradients(hook), plain):
+            assert found.dtype == torch.float32
+            torch.testing.assert_close(found, expected)  # exact in halves
+    joined = gradients(default_hooks.allreduce_hook, join=True)
+    assert joined[-1].item() == (0.5 if rank else 1), joined
+    for wrong, error, text in (
+        (lambda s, b: b.buffer(), RuntimeError, "return a torch.futures.Future"),
+        (lambda s, b: torch.futures.collect_all([]), RuntimeError, "has \\[\\]; give a Tensor"),
+        (raises, KeyError, "mine"),
+        (3, TypeError, "hook is 3"),
+    ):
+        try:
+            gradients(wrong)
+        except error as found:
+            import re
+            assert re.search(text, str(found)), found
+        else:
+            assert False, text
+    ddp = nn.parallel.DistributedDataParallel(nn.Linear(1, 1))
+    ddp.register_comm_hook(None, own)
+    try:
+        ddp.register_comm_hook(None, own)
+    except RuntimeError as found:
+        assert "only be called once" in str(found)
+    else:
+        assert False
+    """
+    ranks.run(tmp_path, 2, code)
 
 
 def test_rank_0_gives_parameters_and_buffers(tmp_path):

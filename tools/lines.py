@@ -18,8 +18,8 @@ C = {".c", ".h", ".cpp", ".cu", ".cuh", ".def", ".inc"}
 LAYERS = {
     "ground": "_C _absent _answers _archive _autocast _classes _determinism "
     "_graphs _module_paths _names _notebook _numpy _pickler _records _shared_memory "
-    "_signatures _streams _tree _unpickler _variables cpu printing torch_version types "
-    "version",
+    "_signatures _streams _tree _unpickler _variables cpu futures printing "
+    "torch_version types version",
     "differentiation": "amp autograd random storage",
     "functions": "_functions special",
     "linear algebra": "linalg",

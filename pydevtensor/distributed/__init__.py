@@ -35,6 +35,7 @@ from pydevtensor.distributed._errors import (
     DistNetworkError,
     DistStoreError,
 )
+from pydevtensor.distributed._grad_bucket import GradBucket
 from pydevtensor.distributed._groups import (
     Backend,
     GroupMember,
@@ -76,7 +77,14 @@ from pydevtensor.distributed._tcp_store import TCPStore
 from pydevtensor.distributed._work import Work
 
 __all__ = ["Backend", "DistBackendError", "DistError", "DistNetworkError"]
-__all__ += ["DistStoreError", "FileStore", "GroupMember", "HashStore", "P2POp"]
+__all__ += [
+    "DistStoreError",
+    "FileStore",
+    "GradBucket",
+    "GroupMember",
+    "HashStore",
+    "P2POp",
+]
 __all__ += ["PrefixStore", "ProcessGroup", "ReduceOp", "Store", "TCPStore", "Work"]
 __all__ += ["all_gather", "all_gather_coalesced", "all_gather_into_tensor"]
 __all__ += ["all_gather_object", "all_reduce", "all_reduce_coalesced", "all_to_all"]
@@ -142,4 +150,4 @@ def is_torchelastic_launched() -> bool:
     return False
 
 
-_publish(__name__, errors=True)
+_publish(__name__, later=("algorithms",), errors=True)

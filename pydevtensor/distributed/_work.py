@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from pydevtensor.distributed._stores import seconds_of
+from pydevtensor.futures import Future
 
 __all__ = ["Work"]
 
@@ -21,41 +22,47 @@ class Work:
 
     def __init__(self, run: Callable[[], Any], result: list[Any]) -> None:
         self._run, self._result = run, result
-        self._done = threading.Event()
-        self._error: BaseException | None = None
+        self._future: Future[list[Any]] = Future()
         self._returned: Any = None
 
     def _do(self) -> None:
+        run, self._run = self._run, lambda: None  # which lets go of tensors
         try:
-            self._returned = self._run()
+            self._returned = run()
         except BaseException as error:
-            self._error = error
-        self._run = lambda: None  # lets go of tensors
-        self._done.set()
+            self._future.set_exception(error)
+        else:
+            self._future.set_result(self._result)
 
     def wait(self, timeout: timedelta | None = None) -> bool:
         """Wait for the end. Raises the call's error, or RuntimeError after timeout."""
         seconds = seconds_of(timeout, timedelta.max) if timeout else None
-        if not self._done.wait(seconds):
+        if not self._future._ended.wait(seconds):
             raise RuntimeError(
                 f"wait(): the call has not ended within {seconds:g} s; some rank has "
                 "not made it yet"
             )
-        if self._error is not None:
-            raise self._error
+        self._future.value()
         return True
+
+    def get_future(self) -> Future[list[Any]]:
+        """The future of the tensors that it writes to, as a list.
+
+        Functions given to then() run in the thread that makes the calls of the group.
+        """
+        return self._future
 
     def is_completed(self) -> bool:
         """Whether it has ended, well or not."""
-        return self._done.is_set()
+        return self._future.done()
 
     def is_success(self) -> bool:
         """Whether it has ended well."""
-        return self._done.is_set() and self._error is None
+        return self.is_completed() and self.exception() is None
 
     def exception(self) -> BaseException | None:
         """The call's error; None if there was none so far."""
-        return self._error
+        return self._future._error
 
     def result(self) -> list[Any]:
         """The tensors that it writes to."""
@@ -73,8 +80,8 @@ class Work:
 
     def __repr__(self) -> str:
         state = "under way"
-        if self._done.is_set():
-            state = "failed" if self._error else "completed"
+        if self.is_completed():
+            state = "completed" if self.is_success() else "failed"
         return f"<Work, {state}>"
 
 
@@ -93,7 +100,9 @@ class Line:
     ) -> Work | None:
         """Call run() after the calls before it. The work, if it is_async."""
         with self._lock:
-            here = not is_async and not self._under_way
+            # Functions given to then() come before the calls that wait.
+            inside = threading.current_thread() is self._thread
+            here = not is_async and (inside or not self._under_way)
             self._under_way += 1
         if here:
             try:

@@ -29,8 +29,8 @@ LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
     "csrc": 63_136,
-    "core": 24_600,
-    "processes": 1_900,
+    "core": 24_740,
+    "processes": 1_960,
     "extras": 6_340,
     "imitations": 740,
     "tools": 1_230,

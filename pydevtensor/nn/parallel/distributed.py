@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,6 +11,7 @@ from pydevtensor import distributed as dist
 from pydevtensor._names import publish as _publish
 from pydevtensor._tree import flatten, map_leaves
 from pydevtensor.autograd import enable_grad
+from pydevtensor.futures import Future
 from pydevtensor.nn.modules.module import Module
 
 __all__ = ["DistributedDataParallel"]
@@ -31,7 +32,7 @@ class _Bucket:
         pieces = self.flat.split(sizes)
         self.views = [v.view(p.shape) for v, p in zip(pieces, parameters, strict=True)]
         self.missing = 0  # gradients that have not come in this backward pass
-        self.work: dist.Work | None = None
+        self.sent: Future[Any] | None = None
 
     def fill(self, index: int, as_view: bool, divisor: int) -> None:
         """Takes the gradient of a parameter, or zeros without one."""
@@ -167,6 +168,8 @@ class DistributedDataParallel(Module):
         self._size = dist.get_world_size(process_group)
         self._divisor = self._size
         self._joining = False
+        self._hook: Callable[[Any, dist.GradBucket], Future[Tensor]] | None = None
+        self._hook_state: Any = None
         limit = int((25 if bucket_cap_mb is None else bucket_cap_mb) * _MIB)
         self._buckets = _buckets(parameters, limit)
         self._place = {
@@ -268,7 +271,7 @@ class DistributedDataParallel(Module):
     def _begin(self, outputs: Any) -> None:
         """Waits for the gradients of a backward pass through outputs."""
         for bucket in self._buckets:
-            bucket.missing, bucket.work = len(bucket.parameters), None
+            bucket.missing, bucket.sent = len(bucket.parameters), None
         self._sent, self._waits, self._came = 0, True, False
         known = self.static_graph and self._used
         if self.find_unused_parameters or self.static_graph:
@@ -296,23 +299,51 @@ class DistributedDataParallel(Module):
             self._finish()
 
     def _take(self, b: int, i: int) -> None:
-        self._buckets[b].fill(i, self.gradient_as_bucket_view, self._divisor)
+        divisor = 1 if self._hook else self._divisor
+        self._buckets[b].fill(i, self.gradient_as_bucket_view, divisor)
         self._buckets[b].missing -= 1
 
     def _send_full(self) -> None:
         """Sends what is full, in the same order on all ranks."""
         while self._sent < len(self._buckets) and not self._buckets[self._sent].missing:
-            bucket = self._buckets[self._sent]
-            bucket.work = dist.all_reduce(
-                bucket.flat, group=self.process_group, async_op=True
-            )
+            self._send(self._sent)
             self._sent += 1
+
+    def _send(self, b: int) -> None:
+        bucket = self._buckets[b]
+        if self._hook is None:
+            work = dist.all_reduce(bucket.flat, group=self.process_group, async_op=True)
+            bucket.sent = work.get_future() if work else None
+            return
+        is_last = b == len(self._buckets) - 1
+        given = dist.GradBucket(
+            b, bucket.flat, bucket.views, bucket.parameters, is_last
+        )
+        bucket.sent = self._hook(self._hook_state, given)
+        if not isinstance(bucket.sent, Future):
+            raise RuntimeError(
+                f"the hook for communication has returned {bucket.sent!r:.60} "
+                f"({type(bucket.sent).__name__}); return a torch.futures.Future of a "
+                "Tensor, as all_reduce(..., async_op=True).get_future() gives"
+            )
+
+    def _receive(self, bucket: _Bucket) -> None:
+        """Waits until the bucket has the mean of all ranks."""
+        found = bucket.sent.wait() if bucket.sent else None
+        if self._hook is None:
+            return
+        if not isinstance(found, Tensor) or found.numel() != bucket.flat.numel():
+            raise RuntimeError(
+                f"the future of the hook for communication has {found!r:.60}; give a "
+                f"Tensor of {bucket.flat.numel()} elements, as bucket.buffer() is"
+            )
+        if found.data_ptr() != bucket.flat.data_ptr():
+            bucket.flat.copy_(found.view(-1))
 
     def _finish(self) -> None:
         used = self._used_anywhere()
         for bucket in self._buckets:
-            if bucket.work:
-                bucket.work.wait()
+            self._receive(bucket)
             bucket.deliver(
                 [used[id(p)] for p in bucket.parameters], self.gradient_as_bucket_view
             )
@@ -336,6 +367,32 @@ class DistributedDataParallel(Module):
             yield
         finally:
             self.require_backward_grad_sync = before
+
+    def register_comm_hook(
+        self, state: Any, hook: Callable[[Any, dist.GradBucket], Future[Tensor]]
+    ) -> None:
+        """Let a function send gradients, once, before the first pass.
+
+        state  what the function gets first, such as a group of ranks
+        hook   called as hook(state, bucket) with a torch.distributed.GradBucket of this
+               rank's gradients, which are not divided by the number of ranks; returns a
+               torch.futures.Future of what they become, a Tensor of their number. Those
+               of torch.distributed.algorithms.ddp_comm_hooks.default_hooks send the
+               mean, in fewer bits
+
+        TypeError for what cannot be called, RuntimeError for a second hook.
+        """
+        if not callable(hook):
+            raise TypeError(
+                f"register_comm_hook(): hook is {hook!r} ({type(hook).__name__}); give "
+                "a function of a state and a GradBucket"
+            )
+        if self._hook is not None:
+            raise RuntimeError(
+                "register_comm_hook can only be called once, and there is a hook; make "
+                "one function that does both"
+            )
+        self._hook, self._hook_state = hook, state
 
     # --- ranks with fewer batches ---
 
@@ -393,9 +450,11 @@ class DistributedDataParallel(Module):
             if syncs:
                 self._give_buffers(first)
             if sends:
-                for bucket in self._buckets:
+                for b, bucket in enumerate(self._buckets):
                     bucket.flat.zero_()
-                    dist.all_reduce(bucket.flat, group=self.process_group)
+                    self._send(b)
+                for bucket in self._buckets:
+                    self._receive(bucket)
                 self._used = set()
                 self._used_anywhere()
         # The first of those that had batches to the end, which know of themselves.
