@@ -40,6 +40,7 @@ MODULES = (
     "cuda.streams",
     "distributed",
     "distributed.algorithms.ddp_comm_hooks.default_hooks",
+    "distributed.optim",
     "distributions",
     "func",
     "functional",

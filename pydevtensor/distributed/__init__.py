@@ -150,4 +150,4 @@ def is_torchelastic_launched() -> bool:
     return False
 
 
-_publish(__name__, later=("algorithms",), errors=True)
+_publish(__name__, later=("algorithms", "optim"), errors=True)
