@@ -13,6 +13,7 @@ SETS = (
     "amp",
     "attention",
     "averages",
+    "benchmark",
     "breadth",
     "edges",
     "composed",

@@ -35,6 +35,7 @@ def import_torch():
     try:
         import torch
         import torch.nn.utils.prune
+        import torch.utils.benchmark
         import torch.utils.checkpoint
     except ImportError:
         sys.exit(f"make_golden.py: there is no PyTorch in this environment; {install}")
@@ -206,6 +207,7 @@ MAKERS = {
     "averages": cases,
     "forms": cases,
     "func": cases,
+    "benchmark": cases,
     "breadth": cases,
     "edges": cases,
     "checkpoints": make_checkpoints,

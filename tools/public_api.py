@@ -70,6 +70,7 @@ MODULES = (
     "special",
     "testing",
     "utils",
+    "utils.benchmark",
     "utils.checkpoint",
     "utils.data",
     "utils.dlpack",

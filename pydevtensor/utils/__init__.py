@@ -1,10 +1,11 @@
-"""utils.data (data sets and loaders), checkpoint, dlpack and flop_counter."""
+"""utils.data (data sets and loaders), benchmark, checkpoint, dlpack, flop_counter."""
 
 from typing import TYPE_CHECKING
 
-_MODULES = ("checkpoint", "data", "dlpack", "flop_counter")
+_MODULES = ("benchmark", "checkpoint", "data", "dlpack", "flop_counter")
 
 if TYPE_CHECKING:
+    from pydevtensor.utils import benchmark as benchmark
     from pydevtensor.utils import checkpoint as checkpoint
     from pydevtensor.utils import data as data
     from pydevtensor.utils import dlpack as dlpack

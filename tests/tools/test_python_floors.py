@@ -29,7 +29,7 @@ LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
     "csrc": 63_136,
-    "core": 24_740,
+    "core": 25_150,
     "processes": 2_080,
     "extras": 6_340,
     "imitations": 740,
