@@ -316,6 +316,7 @@ typedef struct dt_host {
                     void (*visit)(void *context, const struct dt_extent *extent),
                     void *context);          /* dt_extents */
     int (*race)(const struct dt_race *race); /* dt_race_found */
+    int (*kernel_warning)(long number);      /* dt_kernel_warning */
     int simulated_devices; /* number of simulated devices (simulator only) */
     int virtual_devices;   /* 0: physical GPUs; n: n devices that share the first GPU */
     /* Directories of Python packages, colon-separated; borrowed. */

@@ -135,6 +135,7 @@ static const dt_backend *open_chosen(char why[DT_WHY_TEXT], void **library)
         .line = dt_activity_line,
         .extents = dt_extents,
         .race = dt_race_found,
+        .kernel_warning = dt_kernel_warning,
         .simulated_devices = simulated,
         .virtual_devices = virtual_devices,
         .library_directories = packages ? packages : "",

@@ -19,3 +19,15 @@ int dt_race_found(const dt_race *race)
         "wait for the first",
         race->first.name, race->second.name);
 }
+
+static int (*warning_handler)(long number);
+
+void dt_kernel_warning_handler_set(int (*wanted)(long number))
+{
+    warning_handler = wanted;
+}
+
+int dt_kernel_warning(long number)
+{
+    return warning_handler ? warning_handler(number) : 0;
+}

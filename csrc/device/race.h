@@ -37,6 +37,11 @@ int dt_race_found(const dt_race *race);
 /* Sets who decides it, and may take the GIL; without one it is DT_ERROR_RUNTIME. */
 void dt_race_handler_set(int (*handler)(const dt_race *race));
 
+/* Warns of what the checks of the program's kernels have found, by its number. The
+ * same. */
+int dt_kernel_warning(long number);
+void dt_kernel_warning_handler_set(int (*handler)(long number));
+
 #ifdef __cplusplus
 }
 #endif

@@ -14,6 +14,19 @@ static void watch_notebook(void)
     PyErr_Restore(type, value, trace);
 }
 
+/* A finding of the checks of the program's kernels is an error of its own class. */
+static PyObject *kernel_error(const char *text)
+{
+    if (!strstr(text, "[finding "))
+        return NULL;
+    DT_REF words = PyUnicode_FromString(text);
+    PyObject *error =
+        words ? dt_python_call("cuda._kernel_checks", "error", words, NULL) : NULL;
+    if (error)
+        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    return error;
+}
+
 PyObject *dt_raise(void)
 {
     dt_error *error = dt_error_slot();
@@ -32,6 +45,13 @@ PyObject *dt_raise(void)
         return PyErr_Format(
             PyExc_SystemError,
             "pydevtensor: a call failed without an error message; please report it");
+    if (code == DT_ERROR_ACCELERATOR) {
+        DT_REF found = kernel_error(error->text);
+        if (found || PyErr_Occurred()) {
+            dt_error_clear();
+            return NULL;
+        }
+    }
     /* Truncated text may end inside a character. */
     PyObject *text =
         PyUnicode_DecodeUTF8(error->text, (Py_ssize_t)strlen(error->text), "replace");

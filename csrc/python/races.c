@@ -109,8 +109,20 @@ static int found(const dt_race *race)
     return status;
 }
 
+static int warn_of_kernel(long number)
+{
+    if (!PyGILState_GetThisThreadState())
+        return 0;
+    DT_WITH_GIL;
+    DT_REF value = PyLong_FromLong(number);
+    DT_REF done =
+        value ? dt_python_call("cuda._kernel_checks", "warn", value, NULL) : NULL;
+    return done ? 0 : dt_fail(DT_ERROR_RUNTIME, "the warning became an error");
+}
+
 int dt_setup_races(PyObject *Py_UNUSED(module))
 {
+    dt_kernel_warning_handler_set(warn_of_kernel);
     dt_race_handler_set(found);
     return 0;
 }

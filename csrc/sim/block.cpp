@@ -3,6 +3,7 @@
  * use. Poison and canaries are written in the order of the block's stream where queued
  * work still uses the memory, and else at once: so a stream that does not wait for the
  * one that fills a new block finds poison there, and not what was there before. */
+#include "check.h"
 #include "internal.h"
 #include <algorithm>
 #include <string.h>
@@ -29,6 +30,15 @@ void lay_out(Block &block)
     memset(seen + block.bytes, kCanary, block.rounded - block.bytes);
     close_pages(seen, block.rounded);
     block.laid_out = true;
+    block.born = check_time();
+}
+
+void block_filled(const Work &work, const void *pointer)
+{
+    const char *p = (const char *)pointer;
+    for (auto &block : work.blocks)
+        if (p >= block->base && (size_t)(p - block->base) < block->rounded)
+            block->filled = true;
 }
 
 static size_t first_harm(const unsigned char *slack, size_t from, size_t to)

@@ -1,4 +1,5 @@
 /* Counters, and the text interface of settings and counters. */
+#include "check.h"
 #include "internal.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +68,13 @@ static std::string clocks()
     return clock_report();
 }
 
+static const char *checked_module(const char *text)
+{
+    Entry in(Entry::kNothing);
+    const char *wrong = check_module_add(text);
+    return wrong ? wrong : "";
+}
+
 int dt_sim_control(const char *command, char *reply, size_t size)
 {
     const char *space = strchrnul(command, ' ');
@@ -80,9 +88,15 @@ int dt_sim_control(const char *command, char *reply, size_t size)
         snprintf(reply, size, "%s", schedule().c_str());
     else if (name == "record_stream" && !*value)
         snprintf(reply, size, "%s", sim_program_records() ? "manual" : "automatic");
+    else if (name == "checks" && !check_set(value))
+        status = -1, snprintf(reply, size, "give off, warn or error");
+    else if (name == "checked")
+        snprintf(reply, size, "%s", checked_module(value));
+    else if (name == "finding")
+        snprintf(reply, size, "%s", check_finding(atol(value)).c_str());
     else if (name == "clock")
         snprintf(reply, size, "%s", clocks().c_str());
-    else if ((status = dt_sim_set(name.c_str(), value)))
+    else if (name != "checks" && (status = dt_sim_set(name.c_str(), value)))
         snprintf(reply, size, "%s", dt_sim_complaint());
     return status;
 }

@@ -119,6 +119,7 @@ static cudaError_t copy(void *to, bool to_device, int to_owner, const void *from
         return cudaErrorInvalidValue;
     race_touch(work, from, reads, true, false);
     race_touch(work, to, writes, false, true);
+    block_filled(work, to);
     work.run = [there, here, rows] {
         for (size_t i = 0; i < rows.count; i++)
             memmove((char *)there + i * rows.to_pitch,
@@ -161,6 +162,8 @@ cudaError_t enqueue(cudaStream_t handle, const char *name,
                   {stream->device, true, region.bytes != 0, true, "operand", number},
                   region.pointer, region.bytes, &there);
         race_pointer(work, region.pointer, region.bytes, true, region.writes);
+        if (region.writes)
+            block_filled(work, region.pointer);
         seen.push_back(there);
     }
     work.run = [function, seen] { function(seen.data()); };
@@ -242,6 +245,7 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t hand
     if (program_refuses(work))
         return answer(cudaErrorInvalidValue);
     race_touch(work, to, bytes, false, true);
+    block_filled(work, to);
     work.run = [seen, value, bytes] { memset(seen, value, bytes); };
     push(*stream, std::move(work));
     return cudaSuccess;

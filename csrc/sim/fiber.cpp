@@ -2,6 +2,7 @@
  * halfway: a kernel without barriers on one fiber that loops over all threads, a
  * kernel with barriers on one fiber per thread of a block. A fiber that waits
  * switches to the next. */
+#include "check.h"
 #include "internal.h"
 #include "context.h"
 #include <stdarg.h>
@@ -193,6 +194,47 @@ static int next_ready()
     return found ? (int)((const unsigned char *)found - waiting) : -1;
 }
 
+/* A thread that the waiting one waits for in vain. */
+static unsigned missing_for(unsigned waits)
+{
+    if (waiting[waits] == kAtWarp)
+        for (unsigned l = 0; l < 32; l++) {
+            const unsigned i = (waits & ~31u) + l;
+            if (fibers[waits]->mask >> l & 1 && i != waits && i < grid.threads &&
+                (waiting[i] != kAtWarp || fibers[i]->what != fibers[waits]->what ||
+                 fibers[i]->mask != fibers[waits]->mask))
+                return i;
+        }
+    for (unsigned i = 0; i < grid.threads; i++)
+        if (waiting[i] != waiting[waits])
+            return i;
+    return waits;
+}
+
+/* The same, by the checks. */
+static void find_stuck(unsigned first, unsigned barrier, unsigned warp)
+{
+    for (unsigned i = 0; i < grid.threads && warp; i++)
+        if (waiting[i] == kAtWarp) { /* what waits for lanes holds up the barrier */
+            first = i;
+            break;
+        }
+    const unsigned other = missing_for(first);
+    char text[sizeof grid.outcome->text];
+    const Stuck stuck = {warp > 0,
+                         first,
+                         other,
+                         waiting[other] != kIdle,
+                         barrier,
+                         warp,
+                         grid.threads - barrier - warp,
+                         warp ? fibers[first]->mask : 0};
+    if (check_stuck(stuck, text, sizeof text))
+        fail_grid(cudaErrorLaunchFailure, "%s", text);
+    else
+        grid.outcome->error = cudaErrorLaunchFailure; /* the threads do not go on */
+}
+
 /* No thread can continue, although some have not finished. */
 static void report_stuck()
 {
@@ -202,6 +244,10 @@ static void report_stuck()
         warp += waiting[i] == kAtWarp;
         if (waiting[i] != kIdle)
             first = i;
+    }
+    if (check_runs) {
+        find_stuck(first, barrier, warp);
+        return;
     }
     const uint3 at = fibers[first]->index;
     char mask[64] = "";
@@ -257,6 +303,7 @@ static void hand_over(Fiber *me)
     }
     arrive(me);
     threadIdx = me->index;
+    check_thread = grid.current;
 }
 
 /* Parks the block once each of its threads has had a turn and none has come further: the
@@ -286,12 +333,16 @@ static void fiber_main()
         if (grid.solo) {
             each_index(grid.launch->grid, grid.order, [](uint3 at) {
                 blockIdx = at;
+                check_thread = 0;
+                if (check_runs)
+                    check_block();
                 grid.body->run();
             });
             to_host(me, false);
             arrive(me);
         } else {
             threadIdx = me->index;
+            check_thread = grid.current;
             grid.body->run();
             waiting[grid.current] = kIdle;
             grid.unfinished--;
@@ -325,6 +376,8 @@ void barrier()
 {
     need_fibers("__syncthreads");
     grid.turns = 0;
+    if (check_runs)
+        check_arrives();
     if (++grid.arrived < grid.threads) {
         waiting[grid.current] = kAtBarrier;
         hand_over(fibers[grid.current]);
@@ -333,6 +386,27 @@ void barrier()
     /* The last arrival releases the others. */
     grid.arrived = 0;
     memset(waiting, kReady, grid.threads);
+    if (check_runs)
+        check_barrier();
+}
+
+void stop_grid(const char *text)
+{
+    fail_grid(cudaErrorLaunchFailure, "%s", text);
+}
+
+bool on_own_stack(const void *address)
+{
+    const Fiber *me = current_fiber();
+    return (size_t)((const char *)address - me->stack) < me->bytes;
+}
+
+bool give_way()
+{
+    if (grid.solo)
+        return false;
+    hand_over(fibers[grid.current]);
+    return true;
 }
 
 unsigned lane()
@@ -353,6 +427,8 @@ uint64_t exchange(Exchange what, unsigned mask, uint64_t value, unsigned source)
     }
     if (grid.threads - first < 32) /* lanes that do not exist are not waited for */
         mask &= (1u << (grid.threads - first)) - 1;
+    if (!(mask & bit) && check_runs)
+        check_excluded(mask);
     if (!(mask & bit))
         abandon_block("the mask of a shuffle, vote or __syncwarp excludes the caller");
     Fiber *mine = fibers[me];
@@ -390,6 +466,8 @@ uint64_t exchange(Exchange what, unsigned mask, uint64_t value, unsigned source)
             each->value = s < 32 && mask >> s & 1 ? given[s] : ~(uint64_t)0;
         waiting[first + l] = kReady;
     }
+    if (check_runs && what == kSyncWarp)
+        check_warp(first, mask);
     return mine->value;
 }
 
@@ -574,6 +652,8 @@ static void run_blocks()
          * order would hide it. */
         grid.backwards = turn++ & 1;
         blockIdx = at;
+        if (check_runs)
+            check_block();
         if (grid.shared)
             memset(grid.shared, 0xFF, grid.launch->shared);
         begin_block();
@@ -618,6 +698,10 @@ void run_grid(const Launch &launch, Body &body, Outcome *outcome)
         return;
     }
     arm_faults();
+    const CheckedLaunch *checks = body.checks();
+    if (checks)
+        check_begin(*checks, launch.grid, launch.block, (char *)grid.shared,
+                    launch.shared);
     turns_begin(launch);
     if (grid.solo) {
         start_fiber(&solo);
@@ -629,6 +713,7 @@ void run_grid(const Launch &launch, Body &body, Outcome *outcome)
         run_blocks();
     }
     turns_end();
+    check_end();
     free(grid.shared);
     grid.shared = nullptr;
 }

@@ -175,8 +175,14 @@ T __ldg(const T *address)
 {
     return *address;
 }
-inline void __threadfence() {}
-inline void __threadfence_block() {}
+inline void __threadfence()
+{
+    sim::fence();
+}
+inline void __threadfence_block()
+{
+    sim::fence();
+}
 inline void __nanosleep(unsigned) {}
 inline long long clock64()
 {
@@ -190,48 +196,51 @@ SIM_ATOMIC_ADD(float4, (float4{old.x + value.x, old.y + value.y, old.z + value.z
                                old.w + value.w}))
 
 /* --- votes of a block, and of what lanes have --- */
-inline int __any_sync(unsigned mask, int p)
+inline int __any_sync(unsigned mask, int p SIM_AND_LINE)
 {
-    return __ballot_sync(mask, p) != 0;
+    return __ballot_sync(mask, p SIM_SAME_LINE) != 0;
 }
-inline int __all_sync(unsigned mask, int p)
+inline int __all_sync(unsigned mask, int p SIM_AND_LINE)
 {
-    return __ballot_sync(mask, !p) == 0; /* also where the warp is not full */
+    return __ballot_sync(mask, !p SIM_SAME_LINE) == 0; /* also where the warp is not
+                                                          full */
 }
 template <class T>
-unsigned __match_any_sync(unsigned mask, T value)
+unsigned __match_any_sync(unsigned mask, T value SIM_AND_LINE)
 {
     unsigned same = 0;
-    mask = __ballot_sync(mask, 1);
+    mask = __ballot_sync(mask, 1 SIM_SAME_LINE);
     for (unsigned rest = mask; rest; rest &= rest - 1) {
         const unsigned lane = (unsigned)__builtin_ctz(rest);
-        if (sim::shuffle(mask, value, lane) == value)
+        if (sim::shuffle(mask, value, lane SIM_SAME_LINE) == value)
             same |= 1u << lane;
     }
     return same;
 }
 template <class T>
-unsigned __match_all_sync(unsigned mask, T value, int *all)
+unsigned __match_all_sync(unsigned mask, T value, int *all SIM_AND_LINE)
 {
-    const unsigned there = __ballot_sync(mask, 1);
-    *all = __match_any_sync(mask, value) == there;
+    const unsigned there = __ballot_sync(mask, 1 SIM_SAME_LINE);
+    *all = __match_any_sync(mask, value SIM_SAME_LINE) == there;
     return *all ? there : 0;
 }
 namespace sim {
 template <class T, class F>
-T reduce(unsigned mask, T value, F join)
+T reduce(unsigned mask, T value, F join SIM_AND_LINE)
 {
-    mask = __ballot_sync(mask, 1);
-    T result = shuffle(mask, value, (unsigned)__builtin_ctz(mask));
+    mask = __ballot_sync(mask, 1 SIM_SAME_LINE);
+    T result = shuffle(mask, value, (unsigned)__builtin_ctz(mask) SIM_SAME_LINE);
     for (unsigned rest = mask & (mask - 1); rest; rest &= rest - 1)
-        result = join(result, shuffle(mask, value, (unsigned)__builtin_ctz(rest)));
+        result = join(
+            result, shuffle(mask, value, (unsigned)__builtin_ctz(rest) SIM_SAME_LINE));
     return result;
 }
 } /* namespace sim */
 #define SIM_REDUCE(name, T, result)                                                    \
-    inline T __reduce_##name##_sync(unsigned mask, T value)                            \
+    inline T __reduce_##name##_sync(unsigned mask, T value SIM_AND_LINE)               \
     {                                                                                  \
-        return sim::reduce(mask, value, [](T a, T b) { return (T)(result); });         \
+        return sim::reduce(mask, value,                                                \
+                           [](T a, T b) { return (T)(result); } SIM_SAME_LINE);        \
     }
 SIM_REDUCE(add, int, a + b)
 SIM_REDUCE(add, unsigned, a + b)
@@ -243,23 +252,30 @@ SIM_REDUCE(and, unsigned, a &b)
 SIM_REDUCE(or, unsigned, a | b)
 SIM_REDUCE(xor, unsigned, a ^ b)
 
-inline int __syncthreads_count(int p)
+namespace sim {
+/* The threads of the block for which p holds. */
+SIM_QUIET int count_threads(int p SIM_AND_LINE)
 {
     static int count;
-    __syncthreads();
+    __syncthreads(SIM_OWN_LINE);
     count = 0;
-    __syncthreads();
+    __syncthreads(SIM_OWN_LINE);
     __atomic_fetch_add(&count, p != 0, __ATOMIC_RELAXED);
-    __syncthreads();
+    __syncthreads(SIM_OWN_LINE);
     return count;
 }
-inline int __syncthreads_or(int p)
+} /* namespace sim */
+inline int __syncthreads_count(int p SIM_AND_LINE)
 {
-    return __syncthreads_count(p) != 0;
+    return sim::count_threads(p SIM_SAME_LINE);
 }
-inline int __syncthreads_and(int p)
+inline int __syncthreads_or(int p SIM_AND_LINE)
 {
-    return __syncthreads_count(!p) == 0;
+    return sim::count_threads(p SIM_SAME_LINE) != 0;
+}
+inline int __syncthreads_and(int p SIM_AND_LINE)
+{
+    return sim::count_threads(!p SIM_SAME_LINE) == 0;
 }
 
 #undef SIM_FUNCTION1

@@ -11,12 +11,12 @@ class thread_block;
 /* Threads of a warp, or the whole block. */
 class thread_group {
   public:
-    void sync() const
+    void sync(SIM_LINE) const
     {
         if (whole)
-            __syncthreads();
+            __syncthreads(SIM_OWN_LINE);
         else
-            __syncwarp(mask);
+            __syncwarp(mask SIM_SAME_LINE);
     }
     unsigned size() const
     {
@@ -221,12 +221,12 @@ class grid_group {
                this_thread_block().thread_rank();
     }
     static bool is_valid() { return num_blocks() == 1; }
-    static void sync()
+    static void sync(SIM_LINE)
     {
         if (num_blocks() > 1)
             sim::fail("grid.sync() needs a cooperative launch, which simulated GPUs do "
                       "not have: end the kernel there, and launch a second one");
-        __syncthreads();
+        __syncthreads(SIM_OWN_LINE);
     }
 };
 inline grid_group this_grid()
@@ -235,9 +235,9 @@ inline grid_group this_grid()
 }
 
 template <class Group>
-void sync(const Group &group)
+void sync(const Group &group SIM_AND_LINE)
 {
-    group.sync();
+    group.sync(SIM_OWN_LINE);
 }
 template <class Group, class F>
 void invoke_one(const Group &group, F &&call)

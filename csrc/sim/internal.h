@@ -39,6 +39,8 @@ struct Block {
     std::vector<std::shared_ptr<Block>> before = {};
     bool overtaken = false; /* one with it in `before` was written to */
     bool captured = false;  /* it was taken while its stream captured */
+    bool filled = false;    /* something other than a checked kernel may have written */
+    uint64_t born = 0;      /* the checks' time of its poison */
     uint64_t number = next_number();
     static uint64_t next_number();
 };
@@ -266,6 +268,8 @@ void lay_out_again(const BlockRef &block);
 void overtake(Block &block);
 /* Whether the memory is still what it was when the work was queued. */
 bool is_live(const Block &block);
+/* Work writes to the block that holds the pointer. */
+void block_filled(const Work &work, const void *pointer);
 /* Whether the canary is intact; if not, blames `who` and repairs it. */
 bool check_canary(Block &block, const std::string &who, int blamed, bool all);
 void forget_blocks(Device &device, char *base, size_t bytes);
@@ -357,7 +361,8 @@ struct Outcome {
     char text[512];
     const void *code = nullptr; /* the instruction of a fault */
 };
-/* Runs a grid to its end or its first error. */
+/* Runs a grid to its end or its first error. An error without a text only ends it: a
+ * warning has said why. */
 void run_grid(const Launch &launch, Body &body, Outcome *outcome);
 /* Abandons the running kernel. */
 [[noreturn]] void abandon(cudaError_t error, const char *text,
@@ -371,6 +376,8 @@ Code library_of(const void *function);
 /* Around a grid of the program's: its threads take turns. */
 void turns_begin(const Launch &launch);
 void turns_end();
+/* Abandons the running kernel if Ctrl-C has come since it began. */
+void end_if_stopped();
 /* Another thread of the block continues, or another block. */
 void next_turn();
 bool in_kernel(); /* a kernel is running on the thread that holds the lock */

@@ -39,6 +39,7 @@ enum Exchange { kSyncWarp, kShuffle, kBallot, kActive };
 #ifdef SIM_MODULE
 #include "services.h"
 #else
+#define SIM_QUIET  inline
 /* Plain variables, because one kernel runs at a time; hidden, to avoid the
  * indirection of a shared library's symbols. */
 #define SIM_HIDDEN __attribute__((visibility("hidden")))
@@ -58,14 +59,30 @@ void barrier();
 } /* namespace sim */
 #endif
 
+/* Checked kernels: a last parameter, which is the line of the call, and its use. */
+#ifdef SIM_CHECKED
+#define SIM_LINE      int line = __builtin_LINE()
+#define SIM_AND_LINE  , int line = __builtin_LINE()
+#define SIM_SAME_LINE , line
+#define SIM_OWN_LINE  line
+#define SIM_NOTE_LINE sim::at(line)
+#else
+#define SIM_LINE
+#define SIM_AND_LINE
+#define SIM_SAME_LINE
+#define SIM_OWN_LINE
+#define SIM_NOTE_LINE (void)0
+#endif
+
 /* --- barriers, shuffles, votes --- */
 namespace sim {
 template <class T>
 constexpr bool can_shuffle = std::is_arithmetic_v<T> && sizeof(T) <= 8;
 
 template <class T>
-T shuffle(unsigned mask, T value, unsigned source)
+T shuffle(unsigned mask, T value, unsigned source SIM_AND_LINE)
 {
+    SIM_NOTE_LINE;
     static_assert(can_shuffle<T>,
                   "a shuffle takes integers, floats, and half and its kin");
     uint64_t bits = 0;
@@ -76,51 +93,66 @@ T shuffle(unsigned mask, T value, unsigned source)
 }
 } /* namespace sim */
 
-inline void __syncthreads()
+inline void __syncthreads(SIM_LINE)
 {
+    SIM_NOTE_LINE;
     sim::barrier();
 }
-inline void __syncwarp(unsigned mask = 0xffffffffu)
+inline void __syncwarp(unsigned mask = 0xffffffffu SIM_AND_LINE)
 {
+    SIM_NOTE_LINE;
     sim::exchange(sim::kSyncWarp, mask, 0, 0);
 }
 inline __attribute__((always_inline)) unsigned __activemask()
 {
     return (unsigned)sim::exchange(sim::kActive, 0, 0, 0);
 }
-inline unsigned __ballot_sync(unsigned mask, int p)
+inline unsigned __ballot_sync(unsigned mask, int p SIM_AND_LINE)
 {
+    SIM_NOTE_LINE;
     return (unsigned)sim::exchange(sim::kBallot, mask, p != 0, 0);
 }
 
 /* width divides the warp into groups. A lane whose source is outside of its group
  * gets its own value. */
 template <class T>
-T __shfl_sync(unsigned mask, T value, int source, int width = 32)
+T __shfl_sync(unsigned mask, T value, int source, int width = 32 SIM_AND_LINE)
 {
     unsigned lane = sim::lane(), w = (unsigned)width;
-    return sim::shuffle(mask, value, (lane & ~(w - 1)) | ((unsigned)source & (w - 1)));
+    return sim::shuffle(mask, value,
+                        (lane & ~(w - 1)) | ((unsigned)source & (w - 1)) SIM_SAME_LINE);
 }
 template <class T>
-T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32)
+T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32 SIM_AND_LINE)
 {
     unsigned lane = sim::lane(), w = (unsigned)width, first = lane & ~(w - 1);
-    return sim::shuffle(mask, value, delta <= lane - first ? lane - delta : lane);
+    return sim::shuffle(mask, value,
+                        delta <= lane - first ? lane - delta : lane SIM_SAME_LINE);
 }
 template <class T>
-T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32)
+T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32 SIM_AND_LINE)
 {
     unsigned lane = sim::lane(), w = (unsigned)width, last = lane | (w - 1);
-    return sim::shuffle(mask, value, delta <= last - lane ? lane + delta : lane);
+    return sim::shuffle(mask, value,
+                        delta <= last - lane ? lane + delta : lane SIM_SAME_LINE);
 }
 template <class T>
-T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32)
+T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32 SIM_AND_LINE)
 {
     unsigned lane = sim::lane(), w = (unsigned)width, from = lane ^ (unsigned)lanes;
-    return sim::shuffle(mask, value, from <= (lane | (w - 1)) ? from : lane);
+    return sim::shuffle(mask, value,
+                        from <= (lane | (w - 1)) ? from : lane SIM_SAME_LINE);
 }
 
-inline void __threadfence_system() {}
+#ifndef SIM_CHECKED
+namespace sim {
+inline void fence() {}
+} /* namespace sim */
+#endif
+inline void __threadfence_system()
+{
+    sim::fence();
+}
 [[noreturn]] inline void __trap()
 {
     sim::trap();
@@ -136,9 +168,12 @@ using Given = std::common_type_t<T>;
 
 /* Stores what `change` makes of the old value, and gives that one. */
 template <class T, class F>
-T exchange_at(T *address, F change)
+SIM_QUIET T exchange_at(T *address, F change SIM_AND_LINE)
 {
-#ifdef SIM_MODULE /* whose threads may be interrupted between two instructions */
+#ifdef SIM_CHECKED
+    touch_atomic(address, sizeof(T), line);
+#elif defined(                                                                         \
+    SIM_MODULE) /* whose threads may be interrupted between two instructions */
     if constexpr (sizeof(T) <= 8) {
         T old, next;
         __atomic_load(address, &old, __ATOMIC_RELAXED);
@@ -150,7 +185,12 @@ T exchange_at(T *address, F change)
     }
 #endif
     const T old = *address;
-    *address = change(old);
+    const T made = change(old);
+    *address = made;
+#ifdef SIM_CHECKED
+    if (memcmp(&old, &made, sizeof old))
+        changed();
+#endif
     return old;
 }
 } /* namespace sim */
@@ -165,23 +205,24 @@ T exchange_at(T *address, F change)
 /* ATOMIC(name, result, types): of the value `old` in memory and the argument `value`. */
 #define SIM_ATOMIC(name, result, ...)                                                  \
     template <class T>                                                                 \
-    T name(T *address, sim::Given<T> value)                                            \
+    T name(T *address, sim::Given<T> value SIM_AND_LINE)                               \
     {                                                                                  \
         static_assert(sim::is_one_of<T, __VA_ARGS__>,                                  \
                       #name " takes a pointer to " #__VA_ARGS__);                      \
-        return sim::exchange_at(                                                       \
-            address, [value]([[maybe_unused]] T old) { return (T)(result); });         \
+        return sim::exchange_at(address, [value]([[maybe_unused]] T old) {             \
+            return (T)(result);                                                        \
+        } SIM_SAME_LINE);                                                              \
     }                                                                                  \
     template <class T>                                                                 \
-    T name##_block(T *address, sim::Given<T> value)                                    \
+    T name##_block(T *address, sim::Given<T> value SIM_AND_LINE)                       \
     {                                                                                  \
-        return name(address, value);                                                   \
+        return name(address, value SIM_SAME_LINE);                                     \
     }                                                                                  \
     /* Also of memory that the host reads meanwhile. */                                \
     template <class T>                                                                 \
-    T name##_system(T *address, sim::Given<T> value)                                   \
+    T name##_system(T *address, sim::Given<T> value SIM_AND_LINE)                      \
     {                                                                                  \
-        return name(address, value);                                                   \
+        return name(address, value SIM_SAME_LINE);                                     \
     }
 SIM_ATOMIC(atomicAdd, old + value, int, unsigned, unsigned long long, float, double)
 SIM_ATOMIC(atomicSub, old - value, int, unsigned)
@@ -198,13 +239,13 @@ SIM_ATOMIC(atomicXor, old ^ value, int, unsigned, unsigned long long)
 #undef SIM_ATOMIC
 
 template <class T>
-T atomicCAS(T *address, sim::Given<T> compare, sim::Given<T> value)
+T atomicCAS(T *address, sim::Given<T> compare, sim::Given<T> value SIM_AND_LINE)
 {
     static_assert(sim::is_one_of<T, int, unsigned, unsigned short, unsigned long long>,
                   "atomicCAS takes a pointer to int, unsigned, unsigned short, "
                   "unsigned long long");
-    return sim::exchange_at(address,
-                            [=](T old) { return old == compare ? value : old; });
+    return sim::exchange_at(
+        address, [=](T old) { return old == compare ? value : old; } SIM_SAME_LINE);
 }
 #define atomicCAS_block  atomicCAS
 #define atomicCAS_system atomicCAS

@@ -33,7 +33,8 @@ static cudaError_t load(Device &device, const Body &body)
 }
 
 /* A slot is a pointer of some type: copy its bytes. */
-static void reach_arguments(Work &work, int device, const std::vector<Slot> &slots)
+static void reach_arguments(Work &work, int device, const std::vector<Slot> &slots,
+                            bool checked)
 {
     int number = 0;
     for (const Slot &slot : slots) {
@@ -42,6 +43,8 @@ static void reach_arguments(Work &work, int device, const std::vector<Slot> &slo
         reach(work, {device, true, false, true, "pointer", ++number}, held, 0, &seen);
         memcpy(slot.at, &seen, sizeof seen);
         race_pointer(work, held, 0, true, !slot.reads);
+        if (!slot.reads && !checked)
+            block_filled(work, held);
     }
 }
 
@@ -72,7 +75,7 @@ cudaError_t submit(const Launch &launch, std::unique_ptr<Body> body,
     work.cost.blocks = (double)launch.grid.x * launch.grid.y * launch.grid.z;
     work.cost.threads =
         work.cost.blocks * (launch.block.x * launch.block.y * launch.block.z);
-    reach_arguments(work, stream->device, slots);
+    reach_arguments(work, stream->device, slots, body->checks() != nullptr);
     const int where = stream->device;
     std::shared_ptr<Body> kept = std::move(body);
     work.run = [launch, kept, where] {
@@ -82,7 +85,7 @@ cudaError_t submit(const Launch &launch, std::unique_ptr<Body> body,
         const char *line = program_line(outcome.code);
         if (outcome.error && *line)
             blame(where, outcome.error, format("%s (%s)", outcome.text, line));
-        else if (outcome.error)
+        else if (outcome.error && outcome.text[0])
             blame(where, outcome.error, outcome.text);
     };
     push(*stream, std::move(work));

@@ -21,6 +21,8 @@ struct dt_module_call;
 
 namespace sim {
 
+struct CheckedLaunch;
+
 /* Machine code of one library. */
 struct Code {
     const char *begin = nullptr;
@@ -80,6 +82,7 @@ struct Body {
      * blockIdx in turn. */
     virtual void run() = 0;
     virtual const void *code() const = 0; /* differs from other kernels' */
+    virtual const CheckedLaunch *checks() const { return nullptr; } /* NULL: none */
     /* The grid has run. */
     virtual void finish() {}
 };

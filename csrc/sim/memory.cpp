@@ -2,6 +2,7 @@
  * the first mapping, which is inaccessible; work uses the second, at a constant
  * distance. cudaMalloc is first fit. Pages of the second mapping are accessible
  * while anything in them is allocated. */
+#include "check.h"
 #include "internal.h"
 #include <fcntl.h>
 #include <stdlib.h>
@@ -136,6 +137,7 @@ static void give_back(Device &device, std::map<char *, Segment>::iterator found)
     Block &whole = *found->second.whole;
     forget_blocks(device, whole.base, whole.rounded);
     race_forget(whole.base, whole.rounded);
+    check_forget(whole.base, whole.rounded);
     if (whole.laid_out && !found->second.carved)
         check_canary(whole, "work", device.index, true);
     open_pages(seen_from(whole.base), whole.rounded);

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 #include "device/module.h"
+#include "check.h"
+#include "intrinsics.h"
 #include "internal.h"
 #include "services.h"
 
@@ -10,9 +12,11 @@ namespace sim {
 
 void serve(Services *services)
 {
-    *services = {&threadIdx,   &blockIdx, &blockDim, &gridDim,
-                 exchange,     lane,      barrier,   dynamic_shared_memory,
-                 abandon_block};
+    *services = {&threadIdx,    &blockIdx,
+                 &blockDim,     &gridDim,
+                 exchange,      lane,
+                 barrier,       dynamic_shared_memory,
+                 abandon_block, check_services()};
 }
 
 const char *module_load(const char *path, void **out)
@@ -54,6 +58,7 @@ struct ModuleBody final : Body {
     bool barriers;
     std::vector<max_align_t> memory; /* which suits every parameter */
     std::vector<void *> values;
+    CheckedLaunch checked;
 
     explicit ModuleBody(const dt_module_call &call)
         : thread((void (*)(void *const *))call.kernel->handle),
@@ -70,6 +75,38 @@ struct ModuleBody final : Body {
             values.push_back(&memory[at[(size_t)i]]);
             memcpy(values.back(), call.values[i], size_of(call, i));
         }
+        checked.module = check_module_of(call.kernel->handle);
+        if (checked.module)
+            describe(call);
+    }
+    /* For the checks: the tensors' elements. */
+    void describe(const dt_module_call &call)
+    {
+        checked.name = call.kernel->name;
+        checked.mode = check_mode();
+        for (int i = 0, n = 0; i < call.kernel->count && n < call.noperands; i++) {
+            char *data = nullptr;
+            if (call.kernel->parameters[i].pointer)
+                memcpy(&data, values[(size_t)i], sizeof data);
+            if (!data || (const char *)data != call.operands[n].data)
+                continue;
+            const dt_extent &extent = call.operands[n++];
+            int64_t low = 0, high = extent.item;
+            bool empty = false;
+            for (int d = 0; d < extent.ndim; d++) {
+                const int64_t reach = (extent.shape[d] - 1) * extent.strides[d];
+                empty |= extent.shape[d] == 0;
+                (reach < 0 ? low : high) += reach;
+            }
+            char *seen = seen_from(data);
+            checked.operands.push_back({i, values[(size_t)i], data, seen + low,
+                                        seen + (empty ? 0 : high), 0,
+                                        (size_t)extent.item, 0});
+        }
+    }
+    const CheckedLaunch *checks() const override
+    {
+        return checked.module && checked.mode ? &checked : nullptr;
     }
     static size_t size_of(const dt_module_call &call, int i)
     {
@@ -83,6 +120,7 @@ struct ModuleBody final : Body {
             each_index(blockDim, [this](uint3 at) {
                 threadIdx = at;
                 thread(values.data());
+                check_thread++;
             });
     }
     const void *code() const override { return (const void *)thread; }

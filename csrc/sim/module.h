@@ -76,7 +76,7 @@ struct Launcher<void (*)(P...)> {
     static constexpr dt_module_parameter parameters[] = {describe<P>()..., {}};
 
     template <size_t... I>
-    static void call(void (*kernel)(P...), void *const *values, Indices<I...>)
+    static SIM_QUIET void call(void (*kernel)(P...), void *const *values, Indices<I...>)
     {
         kernel(*(std::remove_reference_t<P> *)values[I]...);
     }

@@ -1,6 +1,7 @@
 /* Finding races: vector clocks, and what was last done to each range of memory. */
 #include "race.h"
 #include <algorithm>
+#include "check.h"
 #include "internal.h"
 
 namespace sim {
@@ -491,6 +492,12 @@ static bool is_new(const dt_race &race)
 
 int race_answer(int status)
 {
+    while (check_has_warnings && status >= 0 && core.kernel_warning) {
+        const long number = check_warning();
+        if (number < 0)
+            break;
+        status = core.kernel_warning(number) < 0 ? -1 : status;
+    }
     if (!thread().watched)
         return status;
     std::vector<dt_race> found;

@@ -1,6 +1,8 @@
 /* Turns: threads of the program's kernels may wait in a loop for what other threads or
  * blocks do. A timer interrupts the kernel, which then goes on with another thread
- * (fiber.cpp), and Ctrl-C ends it. */
+ * (fiber.cpp), and Ctrl-C ends it. Checked kernels take turns at what they access
+ * (check.cpp); the timer and the accesses end them. */
+#include "check.h"
 #include "internal.h"
 #include <dlfcn.h>
 #include <errno.h>
@@ -65,6 +67,12 @@ Code library_of(const void *function)
 
 /* --- signals --- */
 
+void end_if_stopped()
+{
+    if (stopped)
+        abandon_block("was interrupted");
+}
+
 static void pass_on(const struct sigaction &to, int number, siginfo_t *info,
                     void *context)
 {
@@ -90,9 +98,9 @@ static void on_turn(int number, siginfo_t *info, void *context)
     if (!in_kernel() || !launched || !in_module(context))
         return;
     const int error = errno;
-    if (stopped)
-        abandon_block("was interrupted");
-    next_turn();
+    end_if_stopped();
+    if (!check_runs)
+        next_turn();
     errno = error;
 }
 
@@ -159,13 +167,13 @@ static const Timer &timer()
 void turns_begin(const Launch &launch)
 {
     static bool installed;
+    stopped = 0;
     if (!launch.code.begin)
         return;
     if (!installed) {
         install(kSignal, on_turn, SA_NODEFER, &before_turn);
         installed = true;
     }
-    stopped = 0;
     launched = &launch;
     struct sigaction now;
     sigaction(SIGINT, nullptr, &now);

@@ -92,7 +92,10 @@ struct WithDevice<run, R (*)(A...)> {
     static R call(A... arguments)
     {
         Restore after;
-        return run(arguments...);
+        if constexpr (std::is_same_v<R, int>)
+            return RACE_ANSWER(run(arguments...));
+        else
+            return run(arguments...);
     }
 };
 template <auto run, class... A>
