@@ -21,7 +21,7 @@ __all__ = ["AcceleratorError", "Event", "ExternalStream", "OutOfMemoryError", "S
 __all__ += ["StreamContext", "amp", "can_device_access_peer", "clock", "comm"]
 __all__ += ["CompileError", "GlobalVariable", "Kernel", "RawKernel", "RawModule"]
 __all__ += ["compile_kernel", "current_device", "kernels"]
-__all__ += ["current_stream"]
+__all__ += ["KernelError", "checks", "current_stream", "kernel_checks"]
 __all__ += ["default_stream", "device", "device_count", "empty_cache"]
 __all__ += ["CUDAGraph", "graph", "graph_pool_handle", "graphs"]
 __all__ += ["is_current_stream_capturing", "make_graphed_callables"]
@@ -401,6 +401,7 @@ class transfers:
 
 from pydevtensor.cuda import (  # noqa: E402
     amp,
+    checks,
     comm,
     graphs,
     kernels,
@@ -423,6 +424,7 @@ from pydevtensor.cuda._simulation import (  # noqa: E402
     simulate,
     virtual,
 )
+from pydevtensor.cuda.checks import KernelError, kernel_checks  # noqa: E402
 from pydevtensor.cuda.graphs import (  # noqa: E402
     CUDAGraph,
     graph,

@@ -24,13 +24,29 @@ from pydevtensor.cuda.kernels import CompileError
 HEADER = Path(__file__).parents[1] / "_module.h"
 FILE = "kernel.cu"  # the program's source in messages of the compiler
 FLAGS = (
-    *("-x", "c++", "-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-w", "-pipe"),
+    *("-x", "c++", "-c", "-O2", "-fPIC", "-fvisibility=hidden", "-w", "-pipe"),
     # As nvcc has it, or more tolerant: char is signed, memory has no types, and NULL is
     # an address.
     *("-fsigned-char", "-fno-strict-aliasing", "-fno-delete-null-pointer-checks"),
     *("-fwrapv", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"),
     *("-ftabstop=1", "-fdiagnostics-color=never"),
-    *("-Wl,-z,defs", "-Wl,-s"),
+    "-fno-exceptions",
+)
+LINKED = ("-shared", "-Wl,-z,defs")
+# For checked kernels: the compiler's instrumentation, lines, and few optimizations, so
+# that there is a call for each access of the source, on its line.
+CHECKED = (
+    *("-DSIM_CHECKED", "-O1", "-g1", "-gdwarf-4", "-gz=none"),
+    *("-fno-optimize-sibling-calls", "-fno-finite-loops"),
+)
+CHECKED_GCC = (
+    *("-fsanitize=thread,bounds,alignment", "--param=tsan-distinguish-volatile=1"),
+    *("-fno-tree-loop-im", "-fno-tree-ch", "-fno-tree-sra", "-fno-ssa-phiopt"),
+    *("-fno-tree-sink", "-fno-tree-dse"),
+)
+CHECKED_CLANG = (
+    *("-fsanitize=thread,array-bounds,alignment", "-mllvm"),
+    *("-tsan-distinguish-volatile=1", "-fno-vectorize", "-fno-slp-vectorize"),
 )
 TAKEN = re.compile(r"-[DUI].+|--?std=(c|gnu)\+\+\d\w")
 # They say how a GPU's code is made.
@@ -146,7 +162,9 @@ class Compiled:
         named: Sequence[str],
         options: Sequence[str],
         headers: Mapping[str, str],
+        checked: bool = False,
     ) -> None:
+        self.checked = checked
         self.source, self.name, self.headers = source, name, dict(headers)
         self.named, self.variables = named, _kernel_source.variables(source)
         self.flags = self.chosen(options)
@@ -172,6 +190,9 @@ class Compiled:
     def compile(self) -> bytes:
         """The bytes to keep. CompileError"""
         raise NotImplementedError
+
+    def loaded(self, module: int, data: bytes) -> None:
+        """Called with each new module and what is kept of it."""
 
     def code(self, data: bytes) -> bytes:
         """The file to load, of what is kept."""
@@ -230,6 +251,7 @@ class Compiled:
         copy = _write(None if uncached else cache(), self.code(data))
         try:
             module: int = _C._module_load(device, os.fsencode(copy))
+            self.loaded(module, data)
             return module
         except RuntimeError as error:
             raise RuntimeError(
@@ -281,30 +303,53 @@ class Library(Compiled):
         )
 
     def identity(self) -> list[str]:
-        return [identity(self.command), repr(FLAGS)]
+        checks = (*CHECKED, *CHECKED_GCC) if self.checked else ()
+        return [identity(self.command), repr((*FLAGS, *checks))]
+
+    def loaded(self, module: int, data: bytes) -> None:
+        if self.checked:
+            from pydevtensor.cuda import _kernel_checks
+
+            _kernel_checks.register(module, data, self.source, self.headers)
 
     def compile(self) -> bytes:
-        import subprocess
         import tempfile
 
         with tempfile.TemporaryDirectory(prefix="pydevtensor-") as name:
             scratch = Path(name)
             (scratch / "source.cpp").write_text(self.text)
             write_headers(scratch / "headers", {**stubs(), **self.headers})
-            command = [*self.command, *FLAGS, *self.flags, "-include", str(HEADER)]
-            command += ["-I", str(scratch / "headers"), str(scratch / "source.cpp")]
-            done = subprocess.run(
-                [*command, "-o", str(scratch / "made.so"), "-lm"],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                env={**os.environ, "LC_ALL": "C"},
-            )
-            if done.returncode:
-                raise CompileError(self.explain(_errors(done.stdout), done.stdout))
+            made, library = str(scratch / "made.o"), str(scratch / "made.so")
+            flags = [*FLAGS, *(self._checks() if self.checked else ()), *self.flags]
+            flags += ["-include", str(HEADER), "-I", str(scratch / "headers")]
+            strip = () if self.checked else ("-Wl,-s",)
+            for command in (
+                [*flags, str(scratch / "source.cpp"), "-o", made],
+                # Apart, so that no runtime of the instrumentation is linked.
+                [*LINKED, *strip, made, "-o", library, "-lm"],
+            ):
+                done = _ran([*self.command, *command])
+                if done.returncode:
+                    raise CompileError(self.explain(_errors(done.stdout), done.stdout))
             return (scratch / "made.so").read_bytes()
+
+    def _checks(self) -> list[str]:
+        clang = "clang" in _ran([*self.command, "--version"]).stdout
+        return [*CHECKED, *(CHECKED_CLANG if clang else CHECKED_GCC)]
+
+
+def _ran(command: Sequence[str]) -> Any:
+    import subprocess
+
+    return subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env={**os.environ, "LC_ALL": "C"},
+    )
 
 
 def _errors(output: str) -> Iterator[tuple[int, int, str]]:

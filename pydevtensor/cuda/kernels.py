@@ -11,6 +11,7 @@ from typing import Any
 
 from pydevtensor import _C
 from pydevtensor._streams import Stream
+from pydevtensor.cuda import checks
 
 __all__ = ["CompileError", "Kernel", "compile_kernel"]
 
@@ -251,6 +252,7 @@ class Kernel:
         if device not in self._handles:
             self._load(device)
         handle = self._handles[device]
+        checks.apply()
         _C._kernel_launch(handle, device, *shape, shared_mem.__index__(), values)
 
     # --- checks
@@ -513,7 +515,7 @@ def _compiler(device: int, simulated: bool) -> Any:
     if simulated:
         from pydevtensor.cuda._kernel_compiler import Library
 
-        return Library
+        return partial(Library, checked=checks.chosen() != "off")
     from pydevtensor.cuda._kernel_nvrtc import Cubin, architecture_of
 
     return partial(Cubin, architecture=architecture_of(device))

@@ -1,0 +1,99 @@
+"""Checks of kernels from source on simulated GPUs: kernel_checks() and KernelError."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Self
+
+from pydevtensor import _C
+from pydevtensor._C import AcceleratorError
+
+__all__ = ["KernelError", "kernel_checks"]
+
+_MODES = ("off", "warn", "error")
+_mode: list[str] = []  # that the program has chosen; none: the environment has
+_applied: list[str] = []  # that the simulator has
+warned: set[Any] = set()  # what has been warned of since
+
+
+class KernelError(AcceleratorError):
+    """A mistake in a kernel from source that the checks have found.
+
+    kind          'race', 'out_of_bounds', 'misaligned', 'null_pointer',
+                  'wrong_memory', 'uninitialized', 'barrier', 'warp' or 'wait'
+    line          in the kernel's source, from 1 on; None if it is unknown
+    other_line    of the other access of a race, or of another thread's barrier
+    kernel        its name
+    block, thread   indices (x, y, z) of the thread
+
+    >>> source = "__global__ void f(int *x) { x[threadIdx.x] = 1; }"
+    >>> f = torch.cuda.compile_kernel(source)
+    >>> x = torch.zeros(4, dtype=torch.int32, device='cuda')
+    >>> try:
+    ...     f(1, 5, (x,))
+    ...     torch.cuda.synchronize()
+    ... except torch.cuda.KernelError as error:
+    ...     print(error.kind, error.line, error.thread)
+    out_of_bounds 1 (4, 0, 0)
+    """
+
+    kind: str
+    kernel: str
+    line: int | None = None
+    other_line: int | None = None
+    block: tuple[int, int, int]
+    thread: tuple[int, int, int]
+
+
+class kernel_checks:
+    """Choose what becomes of mistakes that the checks find in kernels from source.
+
+    mode: 'error' (default): a KernelError at the next synchronization; 'warn': a
+    warning of the same text; 'off': they are not looked for. It holds from now on; as a
+    context manager, within the block. A kernel that was compiled under 'off' is never
+    checked; it is faster. PYDEVTENSOR_KERNEL_CHECKS chooses it for a program.
+
+    >>> with torch.cuda.kernel_checks('off'):
+    ...     f = torch.cuda.compile_kernel("__global__ void f(int *x) { *x = 1; }")
+    >>> f.name
+    'f'
+    """
+
+    def __init__(self, mode: str) -> None:
+        if mode not in _MODES:
+            raise ValueError(
+                f"kernel_checks(): mode is {mode!r}; give 'off', 'warn' or 'error'"
+            )
+        self._before = list(_mode)
+        self.mode = mode
+        _mode[:] = [mode]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        _mode[:] = self._before
+
+    def __repr__(self) -> str:
+        return f"torch.cuda.kernel_checks({self.mode!r})"
+
+
+def chosen() -> str:
+    """The mode that holds now."""
+    if _mode:
+        return _mode[0]
+    named = os.environ.get("PYDEVTENSOR_KERNEL_CHECKS") or "error"
+    if named not in _MODES:
+        raise ValueError(
+            f"PYDEVTENSOR_KERNEL_CHECKS is {named!r}; give off, warn or error"
+        )
+    return named
+
+
+def apply() -> None:
+    """Tell the simulator, before a launch."""
+    mode = chosen()
+    if _applied != [mode]:
+        _C._sim_control(f"checks {mode}")
+        _applied[:] = [mode]
+        warned.clear()
