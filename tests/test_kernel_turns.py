@@ -51,10 +51,8 @@ def test_threads_take_a_lock(here):
     assert (total.item(), turn.item()) == (4000, 40)
 
 
-@simulated
-def test_blocks_wait_for_later_ones(here):
-    """A barrier of the whole grid, as programs without cooperative launches write it."""
-    kernel = compiled("""
+# A barrier of the whole grid, as programs without cooperative launches write it.
+MEET = """
         __device__ void meet(volatile int *n, int all)
         {
             __syncthreads();
@@ -74,9 +72,15 @@ def test_blocks_wait_for_later_ones(here):
             int next = x[(blockIdx.x + 1) % gridDim.x];
             meet(n + 1, gridDim.x);
             out[blockIdx.x * blockDim.x + threadIdx.x] = 1000 * next + own[threadIdx.x];
-        }""")
+        }"""
+
+
+@simulated
+def test_blocks_wait_for_later_ones(here):
     out = ints(12, here)
-    kernel(3, 4, (ints(2, here), ints(3, here), out), shared_mem=16)
+    with torch.cuda.kernel_checks("off"):
+        kernel = compiled(MEET)
+        kernel(3, 4, (ints(2, here), ints(3, here), out), shared_mem=16)
     assert out.tolist() == [
         1000 * ((block + 1) % 3 + 1) + 100 * block + thread
         for block in range(3)
@@ -85,14 +89,25 @@ def test_blocks_wait_for_later_ones(here):
 
 
 @simulated
+def test_the_checks_name_a_wait_for_a_later_block(here):
+    kernel = compiled(MEET)
+    with pytest.raises(torch.cuda.KernelError, match="must not wait for one") as caught:
+        kernel(3, 4, (ints(2, here), ints(3, here), ints(12, here)), shared_mem=16)
+        torch.cuda.synchronize()
+    assert (caught.value.kind, caught.value.line) == ("wait", 8)
+    assert "8 | while (*n < all) {}" in str(caught.value)
+
+
+@simulated
 def test_a_fault_among_blocks_that_wait(here):
-    kernel = compiled("""
-        __global__ void f(volatile int *n)
-        {
-            if (blockIdx.x == 2) __trap();
-            while (*n == 0) {}
-            __syncthreads();
-        }""")
+    with torch.cuda.kernel_checks("off"):
+        kernel = compiled("""
+            __global__ void f(volatile int *n)
+            {
+                if (blockIdx.x == 2) __trap();
+                while (*n == 0) {}
+                __syncthreads();
+            }""")
     for _ in range(2):
         with pytest.raises(
             torch.cuda.AcceleratorError, match=r"block .2, 0, 0.*__trap"
@@ -103,18 +118,30 @@ def test_a_fault_among_blocks_that_wait(here):
 
 
 @pytest.mark.parametrize("schedule", ["eager", "lazy"])
-@pytest.mark.parametrize("body", ["while (*n == 0) {}", "for (;;) __syncthreads();"])
-def test_ctrl_c_ends_a_kernel(body, schedule):
+@pytest.mark.parametrize(
+    ("checks", "body"),
+    [
+        ("off", "while (*n == 0) {}"),
+        ("off", "for (;;) __syncthreads();"),
+        ("error", "for (;;) __syncthreads();"),
+        ("error", "for (;;) atomicAdd((int *)n + 1 + threadIdx.x, 1);"),
+        ("error", "for (volatile int i = 0;; i++) {}"),
+    ],
+)
+def test_ctrl_c_ends_a_kernel(checks, body, schedule):
     program = f"""
+import ctypes
 import pydevtensor as torch
+libc = ctypes.CDLL(None)
+libc.setlinebuf(ctypes.c_void_p.in_dll(libc, "stdout"))
 spin = torch.cuda.compile_kernel(r'''
 #include <stdio.h>
 __global__ void spin(volatile int *n)
 {{
-    if (threadIdx.x == 0) {{ printf("spins\\n"); fflush(stdout); }}
+    if (threadIdx.x == 0) printf("spins\\n");
     {body}
 }}''')
-n = torch.zeros(1, dtype=torch.int32, device="cuda")
+n = torch.zeros(3, dtype=torch.int32, device="cuda")
 try:
     spin(1, 2, (n,))
     torch.cuda.synchronize()
@@ -124,7 +151,7 @@ try:  # where the launch ran the kernel at once
     torch.cuda.synchronize()
 except torch.cuda.AcceleratorError as error:
     assert "was interrupted" in str(error), error
-print((n + 5).item())
+print(n[0].item() + 5)
 """
     with subprocess.Popen(
         [sys.executable, "-P", "-c", program],
@@ -134,6 +161,7 @@ print((n + 5).item())
             **os.environ,
             "PYDEVTENSOR_SIM_GPUS": "1",
             "PYDEVTENSOR_SIM_SCHEDULE": schedule,
+            "PYDEVTENSOR_KERNEL_CHECKS": checks,
         },
     ) as running:
         assert running.stdout.readline() == "spins\n"

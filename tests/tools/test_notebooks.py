@@ -39,6 +39,7 @@ CLAIMS = {
         "44 elements are wrong",
         "a column      32 sectors,  12% of their bytes are used",
         "[63.0, 62.0, 61.0] ... [2.0, 1.0, 0.0, 127.0, 126.0, 125.0]",
+        "Put __syncthreads() between lines 6 and 8",
         "a column of [32][32]   32 words in one bank",
         "a column of [32][33]    1 words in one bank",
         "transposed: True",

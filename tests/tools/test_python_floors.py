@@ -28,8 +28,8 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 63_136,
-    "core": 25_150,
+    "csrc": 64_860,
+    "core": 25_720,
     "processes": 2_080,
     "extras": 6_340,
     "imitations": 740,
