@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "autograd/anomaly.h"
+#include "autograd/recall.h"
 #include "autograd/temporaries.h"
 #include "autograd/variable.h"
 #include "device/activity.h"
@@ -62,6 +63,7 @@ dt_node *dt_node_new(const dt_node_type *type, const char *name, int nedges, int
     for (int i = 0; i < nsaved; i++) {
         node->saved[i].tensor.storage = NULL;
         node->saved[i].edge = (dt_edge){NULL, 0};
+        node->saved[i].recall = NULL;
     }
     for (int i = 0; i < nresults; i++)
         node->results[i].ndim = -1;
@@ -131,6 +133,13 @@ void dt_node_set_result(dt_node *node, int i, const dt_tensor *t)
         node->stream = dt_stream_current(result->device).handle;
 }
 
+static void drop_saved(dt_saved *saved)
+{
+    dt_tensor_clear(&saved->tensor);
+    dt_recall_release(saved->recall);
+    saved->recall = NULL;
+}
+
 static void set_saved(dt_saved *saved, const dt_tensor *t, int output)
 {
     saved->output = output;
@@ -148,15 +157,17 @@ static void set_saved(dt_saved *saved, const dt_tensor *t, int output)
 void dt_node_save(dt_node *node, int i, const dt_tensor *t, int output)
 {
     dt_saved *saved = &node->saved[i];
-    dt_tensor_clear(&saved->tensor);
+    drop_saved(saved);
     dt_tensor_alias(&saved->tensor, t);
+    if (dt_recalls)
+        saved->recall = dt_recall_instead(&saved->tensor);
     set_saved(saved, t, output);
 }
 
 int dt_node_save_copy(dt_node *node, int i, const dt_tensor *t)
 {
     dt_saved *saved = &node->saved[i];
-    dt_tensor_clear(&saved->tensor);
+    drop_saved(saved);
     if (dt_to(&saved->tensor, t, (dt_dtype)t->dtype, dt_tensor_device(t)) < 0)
         return -1;
     set_saved(saved, t, -1);
@@ -192,6 +203,8 @@ dt_tensor *dt_node_saved(dt_node *node, int i, dt_scope *scope)
     if (!t)
         return NULL;
     dt_tensor_alias(t, &saved->tensor);
+    if (saved->recall && dt_recall_bring(saved->recall, t) < 0)
+        return NULL;
     if (!dt_grad_enabled)
         return t;
     int status = 0;
@@ -210,7 +223,7 @@ dt_tensor *dt_node_saved(dt_node *node, int i, dt_scope *scope)
 void dt_node_free_saved(dt_node *node)
 {
     for (int i = 0; i < node->nsaved; i++) {
-        dt_tensor_clear(&node->saved[i].tensor);
+        drop_saved(&node->saved[i]);
         dt_node *made = node->saved[i].edge.node;
         node->saved[i].edge.node = NULL;
         dt_node_release(made);

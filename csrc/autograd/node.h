@@ -23,6 +23,7 @@ typedef struct dt_saved {
     dt_edge edge;     /* destination of its gradients, for higher derivatives */
     int output;       /* index if it is a result of the node itself; -1: an input */
     unsigned version; /* of its storage when it was saved */
+    struct dt_recall *recall; /* gives the contents, which tensor lacks then; or NULL */
 } dt_saved;
 
 /* Metadata of a result, to check and convert the gradients that arrive. */

@@ -3,6 +3,7 @@
 
 #include "autograd/anomaly.h"
 #include "autograd/autocast.h"
+#include "autograd/recall.h"
 #include "autograd/recorded.h"
 #include "python/functions.h"
 #include "python/types/device.h"
@@ -47,6 +48,48 @@ static PyObject *named(PyObject *module, PyObject *const *args, Py_ssize_t count
         v->made.node->name = PyUnicode_AsUTF8(kept);
     }
     return Py_NewRef(args[0]);
+}
+
+/* --- recalls --- */
+
+static dt_storage *bring(void *function)
+{
+    bool yielded = dt_gil_yield(false);
+    PyObject *found = PyObject_CallNoArgs((PyObject *)function);
+    dt_storage *storage = NULL;
+    if (found && dt_tensor_check(found))
+        storage = dt_storage_retain(dt_tensor_of(found)->storage);
+    else if (found)
+        PyErr_SetString(PyExc_TypeError, "a recall has to give a Tensor");
+    Py_XDECREF(found);
+    dt_gil_yield(yielded);
+    if (!storage)
+        dt_fail_in_python();
+    return storage;
+}
+
+/* Lets this thread's operations save a Tensor's memory by a function that gives a Tensor
+ * of the same contents. */
+static PyObject *begin_recall(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 2 || !dt_tensor_check(args[0]))
+        return PyErr_Format(PyExc_TypeError,
+                            "_begin_recall() takes a Tensor and a function");
+    if (dt_recall_begin(dt_tensor_of(args[0]), bring, dt_object_free,
+                        Py_NewRef(args[1])) < 0)
+        return dt_raise();
+    Py_RETURN_NONE;
+}
+
+/* Ends the last ones, as many as given. */
+static PyObject *end_recalls(PyObject *module, PyObject *number)
+{
+    (void)module;
+    Py_ssize_t count = PyNumber_AsSsize_t(number, NULL);
+    while (count-- > 0 && dt_recalls)
+        dt_recall_end();
+    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 }
 
 /* --- anomaly mode --- */
@@ -161,6 +204,9 @@ AUTOCAST_AS(autocast_float_on_gpu, DT_CASTS_FLOAT_ON_GPU)
 #undef AUTOCAST_AS
 
 static PyMethodDef functions[] = {
+    {"_begin_recall", (PyCFunction)(void (*)(void))begin_recall, METH_FASTCALL,
+     "Saves a Tensor's memory by a function that gives it again."},
+    {"_end_recalls", end_recalls, METH_O, "Ends the last recalls of the thread."},
     {"_autocast_state", autocast_state, METH_VARARGS,
      "_autocast_state(device_type, enabled=None, dtype=None, /)\n--\n\nSets the state, "
      "if it is "
