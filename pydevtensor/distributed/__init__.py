@@ -75,8 +75,10 @@ from pydevtensor.distributed._rendezvous import rendezvous
 from pydevtensor.distributed._stores import FileStore, HashStore, PrefixStore, Store
 from pydevtensor.distributed._tcp_store import TCPStore
 from pydevtensor.distributed._work import Work
+from pydevtensor.distributed.device_mesh import DeviceMesh, init_device_mesh
 
-__all__ = ["Backend", "DistBackendError", "DistError", "DistNetworkError"]
+__all__ = ["Backend", "DeviceMesh", "DistBackendError", "DistError"]
+__all__ += ["DistNetworkError", "init_device_mesh"]
 __all__ += [
     "DistStoreError",
     "FileStore",
@@ -150,4 +152,4 @@ def is_torchelastic_launched() -> bool:
     return False
 
 
-_publish(__name__, later=("algorithms", "optim"), errors=True)
+_publish(__name__, later=("algorithms", "fsdp", "optim"), errors=True)

@@ -28,9 +28,9 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 64_860,
-    "core": 25_720,
-    "processes": 2_080,
+    "csrc": 65_010,
+    "core": 25_745,
+    "processes": 2_540,
     "extras": 6_340,
     "imitations": 740,
     "tools": 1_230,

@@ -56,6 +56,17 @@ def _norm_of(gradients: list[Any], norm_type: float) -> Any:
     return _C.stack([norm.to(home) for norm in norms]).norm(norm_type)
 
 
+def _norm_of_ranks(norm: Any, ranks: Any, norm_type: float) -> Any:
+    """The norm of all vectors whose norms the ranks of a group have."""
+    if ranks is None:
+        return norm
+    from pydevtensor import distributed
+
+    norms = [_C.zeros_like(norm) for _ in range(ranks.size())]
+    distributed.all_gather(norms, norm, group=ranks)
+    return _C.stack(norms).norm(norm_type)
+
+
 @no_grad()
 def get_total_norm(
     tensors: Any,
@@ -123,7 +134,8 @@ def clip_grad_norm_(
     element.
 
     parameters          a Tensor or an iterable of them, such as a module's
-                        parameters(); those without a gradient are left out
+                        parameters(); those without a gradient are left out. All
+                        ranks that have rows of them call it
     max_norm            the largest norm that is not clipped
     norm_type           degree of the norm, also inf
     error_if_nonfinite  raise RuntimeError for a norm that is NaN or infinite, which
@@ -137,7 +149,20 @@ def clip_grad_norm_(
     tensor([0.6000, 0.8000])
     """
     parameters = _listed(parameters)
-    total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite)
+    parts: dict[
+        Any, list[Any]
+    ] = {}  # by the ranks that have the parameters' other rows
+    for each in parameters:
+        parts.setdefault(getattr(each, "_ranks_of_norm", None), []).append(each)
+    found = _gradients(parameters)
+    if [*parts] not in ([], [None]):
+        found = [
+            _norm_of_ranks(
+                _norm_of(_gradients(part), float(norm_type)), ranks, norm_type
+            )
+            for ranks, part in parts.items()
+        ]
+    total = get_total_norm(found, norm_type, error_if_nonfinite)
     clip_grads_with_norm_(parameters, max_norm, total)
     return total
 
