@@ -52,8 +52,7 @@ _WAY_ROUND = {
     "stft": _FFT,
     "utils.bottleneck": "use cProfile",
     "utils.cpp_extension": "derive a class from torch.autograd.Function",
-    "utils.tensorboard": "write the numbers with the csv module, or draw them with "
-    "matplotlib",
+    "utils.tensorboard": "install the package that it needs: pip install tensorboard",
     "view_as_complex": _PARTS,
     "view_as_real": _PARTS,
     "xpu": _CUDA,

@@ -29,7 +29,7 @@ LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
     "csrc": 65_010,
-    "core": 25_745,
+    "core": 26_090,
     "processes": 2_540,
     "extras": 6_340,
     "imitations": 740,
