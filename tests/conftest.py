@@ -15,6 +15,7 @@ import gc
 import inspect
 import multiprocessing
 import os
+import time
 import zlib
 from collections import Counter
 
@@ -244,4 +245,10 @@ def nothing_left(request):
     before = alive()
     yield
     left = left_behind(before)
-    assert left is None or getattr(request.node, "keeps_tensors", False), left
+    if left is None or getattr(request.node, "keeps_tensors", False):
+        return
+    # A thread that exchanges with other ranks may be about to drop what it has sent.
+    end = time.monotonic() + 2
+    while (left := left_behind(before)) and time.monotonic() < end:
+        time.sleep(0.01)
+    assert left is None, left
