@@ -125,6 +125,8 @@ class ProcessGroup:
         for line in self._lines.values():
             line.end()
         self._engine.close()
+        for line in self._lines.values():
+            line.join(1)  # as long only where a call waits for a rank that is lost
 
 
 class GroupMember:

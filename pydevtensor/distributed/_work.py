@@ -133,8 +133,14 @@ class Line:
         while (work := self._waiting.get()) is not None:
             work._do()
             self._count_down()
+            del work  # and what it holds
 
     def end(self) -> None:
         """Do what is waiting, and no more."""
         if self._thread is not None:
             self._waiting.put(None)
+
+    def join(self, seconds: float) -> None:
+        """Wait, after end(), for its thread to let go of the tensors of calls."""
+        if self._thread not in (None, threading.current_thread()):
+            self._thread.join(seconds)
