@@ -13,7 +13,7 @@ from pydevtensor import _C
 from pydevtensor._archive import replacing
 from pydevtensor._names import publish as _publish
 
-__all__ = ["SafetensorError", "load", "load_file", "save", "save_file"]
+__all__ = ["SafetensorError", "load", "load_file", "safe_open", "save", "save_file"]
 
 MAX_HEADER = 100_000_000  # bytes, as the format's own reader allows
 
@@ -268,27 +268,117 @@ def _entry(name, entry):
 
 def _read(file, size, device):
     file.seek(0)
-    out = {}
-    for name, dtype, shape, begin, end in _read_header(file, size):
+    entries = _read_header(file, size)
+    return {entry[0]: _read_rows(file, file.tell(), entry, device) for entry in entries}
+
+
+def _read_rows(file, start, entry, device, rows=None):
+    """A tensor of a file whose data begins at `start`, or a range of its rows."""
+    name, dtype, shape, begin, end = entry
+    if rows is not None:
+        row = (end - begin) // max(shape[0], 1)
+        begin, end = begin + rows.start * row, begin + rows.stop * row
+        shape = [len(rows), *shape[1:]]
+        file.seek(start + begin)
+    try:
+        tensor = _C.empty(shape, dtype=dtype, device="cpu")
+    except RuntimeError as error:
+        if begin == end:  # no elements, but sizes that overflow
+            raise _bad(f"{name!r}: {error}") from None
+        raise
+    view = memoryview(_C._storage_bytes(tensor))
+    place = 0
+    while place < end - begin:
+        count = file.readinto(view[place:])
+        if not count:
+            raise _bad(f"the file ends within {name!r}")
+        place += count
+    del view
+    raw = _C._storage_bytes(tensor)
+    if dtype is _C.bool and end > begin and _C.max(raw).item() > 1:
+        raw.clamp_(max=1)  # memory of another library may hold other bytes
+    return tensor.to(device)
+
+
+class _Slice:
+    """A tensor of an open file, of which an index reads the rows that it takes."""
+
+    def __init__(self, opened: safe_open, entry: Any) -> None:
+        self._opened, self._entry = opened, entry
+
+    def get_shape(self) -> list[int]:
+        return [*self._entry[2]]
+
+    def get_dtype(self) -> str:
+        return _CODES[str(self._entry[1]).removeprefix("torch.")]
+
+    def __getitem__(self, index: Any) -> _C.Tensor:
+        first, *others = index if isinstance(index, tuple) else (index,)
+        shape = self._entry[2]
+        if shape and isinstance(first, slice) and first.step in (None, 1):
+            rows = range(*first.indices(shape[0]))
+            rows = range(rows.start, max(rows.start, rows.stop))
+            return self._opened._rows(self._entry, rows)[(slice(None), *others)]
+        return self._opened._rows(self._entry)[index]
+
+
+class safe_open:
+    """The file filename, of which tensors, or rows of them, are read one by one.
+
+    A context, which closes the file. framework: 'pt'. device: of the tensors.
+    SafetensorError for a damaged file or another format.
+
+    >>> torch.safetensors.save_file({'w': torch.arange(6).view(3, 2)}, 'w.safetensors')
+    >>> with torch.safetensors.safe_open('w.safetensors', framework='pt') as file:
+    ...     [*file.keys()], file.get_slice('w')[1:2]
+    (['w'], tensor([[2, 3]]))
+    """
+
+    def __init__(self, filename: Any, framework: str, device: Any = "cpu") -> None:
+        if framework not in ("pt", "torch", "pytorch"):
+            raise SafetensorError(f"safe_open(): framework is {framework!r}; give 'pt'")
+        self._device = _C.device(device)
+        # Without a buffer: a row is read and no more.
+        self._file = open(filename, "rb", buffering=0)  # noqa: SIM115
         try:
-            tensor = _C.empty(shape, dtype=dtype, device="cpu")
-        except RuntimeError as error:
-            if begin == end:  # no elements, but sizes that overflow
-                raise _bad(f"{name!r}: {error}") from None
+            size = os.fstat(self._file.fileno()).st_size
+            self._entries = {each[0]: each for each in _read_header(self._file, size)}
+            self._start = self._file.tell()
+        except BaseException:
+            self._file.close()
             raise
-        view = memoryview(_C._storage_bytes(tensor))
-        place = 0
-        while place < end - begin:
-            count = file.readinto(view[place:])
-            if not count:
-                raise _bad(f"the file ends within {name!r}")
-            place += count
-        del view
-        raw = _C._storage_bytes(tensor)
-        if dtype is _C.bool and end > begin and _C.max(raw).item() > 1:
-            raw.clamp_(max=1)  # memory of another library may hold other bytes
-        out[name] = tensor.to(device)
-    return out
+
+    def __enter__(self) -> safe_open:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
+
+    def keys(self) -> list[str]:
+        """The names of the tensors, in the order of the file."""
+        return [*self._entries]
+
+    def _entry(self, name: str) -> Any:
+        if name not in self._entries:
+            raise SafetensorError(
+                f"the file has no tensor {name!r}; it has {', '.join(self.keys())[:99]}"
+            )
+        return self._entries[name]
+
+    def get_tensor(self, name: str) -> _C.Tensor:
+        """Read the tensor of a name."""
+        return self._rows(self._entry(name))
+
+    def get_slice(self, name: str) -> Any:
+        """The tensor of a name, to be indexed: a slice reads the rows that it takes.
+
+        It has get_shape() and get_dtype().
+        """
+        return _Slice(self, self._entry(name))
+
+    def _rows(self, entry: Any, rows: range | None = None) -> _C.Tensor:
+        self._file.seek(self._start + entry[3])
+        return _read_rows(self._file, self._start, entry, self._device, rows)
 
 
 _publish(__name__)

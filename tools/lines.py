@@ -28,7 +28,7 @@ LAYERS = {
     "networks": "func nn",
     "training": "_settings _sharing _spawn functional multiprocessing optim "
     "safetensors serialization testing utils",
-    "sharding": "distributed.fsdp distributed.optim",
+    "sharding": "distributed.checkpoint distributed.fsdp distributed.optim",
     "extras": "array_api distributions profiler vision",
     "aliases": "_aliases",
     "imitations": "_as_torch _stand_ins accelerator backends compiler jit mps xpu",

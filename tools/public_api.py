@@ -40,6 +40,8 @@ MODULES = (
     "cuda.streams",
     "distributed",
     "distributed.algorithms.ddp_comm_hooks.default_hooks",
+    "distributed.checkpoint",
+    "distributed.checkpoint.state_dict",
     "distributed.device_mesh",
     "distributed.fsdp",
     "distributed.optim",

@@ -152,4 +152,4 @@ def is_torchelastic_launched() -> bool:
     return False
 
 
-_publish(__name__, later=("algorithms", "fsdp", "optim"), errors=True)
+_publish(__name__, later=("algorithms", "checkpoint", "fsdp", "optim"), errors=True)

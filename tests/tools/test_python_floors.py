@@ -29,8 +29,8 @@ LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
     "csrc": 65_010,
-    "core": 26_090,
-    "processes": 2_540,
+    "core": 26_160,
+    "processes": 2_890,
     "extras": 6_340,
     "imitations": 740,
     "tools": 1_230,
