@@ -101,6 +101,8 @@ def report() -> None:
             "cublas_path": "cuBLAS is from",
             "cusolver": "cuSOLVER",
             "cusolver_path": "cuSOLVER is from",
+            "cudnn": "cuDNN",
+            "cudnn_path": "cuDNN is from",
             "architectures": "kernels for",
         }
         table([(names.get(k, k), v) for k, v in found.items() if v])

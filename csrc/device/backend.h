@@ -153,6 +153,8 @@ typedef struct dt_backend {
      * its memory is not reused before the work is done that is queued on that stream
      * when it is released. NULL where there are no streams. */
     int (*record_use)(dt_stream stream, void *data);
+    /* The version of cuDNN, such as 91900 for 9.19.0, which it opens; 0 without one. */
+    int (*cudnn_version)(void);
     int (*memory_info)(int device, size_t *out_free, size_t *out_total);
     void (*memory_stats)(int device, dt_memory_stats *out);
     /* Calls visit for each block of the cache, segment by segment. NULL: it has none. */
@@ -281,6 +283,7 @@ typedef struct dt_backend {
     MEMBER(memory_blocks)                                                              \
     MEMBER(memory_fraction)                                                            \
     MEMBER(record_use)                                                                 \
+    MEMBER(cudnn_version)                                                              \
     MEMBER(copy_to_device)                                                             \
     MEMBER(copy_to_host)                                                               \
     MEMBER(copy_peer)                                                                  \

@@ -22,8 +22,10 @@ typedef enum dt_convolution_part {
  * window reaches become 0, or the bias. */
 typedef struct dt_convolution {
     dt_convolution_part part;
-    dt_dtype dtype; /* float32, float64 or, where the backend takes them, halves */
-    bool tf32;      /* a GPU may round elements of float32 to TF32: see dt_gemm */
+    dt_dtype dtype;     /* float32, float64 or, where the backend takes them, halves */
+    bool tf32;          /* a GPU may round elements of float32 to TF32: see dt_gemm */
+    bool library;       /* a GPU may leave it to cuDNN */
+    bool deterministic; /* and then only to what adds in one order */
     dt_window window;
     int64_t batch, groups, in, out; /* in and out: channels of one group */
     void *x;                        /* [batch, groups * in, window.input] */

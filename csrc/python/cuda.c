@@ -173,6 +173,14 @@ OF_TYPE(facts)
     return dict;
 }
 
+/* None where there is no cuDNN, or no GPU. */
+static PyObject *cudnn_version(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(none))
+{
+    const int version =
+        dt_device_count(DT_CUDA) ? dt_backends[DT_CUDA]->cudnn_version() : 0;
+    return version ? PyLong_FromLong(version) : Py_NewRef(Py_None);
+}
+
 /* --- memory --- */
 
 OF_DEVICE(memory_stats, "memory_stats")
@@ -378,6 +386,16 @@ static PyObject *convolution_tf32(PyObject *Py_UNUSED(self), PyObject *args)
     return set(&dt_convolution_tf32, args, "|p:allow_tf32");
 }
 
+/* _cudnn_enabled(asked=None), _cudnn_deterministic(asked=None) */
+static PyObject *cudnn_enabled(PyObject *Py_UNUSED(self), PyObject *args)
+{
+    return set(&dt_cudnn_enabled, args, "|p:enabled");
+}
+static PyObject *cudnn_deterministic(PyObject *Py_UNUSED(self), PyObject *args)
+{
+    return set(&dt_cudnn_deterministic, args, "|p:deterministic");
+}
+
 /* _deterministic(asked=None) */
 static PyObject *deterministic(PyObject *Py_UNUSED(self), PyObject *args)
 {
@@ -504,6 +522,9 @@ static PyObject *sim_cards(PyObject *Py_UNUSED(self), PyObject *value)
 
 static PyMethodDef functions[] = {
     {"_convolution_tf32", convolution_tf32, METH_VARARGS, NULL},
+    {"_cudnn_version", cudnn_version, METH_NOARGS, NULL},
+    {"_cudnn_enabled", cudnn_enabled, METH_VARARGS, NULL},
+    {"_cudnn_deterministic", cudnn_deterministic, METH_VARARGS, NULL},
     {"_deterministic", deterministic, METH_VARARGS, NULL},
     {"_device_count", device_count, METH_O, NULL},
     {"_device_why", device_why, METH_O, NULL},

@@ -146,8 +146,8 @@ static int set_schedule(const char *text)
 static int set_failures(const char *text)
 {
     static const char *const kinds[] = {
-        "malloc", "host", "copy",   "memset",   "launch",  "stream", "event",
-        "record", "wait", "cublas", "cusolver", "capture", "graph"};
+        "malloc", "host", "copy",   "memset",   "launch", "stream",  "event",
+        "record", "wait", "cublas", "cusolver", "cudnn",  "capture", "graph"};
     std::map<std::string, Failure> wanted;
     for (const char *at = text; *at;) {
         const char *colon = strchr(at, ':');
@@ -169,7 +169,7 @@ static int set_failures(const char *text)
                 format("'%.60s' is not a list of failures: give KIND:NUMBER,..., "
                        "KIND:NUMBER+,... or KIND:NUMBER:ERROR,... with kinds malloc, "
                        "host, copy, memset, launch, stream, event, record, wait, "
-                       "cublas, cusolver",
+                       "cublas, cusolver, cudnn",
                        text));
         wanted[kind] = {(long)n, always, (cudaError_t)error};
         at = *end ? end + 1 : end;
@@ -200,6 +200,11 @@ static int set_sticky(const char *text)
             device->fault = cudaSuccess;
         }
     return status;
+}
+
+static int set_cudnn(const char *text)
+{
+    return set_switch(text, &state().options.cudnn);
 }
 
 static int set_races(const char *text)
@@ -245,6 +250,7 @@ static const struct {
     {"schedule", "PYDEVTENSOR_SIM_SCHEDULE", set_schedule},
     {"peer", "PYDEVTENSOR_SIM_PEER", set_peer},
     {"sticky", "PYDEVTENSOR_SIM_STICKY", set_sticky},
+    {"cudnn", "PYDEVTENSOR_SIM_CUDNN", set_cudnn},
     {"failures", "PYDEVTENSOR_SIM_FAIL", set_failures},
     {"races", "PYDEVTENSOR_SIM_RACES", set_races},
     {"record_stream", "PYDEVTENSOR_SIM_RECORD_STREAM", set_record_stream},

@@ -1,4 +1,9 @@
-"""torch.backends.cudnn: pydevtensor has kernels of its own and does not use cuDNN.
+"""torch.backends.cudnn: real GPUs leave convolutions to cuDNN where it is installed.
+
+It is found as cuBLAS is: beside PyTorch, in NVIDIA's package nvidia-cudnn-cu13 (or
+-cu12), in the system. Without it, with `enabled` False, and for what it cannot compute,
+kernels of pydevtensor's own do, which are slower. `deterministic` and
+`use_deterministic_algorithms()` leave to it only what gives the same bits each time.
 
 `allow_tf32` says whether real GPUs may round the elements of float32 to TF32, which has
 10 bits of fraction, in convolutions and in the steps of recurrent layers, for three to
@@ -14,47 +19,65 @@ from contextlib import contextmanager
 from types import ModuleType
 
 from pydevtensor import _C
-from pydevtensor._answers import answer as _answer
+from pydevtensor._C import Tensor
 
 __all__ = ["allow_tf32", "benchmark", "benchmark_limit", "deterministic", "enabled"]
 __all__ += ["flags", "is_acceptable", "is_available", "version"]
 
-enabled = True
 benchmark = False
 benchmark_limit: int | None = 10
-deterministic = False
-# A property of the module, which the kernels read.
+# Properties of the module, which the kernels read.
 allow_tf32: bool
+deterministic: bool
+enabled: bool
+
+
+def _setting(name: str, keep: Callable[..., bool]) -> property:
+    """A bool that C keeps: keep() gives it, and keep(value) sets it."""
+
+    def write(module: ModuleType, value: bool) -> None:
+        if not isinstance(value, bool):
+            kind = type(value).__name__
+            raise RuntimeError(f"{name} is a {kind}; give True or False")
+        keep(value)
+
+    return property(lambda module: keep(), write)
 
 
 class _Settings(ModuleType):
-    @property
-    def allow_tf32(self) -> bool:
-        return _C._convolution_tf32()
-
-    @allow_tf32.setter
-    def allow_tf32(self, value: bool) -> None:
-        if not isinstance(value, bool):
-            kind = type(value).__name__
-            raise RuntimeError(f"allow_tf32 is a {kind}; give True or False")
-        _C._convolution_tf32(value)
+    allow_tf32 = _setting("allow_tf32", _C._convolution_tf32)
+    deterministic = _setting("deterministic", _C._cudnn_deterministic)
+    enabled = _setting("enabled", _C._cudnn_enabled)
 
 
 sys.modules[__name__].__class__ = _Settings
 
-is_available = _answer(__name__, "is_available", False)
+
+def version() -> int | None:
+    """cuDNN's version, such as 91900 for 9.19.0; None without it or without a GPU.
+
+    >>> torch.backends.cudnn.version()
+    """
+    return _C._cudnn_version()
 
 
-def is_acceptable(tensor: object) -> bool:
-    """False: cuDNN is not used.
+def is_available() -> bool:
+    """Whether there are GPUs, and cuDNN for them.
+
+    >>> torch.backends.cudnn.is_available()
+    False
+    """
+    return version() is not None
+
+
+def is_acceptable(tensor: Tensor) -> bool:
+    """Whether cuDNN is there, enabled, and has an element type such as the tensor's.
 
     >>> torch.backends.cudnn.is_acceptable(torch.ones(2))
     False
     """
-    return False
-
-
-version: Callable[[], int | None] = _answer(__name__, "version", None)
+    able = tensor.is_cuda and tensor.is_floating_point()
+    return able and _C._cudnn_enabled() and is_available()
 
 
 @contextmanager
@@ -67,9 +90,11 @@ def flags(
 ) -> Iterator[None]:
     """Change the settings for a `with` block.
 
+    enabled: whether convolutions may be cuDNN's.
+    deterministic: whether only ways that give the same bits each time count.
     allow_tf32: whether float32 convolutions and recurrent layers on GPUs may round
     their elements to TF32.
-    enabled, benchmark, benchmark_limit, deterministic: remembered; nothing reads them.
+    benchmark, benchmark_limit: remembered; nothing reads them.
 
     >>> with torch.backends.cudnn.flags(deterministic=True):
     ...     torch.backends.cudnn.deterministic

@@ -11,6 +11,7 @@ def main():
         kind = "simulated" if torch.cuda.is_simulated() else "real"
         print(f"ran on cuda:0 {torch.cuda.get_device_name(0)} ({kind})", flush=True)
     failed = 0
+    print("cuDNN", torch.backends.cudnn.version())
     for what in (lambda x: x @ x, torch.linalg.cholesky):
         try:
             what(torch.eye(3, device="cuda")).sum().item()

@@ -6,6 +6,7 @@
 #include "cuda/kernels/depthwise.h"
 #include "cuda/kernels/window.h"
 #include "cuda/runtime/cublas.h"
+#include "cuda/runtime/cudnn.h"
 
 /* Elements of a chunk of patches, unless one channel of an image, or one window, has
  * more. */
@@ -171,10 +172,18 @@ class Convolution {
         joined = part == DT_CONVOLUTION_WEIGHT || call->groups > 1 ||
                  (!is_plain && windows < FEW_WINDOWS);
         direct = is_plain && (!joined || call->batch == 1);
+        is_product = is_plain && call->groups == 1;
         sums = dt_dtype_is_half(dtype) ? DT_FLOAT32 : dtype;
     }
 
     int run()
+    {
+        const int done = is_product ? 0 : cudnn_convolve(stream, call);
+        return done ? (done < 0 ? -1 : 0) : multiply_patches();
+    }
+
+  private:
+    int multiply_patches()
     {
         Chunk all = {};
         all.images = call->batch;
@@ -219,7 +228,6 @@ class Convolution {
                    : 0;
     }
 
-  private:
     dt_stream stream;
     const dt_convolution *call;
     dt_convolution_part part;
@@ -229,6 +237,7 @@ class Convolution {
     int64_t x_step, y_step;            /* elements of an image, all its channels */
     bool joined;                       /* the images of a chunk are one product */
     bool direct;                       /* x has the patches as they are multiplied */
+    bool is_product;                   /* by cuBLAS, of x as it lies */
     Window window;
     Chunk chunk;
     void *patches, *side, *weight; /* side: y of a chunk, [group][out][image][window] */

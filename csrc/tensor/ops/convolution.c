@@ -183,6 +183,7 @@ int dt_convolution_check(const char *op_name, const dt_convolution_args *a,
 /* --- the three parts --- */
 
 bool dt_convolution_tf32 = true;
+bool dt_cudnn_enabled = true, dt_cudnn_deterministic = false;
 
 /* Halves are computed in float32 where the backend does not take them, and integers in
  * float64. */
@@ -230,6 +231,8 @@ static int run_convolution(const dt_call *c, dt_convolution *call, int ndim,
     DT_LOCAL(own_bias);
     call->dtype = computed(dtype, device);
     call->tf32 = dt_convolution_tf32;
+    call->library = dt_cudnn_enabled;
+    call->deterministic = dt_cudnn_deterministic || dt_deterministic;
     dt_window_set(w, ndim - 2, (x ? x->shape : shape) + 2, weight + 2, v[0].ints,
                   v[1].ints, v[2].ints);
     memcpy(w->output + DT_WINDOW_DIMS - w->ndim, (y ? y->shape : shape) + 2,

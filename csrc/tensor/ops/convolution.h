@@ -30,5 +30,8 @@ int dt_convolution_check(const char *op_name, const dt_convolution_args *args,
 /* Whether GPUs may round the elements of float32 to TF32 in convolutions and in the steps
  * of recurrent layers. True at first. */
 extern bool dt_convolution_tf32;
+/* Whether GPUs may leave convolutions to cuDNN, true at first; and then only to what gives
+ * the same bits each time, which dt_deterministic asks for too. */
+extern bool dt_cudnn_enabled, dt_cudnn_deterministic;
 
 #endif

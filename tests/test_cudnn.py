@@ -1,0 +1,138 @@
+"""Convolutions by cuDNN: on real GPUs that of the machine, on simulated ones plain loops."""
+
+import pytest
+from conftest import SIMULATED
+from isolated import python
+
+import pydevtensor as torch
+
+cudnn = torch.backends.cudnn
+
+SIM = {"PYDEVTENSOR_SIM_GPUS": "1", "PYDEVTENSOR_SIM_CUDNN": "1"}
+
+# Results and gradients of each way to convolve, on the CPU and on a GPU.
+COMPARE = """
+import itertools
+import pydevtensor as torch
+F = torch.nn.functional
+FORWARD = F.conv1d, F.conv2d, F.conv3d
+TRANSPOSED = F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d
+WINDOWS = (1, 0, 1), (2, 1, 1), (1, 2, 2), (3, 1, 2)
+
+def parts(device, dtype, dims, groups, window):
+    torch.manual_seed(dims)
+    stride, padding, dilation = window
+    made = (
+        torch.randn(2, 4, *(9, 8, 7)[:dims]),
+        torch.randn(8, 4 // groups, *(3, 2, 3)[:dims]),
+        torch.randn(8),
+        torch.randn(4, 8 // groups, *(3, 2, 3)[:dims]),
+        torch.randn(8),
+    )
+    x, w, bias, back, out = (t.to(device, dtype).requires_grad_() for t in made)
+    y = FORWARD[dims - 1](x, w, bias, stride, padding, dilation, groups)
+    weights = torch.linspace(-1, 1, y.numel()).reshape(y.shape).to(device, dtype)
+    shape = stride, padding, stride - 1, groups, dilation
+    if groups == 1:
+        out = None if dims == 1 else out
+    z = TRANSPOSED[dims - 1](x, back, None if groups > 1 else out, *shape)
+    gradients = torch.autograd.grad((y * weights).sum(), (x, w, bias))
+    return [t.detach().cpu().double() for t in (y, z, *gradients)]
+
+def compare(dtypes=(torch.float32, torch.float64, torch.float16, torch.bfloat16)):
+    for case in itertools.product(dtypes, (1, 2, 3), (1, 2, 4), WINDOWS):
+        within = {torch.float32: 1e-5, torch.float64: 1e-12}.get(case[0], 2e-2)
+        pairs = zip(parts("cuda", *case), parts("cpu", *case), strict=True)
+        for part, (found, expected) in enumerate(pairs):
+            off = ((found - expected).abs() / (1 + expected.abs())).max().item()
+            assert off <= within, (case, part, off)
+
+def launches(work):
+    # 1 for cuDNN; products of patches take two.
+    before = torch.cuda.sim_counters()["launches"]
+    work()
+    return torch.cuda.sim_counters()["launches"] - before
+
+x = torch.ones(1, 2, 5, 5, device="cuda")
+w = torch.ones(2, 2, 3, 3, device="cuda")
+b = torch.ones(2, device="cuda")
+"""
+
+
+def test_every_part_agrees_with_the_cpu():
+    python(COMPARE + "compare()", **SIM)
+
+
+@pytest.mark.skipif(
+    SIMULATED or not cudnn.is_available(), reason="needs a real GPU and cuDNN"
+)
+def test_every_part_agrees_with_the_cpu_on_a_real_gpu(gpu):
+    names = {}
+    exec(compile(COMPARE, "compare", "exec"), names)
+    names["compare"]()
+    with cudnn.flags(enabled=True, deterministic=True, allow_tf32=False):
+        names["compare"]()
+    with cudnn.flags(enabled=False, allow_tf32=False):
+        names["compare"]()
+
+
+def test_it_is_used_where_it_may_be():
+    out = python(
+        COMPARE
+        + """
+cudnn = torch.backends.cudnn
+def uses():
+    return launches(lambda: F.conv2d(x, w)) == 1
+print(uses(), cudnn.version(), cudnn.is_available(), cudnn.is_acceptable(x))
+with cudnn.flags(enabled=False):
+    print(uses(), cudnn.is_acceptable(x))
+with cudnn.flags(enabled=True, deterministic=True):
+    print(uses())
+print(uses(), cudnn.is_acceptable(x.cpu()), cudnn.is_acceptable(x.long()))
+"""
+        + "print(launches(lambda: F.conv2d(x, w, b)))",
+        **SIM,
+    )
+    assert out.splitlines() == [
+        "True 90000 True True",
+        "False False",
+        "True",
+        "True False False",
+        "2",  # the bias is added
+    ]
+
+
+def test_where_it_cannot_start_other_kernels_convolve():
+    program = COMPARE + "print(launches(lambda: F.conv2d(x, w)), F.conv2d(x, w).sum())"
+    out = python(program, **SIM, PYDEVTENSOR_SIM_FAIL="cudnn:1")
+    assert out == "2 tensor(324., device='cuda:0')\n"
+
+
+def test_a_capture_before_its_first_use_goes_without_it():
+    out = python(
+        COMPARE
+        + """
+torch.mm(x[0, 0], x[0, 0])
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    y = F.conv2d(x, w)
+graph.replay()
+print(y.sum().item(), launches(graph.replay))
+F.conv2d(x, w)
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    y = F.conv2d(x, w)
+graph.replay()
+print(y.sum().item(), launches(graph.replay))
+""",
+        **SIM,
+    )
+    assert out == "324.0 2\n324.0 1\n"
+
+
+@pytest.mark.parametrize("name", ["enabled", "deterministic", "allow_tf32"])
+def test_settings_are_bools(name):
+    before = getattr(cudnn, name)
+    with pytest.raises(RuntimeError, match=f"{name} is a int; give True or False"):
+        setattr(cudnn, name, 1)
+    assert getattr(cudnn, name) is before
