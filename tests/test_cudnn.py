@@ -104,7 +104,7 @@ print(uses(), cudnn.is_acceptable(x.cpu()), cudnn.is_acceptable(x.long()))
 
 def test_where_it_cannot_start_other_kernels_convolve():
     program = COMPARE + "print(launches(lambda: F.conv2d(x, w)), F.conv2d(x, w).sum())"
-    out = python(program, **SIM, PYDEVTENSOR_SIM_FAIL="cudnn:1")
+    out = python(program, **SIM, PYDEVTENSOR_SIM_FAIL="cudnn:1+")
     assert out == "2 tensor(324., device='cuda:0')\n"
 
 
@@ -112,22 +112,19 @@ def test_a_capture_before_its_first_use_goes_without_it():
     out = python(
         COMPARE
         + """
-torch.mm(x[0, 0], x[0, 0])
-graph = torch.cuda.CUDAGraph()
-with torch.cuda.graph(graph):
-    y = F.conv2d(x, w)
-graph.replay()
-print(y.sum().item(), launches(graph.replay))
-F.conv2d(x, w)
-graph = torch.cuda.CUDAGraph()
-with torch.cuda.graph(graph):
-    y = F.conv2d(x, w)
-graph.replay()
-print(y.sum().item(), launches(graph.replay))
+def capture():
+    global y
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = F.conv2d(x, w)
+    graph.replay()
+for _ in range(2):
+    print(launches(capture), y.sum().item())
+    F.conv2d(x, w)
 """,
         **SIM,
     )
-    assert out == "324.0 2\n324.0 1\n"
+    assert out == "2 324.0\n1 324.0\n"
 
 
 @pytest.mark.parametrize("name", ["enabled", "deterministic", "allow_tf32"])
