@@ -294,7 +294,8 @@ def test_launches(x, w, numbers, forward, backward, dtype, gpu):
         ((3, 2, 6700), (2, 2, 700), 1),  # some images
     ],
 )
-def test_patches_of_several_chunks(x, w, groups, dtype, gpu):
+def test_patches_of_several_chunks(x, w, groups, dtype, gpu, monkeypatch):
+    monkeypatch.setattr(torch.backends.cudnn, "enabled", False)
     given = [
         torch.tensor(random(k, *shape)).to(dtype) for k, shape in enumerate((x, w))
     ]

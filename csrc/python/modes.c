@@ -6,6 +6,7 @@
 #include "autograd/recall.h"
 #include "autograd/recorded.h"
 #include "python/functions.h"
+#include "python/history.h"
 #include "python/types/device.h"
 #include "python/types/dtype.h"
 
