@@ -91,7 +91,7 @@ class _Finder:
             way = advice(rest) if top == "torch" else None
         elif top == "pydevtensor":  # `from torch.utils import tensorboard` asks for it
             way = advice(rest)
-            if way is None or _is_module(rest):
+            if way is None or _is_module(rest) or PathFinder.find_spec(name, path):
                 return None
             top, name = "torch", f"torch.{rest}"
         else:

@@ -13,9 +13,11 @@ IMPORTS = [
     "accelerate",
     "einops.layers.torch",
     "opt_einsum",
+    "peft",
     "pytorch_lightning",
     "safetensors.torch",
     "skorch",
+    "tensorboard",
     "timm",
     "torchdiffeq",
     "torchinfo",
@@ -44,6 +46,29 @@ for _ in range(9):
         optimizer.step()
         losses.append(loss.item())
 assert losses[-1] < losses[0] / 10, losses
+""",
+    "peft": """
+import torch
+from peft import LoraConfig, get_peft_model
+from transformers import GPT2Config, GPT2LMHeadModel
+
+torch.manual_seed(0)
+sizes = {"n_positions": 16, "n_embd": 32, "n_layer": 2, "n_head": 2}
+config = GPT2Config(vocab_size=50, bos_token_id=0, eos_token_id=None, **sizes)
+options = LoraConfig(r=4, target_modules=["c_attn"], fan_in_fan_out=True)
+net = get_peft_model(GPT2LMHeadModel(config), options)
+x = torch.randint(0, 50, (2, 7))
+chosen = [p for p in net.parameters() if p.requires_grad]
+optimizer = torch.optim.AdamW(chosen, 1e-2)
+losses = []
+for _ in range(9):
+    optimizer.zero_grad()
+    loss = net(input_ids=x, labels=x).loss
+    loss.backward()
+    optimizer.step()
+    losses.append(loss.item())
+assert len(chosen) == 4 and losses[-1] < losses[0] - 0.1, losses
+assert net.merge_and_unload()(x, labels=x).loss < losses[-1]
 """,
     "pytorch_lightning": """
 import pytorch_lightning
@@ -81,6 +106,18 @@ assert abs(trainer.callback_metrics["loss"] - 0.002963) < 1e-5, trainer.callback
 path = trainer.checkpoint_callback.best_model_path
 assert torch.equal(Net.load_from_checkpoint(path).layer.weight, net.layer.weight)
 """,
+    "skorch": """
+import numpy
+import torch
+from skorch import NeuralNetClassifier
+
+torch.manual_seed(0)
+x = torch.randn(200, 4).numpy()
+y = (x[:, 0] + x[:, 1] > 0).astype(numpy.int64)
+net = torch.nn.Sequential(torch.nn.Linear(4, 2), torch.nn.Softmax(-1))
+model = NeuralNetClassifier(net, max_epochs=20, lr=0.5, verbose=0)
+assert (model.fit(x, y).predict(x) == y).mean() > 0.9
+""",
     "timm": """
 import timm
 import torch
@@ -89,6 +126,52 @@ net = timm.create_model("resnet18", num_classes=10)
 assert net(torch.randn(2, 3, 64, 64)).shape == (2, 10)
 net(torch.randn(2, 3, 64, 64)).sum().backward()
 assert net.conv1.weight.grad.abs().sum() > 0
+""",
+    "torchdiffeq": """
+import torch
+from torchdiffeq import odeint, odeint_adjoint
+
+layer = torch.nn.Linear(1, 1, bias=False)
+layer.weight.data = torch.tensor([[-1.0]])
+
+
+class Decay(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, t, y):
+        return self.layer(y)
+
+
+t = torch.tensor([0.0, 1.0])
+for method in ("dopri5", "rk4", "bosh3"):
+    options = {"options": {"step_size": 0.01}} if "4" in method else {}
+    y = odeint(Decay(), torch.ones(1), t, method=method, **options)[-1]
+    assert abs(y - torch.exp(torch.tensor(-1.0))) < 1e-4, (method, y)
+odeint_adjoint(Decay(), torch.ones(1), t)[-1].sum().backward()
+assert abs(layer.weight.grad - torch.exp(torch.tensor(-1.0))) < 1e-3
+""",
+    "torchinfo": """
+import torch
+from torchinfo import summary
+
+net = torch.nn.Sequential(torch.nn.Conv2d(1, 4, 3), torch.nn.Flatten())
+found = summary(net, input_size=(2, 1, 8, 8), verbose=0, device="cpu")
+assert (found.total_params, found.total_mult_adds) == (40, 2880)
+""",
+    "torchmetrics": """
+import torch
+import torchmetrics
+
+p = torch.tensor([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7]])
+t = torch.tensor([0, 1, 1, 1])
+accuracy = torchmetrics.Accuracy(task="multiclass", num_classes=2)
+for i in range(4):
+    accuracy.update(p[i : i + 1], t[i : i + 1])
+assert accuracy.compute() == 0.75
+assert torchmetrics.AUROC(task="binary")(p[:, 1], t) == 1
+assert torchmetrics.MeanSquaredError()(p[:, 0], p[:, 1]) > 0
 """,
     "transformers": """
 import torch
