@@ -235,30 +235,27 @@ DT_FN_LONG T op_power(T a, T b)
 
 /* --- numbers --- */
 
-/* Python's rule: the remainder has the sign of b. */
+/* Python's rule: the remainder has the sign of b. mod: C's. */
 template <typename T>
-DT_FN T op_remainder(T a, T b)
+DT_FN T op_remainder(T mod, T b)
 {
-    T mod = op_fmod(a, b);
-    return mod != 0 && op_is_negative(mod) != op_is_negative(b) ? (T)(mod + b) : mod;
+    /* Without branches, for vectors. */
+    bool other = (mod != 0) & (op_is_negative(mod) != op_is_negative(b));
+    return other ? (T)(mod + b) : mod;
 }
-/* The quotient that belongs to this remainder. */
+/* The quotient that belongs to this remainder. mod: C's, of floats. */
 template <typename T>
-DT_FN T op_floor_divide(T a, T b)
+DT_FN T op_floor_divide(T a, T b, T mod)
 {
     if constexpr (!is_float<T>) {
         return op_quotient(a, b);
     } else {
-        if (b == 0)
-            return a / b;
-        T mod = op_fmod(a, b);
         T quotient = (a - mod) / b;
-        if (mod != 0 && (b < 0) != (mod < 0))
-            quotient -= 1;
-        if (quotient == 0)
-            return op_copysign((T)0, a / b);
+        quotient = (mod != 0) & ((b < 0) != (mod < 0)) ? quotient - 1 : quotient;
         T whole = op_floor(quotient);
-        return quotient - whole > (T)0.5 ? whole + 1 : whole;
+        whole = quotient - whole > (T)0.5 ? whole + 1 : whole;
+        whole = quotient == 0 ? op_copysign((T)0, a / b) : whole;
+        return b == 0 ? a / b : whole;
     }
 }
 template <typename T>

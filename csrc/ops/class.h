@@ -42,7 +42,7 @@ typedef enum dt_class_rule {
 #define DT_CLASS_SIGNED    0, 1, 1,   0,   0,   0,   1, DT_RULE_SIGN,     DT_OF_NUMBER
 #define DT_CLASS_COUNT     0, 1, 1,   0,   0,   0,   1, DT_RULE_COUNTING, DT_OF_COUNT
 #define DT_CLASS_POWER     1, 1, 1,   0,   0,   0,   1, DT_RULE_EXPONENT, DT_OF_NUMBER
-#define DT_CLASS_DIVIDES   0, 1, 1,   0,   0,   0,   4, DT_RULE_DIVISOR,  DT_OF_DIVIDES
+#define DT_CLASS_DIVIDES   0, 1, 1,   0,   0,   1,   4, DT_RULE_DIVISOR,  DT_OF_DIVIDES
 #define DT_CLASS_INTEGER   0, 1, 0,   0,   0,   0,   1, DT_RULE_NONE,     DT_OF_INTEGER
 #define DT_CLASS_BITS      1, 1, 0,   0,   0,   0,   1, DT_RULE_NONE,     DT_OF_BITS
 #define DT_CLASS_REAL      0, 0, 1,   0,   0,   0,   4, DT_RULE_NONE,     DT_OF_REAL

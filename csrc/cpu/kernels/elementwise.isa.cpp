@@ -80,45 +80,63 @@ void run_loop(int64_t n, char *const *data, const int64_t *strides)
 }
 
 template <class Row, typename T>
-__attribute__((noinline)) T exactly(T x)
+__attribute__((noinline)) T exactly(T a, T b)
 {
-    return Row::template value_of<T, Exact>(x, x, x, x);
+    return Row::template value_of<T, Exact>(a, b, b, b);
 }
 
-/* A function of one float by the quick functions, in blocks: elements of a block for
- * which they give NaN are done once more by the exact ones, while the input is known. */
+/* n elements of inputs that are not where the results go; b is one where not each_b. */
+template <class Row, bool each_b, typename T>
+DT_INLINE void run_block(int n, T *out, const T *a, const T *b)
+{
+    const T b0 = *b;
+    DT_VECTOR_LOOP
+    for (int i = 0; i < n; i++) {
+        const T bi = each_b ? b[i] : b0;
+        out[i] = Row::template value_of<T, Quick>(a[i], bi, bi, bi);
+    }
+    int odd = 0;
+    DT_VECTOR_LOOP
+    for (int i = 0; i < n; i++)
+        odd |= out[i] != out[i];
+    for (int i = 0; odd && i < n; i++)
+        if (out[i] != out[i])
+            out[i] = exactly<Row>(a[i], each_b ? b[i] : b0);
+}
+
+/* A function of one or two floats by the quick functions, in blocks: elements of a block
+ * for which they give NaN are done once more by the exact ones, while the inputs are
+ * known. */
 template <class Row, typename T>
 void run_quick(int64_t n, char *const *data, const int64_t *strides)
 {
-    constexpr int block = 256;
-    const int64_t size = (int64_t)sizeof(T);
-    if (strides[0] == size && strides[1] == size) {
-        T *out = (T *)data[0], kept[block];
-        const T *x = (const T *)data[1];
-        for (; n > 0; n -= block, out += block, x += block) {
-            const int some = n > block ? block : (int)n;
-            const T *from = x;
-            if (from == out)
-                from = (const T *)memcpy(kept, x, (size_t)some * sizeof(T));
-            DT_VECTOR_LOOP
-            for (int i = 0; i < some; i++)
-                out[i] = Row::template value_of<T, Quick>(from[i], from[i], from[i],
-                                                          from[i]);
-            int odd = 0;
-            DT_VECTOR_LOOP
-            for (int i = 0; i < some; i++)
-                odd |= out[i] != out[i];
-            for (int i = 0; odd && i < some; i++)
-                if (out[i] != out[i])
-                    out[i] = exactly<Row>(from[i]);
+    constexpr int most = 256;
+    constexpr int64_t size = (int64_t)sizeof(T);
+    const int64_t as = strides[1], bs = strides[Row::arity];
+    char *out = data[0];
+    const char *a = data[1], *b = data[Row::arity];
+    if (strides[0] == size && as == size && (bs == size || bs == 0)) {
+        T kept[2][most];
+        for (; n > 0; n -= most, out += most * size, a += most * size, b += most * bs) {
+            const int some = n > most ? most : (int)n;
+            const size_t bytes = (size_t)some * sizeof(T);
+            const char *x = a, *y = b;
+            if (x == out)
+                x = (const char *)memcpy(kept[0], x, bytes);
+            if (Row::arity > 1 && bs && y == out)
+                y = (const char *)memcpy(kept[1], y, bytes);
+            if (Row::arity == 1 || bs)
+                run_block<Row, true>(some, (T *)out, (const T *)x,
+                                     (const T *)(Row::arity == 1 ? x : y));
+            else
+                run_block<Row, false>(some, (T *)out, (const T *)x, (const T *)y);
         }
         return;
     }
-    char *out = data[0];
-    const char *x = data[1];
-    for (int64_t i = 0; i < n; i++, out += strides[0], x += strides[1]) {
-        const T a = *(const T *)x, quick = Row::template value_of<T, Quick>(a, a, a, a);
-        *(T *)out = quick == quick ? quick : exactly<Row>(a);
+    for (int64_t i = 0; i < n; i++, out += strides[0], a += as, b += bs) {
+        const T x = *(const T *)a, y = *(const T *)b;
+        const T quick = Row::template value_of<T, Quick>(x, y, y, y);
+        *(T *)out = quick == quick ? quick : exactly<Row>(x, y);
     }
 }
 
@@ -127,7 +145,7 @@ constexpr dt_kernel *kernel_of()
 {
     if constexpr (!Row::row_class.takes[dt_kind_of<T>])
         return nullptr;
-    else if constexpr (Row::row_class.exact)
+    else if constexpr (Row::row_class.exact && is_float<T>)
         return run_quick<Row, T>;
     else
         return run_loop<Row, T>;

@@ -45,7 +45,6 @@ LIBRARY(sqrt, sqrt)
 LIBRARY(exp2, exp2)
 LIBRARY(asin, asin)
 LIBRARY(acos, acos)
-LIBRARY(atan, atan)
 LIBRARY(asinh, asinh)
 LIBRARY(acosh, acosh)
 LIBRARY(atanh, atanh)
@@ -54,7 +53,6 @@ LIBRARY(floor, floor)
 LIBRARY(ceil, ceil)
 LIBRARY(trunc, trunc)
 LIBRARY(rint, rint)
-LIBRARY2(atan2, atan2)
 LIBRARY2(hypot, hypot)
 LIBRARY2(copysign, copysign)
 LIBRARY2(fmod, fmod)
@@ -115,7 +113,18 @@ struct Exact {
     EXACT(cosh)
     EXACT(tanh)
     EXACT(erf)
+    EXACT(atan)
 #undef EXACT
+    static double atan2(double y, double x) { return ::atan2(y, x); }
+    static float atan2(float y, float x)
+    {
+        return (float)::atan2((double)y, (double)x);
+    }
+    template <typename T>
+    static T fmod(T a, T b)
+    {
+        return op_fmod(a, b);
+    }
 };
 
 } // namespace
@@ -402,7 +411,68 @@ static inline float quick_tan(float x)
     return fabsf(x) < DT_FAR ? (float)v : NAN;
 }
 
+/* The angle of a point whose coordinates are not negative, nor both infinite. */
+static inline double angle_near(double y, double x)
+{
+    double low = y < x ? y : x, high = y < x ? x : y;
+    /* Beyond an eighth of pi, what is missing to a quarter. */
+    bool far = low > 0.4142135623730951 * high;
+    double t = (far ? low - high : low) / (far ? low + high : high), z = t * t;
+    double q = mad(z, -0x1.4bd4b1ce93e1fp-5, 0x1.246b6e168730ap-4);
+    q = mad(z, q, -0x1.71db7b3958af3p-4);
+    q = mad(z, q, 0x1.c6f7369ccd7bcp-4);
+    q = mad(z, q, -0x1.2491c40d6d4e7p-3);
+    q = mad(z, q, 0x1.99999832b1445p-3);
+    q = mad(z, q, -0x1.55555555060bep-2);
+    double r = mad(t * z, q, t) + (far ? 0x1.921fb54442d18p-1 : 0.0);
+    return y < x ? r : 0x1.921fb54442d18p+0 - r;
+}
+
+static inline float quick_atan(float x)
+{
+    return copysignf((float)angle_near(fabs((double)x), 1.0), x);
+}
+
+static inline float quick_atan2(float y, float x)
+{
+    /* Far beyond floats the angle is the limit's, also of 0 and of two infinities. */
+    double a = fabs((double)y), b = fabs((double)x);
+    a = a > 0x1p600 ? 0x1p600 : a;
+    b = b > 0x1p600 ? 0x1p600 : b;
+    double r = angle_near(a, b < 0x1p-400 ? 0x1p-400 : b);
+    r = copysign(1.0, (double)x) < 0 ? 0x1.921fb54442d18p+1 - r : r;
+    return copysignf((float)r, y);
+}
+
+/* NaN, which the compiler does not know: it would make branches of what follows. */
+static inline double none(double x)
+{
+    return x * INFINITY * 0.0;
+}
+
+/* Exact, as the remainder always is: a quotient below 2^28 comes out on the right side of
+ * a whole number, and its product with b fits. */
+static inline float quick_fmod(float x, float y)
+{
+    double a = fabs((double)x), b = fabs((double)y), q = a / b;
+    float r = copysignf((float)(a - trunc(q) * b), x);
+    return q < 0x1p28 ? r : (float)none(q);
+}
+
 /* --- float64 --- */
+
+/* Exact where a product and a sum are rounded once. The whole quotient may be 1 too large,
+ * never too small. */
+static inline double quick_fmod(double x, double y)
+{
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+    double a = fabs(x), b = fabs(y), q = a / b, r = mad(-trunc(q), b, a);
+    r = r < 0 ? r + b : r;
+    return q < 0x1p52 ? copysign(r, x) : none(q);
+#else
+    return fmod(x, y);
+#endif
+}
 
 static inline double quick_exp(double x)
 {
@@ -431,6 +501,44 @@ static inline double quick_exp(double x)
     return p * s1 * s2;
 }
 
+static inline double quick_erf(double x)
+{
+    double a = fabs(x), z = a * a;
+    double q = mad(z, -0x1.accd709c255f0p-31, 0x1.d77e2e51e7e6bp-27);
+    q = mad(z, q, -0x1.5c15ef0ab051dp-23);
+    q = mad(z, q, 0x1.b98251f7f6031p-20);
+    q = mad(z, q, -0x1.f4ca904aa844dp-17);
+    q = mad(z, q, 0x1.f9a2bf29bff21p-14);
+    q = mad(z, q, -0x1.c02db06fbe8bbp-11);
+    q = mad(z, q, 0x1.565bccfa84578p-8);
+    q = mad(z, q, -0x1.b82ce3120578ep-6);
+    q = mad(z, q, 0x1.ce2f21a040fe9p-4);
+    q = mad(z, q, -0x1.812746b0379c1p-2);
+    q = mad(z, q, 0x1.06eba8214db68p-3);
+    double small = mad(a, q, a);
+    /* The logarithm of 1 - erf; a NaN stays one. */
+    double b = a > 5.93 ? 5.93 : a;
+    q = mad(b, -0x1.4f2d5c8c03ec1p-38, 0x1.b3b14a3215543p-33);
+    q = mad(b, q, -0x1.068f01fc748a4p-28);
+    q = mad(b, q, 0x1.8410786447e45p-25);
+    q = mad(b, q, -0x1.86b41e883dad0p-22);
+    q = mad(b, q, 0x1.17a2d9f1d40e1p-19);
+    q = mad(b, q, -0x1.1b7852adda06ep-17);
+    q = mad(b, q, 0x1.72f6a0bac08c9p-16);
+    q = mad(b, q, -0x1.35a7e3d4226c5p-16);
+    q = mad(b, q, -0x1.22d4afba242cep-13);
+    q = mad(b, q, 0x1.970bac735c2acp-11);
+    q = mad(b, q, -0x1.f81d8c3723480p-10);
+    q = mad(b, q, 0x1.b5b8aff1b68d7p-12);
+    q = mad(b, q, 0x1.370dc91867653p-6);
+    q = mad(b, q, -0x1.a4a99756e5b76p-4);
+    q = mad(b, q, -0x1.45f647f16da28p-1);
+    q = mad(b, q, -0x1.20dd1c2105cc3p+0);
+    q = mad(b, q, -0x1.1a6e9ef153fbep-21);
+    double large = 1.0 - quick_exp(q);
+    return copysign(a < 1.0 ? small : large, x);
+}
+
 namespace {
 
 struct Quick : Exact {
@@ -452,9 +560,16 @@ struct Quick : Exact {
     QUICK(cosh)
     QUICK(tanh)
     QUICK(erf)
+    QUICK(atan)
 #undef QUICK
+    using Exact::atan2;
+    static float atan2(float y, float x) { return quick_atan2(y, x); }
+    using Exact::fmod;
+    static float fmod(float a, float b) { return quick_fmod(a, b); }
+    static double fmod(double a, double b) { return quick_fmod(a, b); }
     static float exp(float x) { return quick_exp(x); }
     static double exp(double x) { return quick_exp(x); }
+    static double erf(double x) { return quick_erf(x); }
 };
 
 } // namespace
