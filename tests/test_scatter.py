@@ -155,3 +155,33 @@ def test_a_strided_part_of_a_view(device):
     )
     assert copy.tolist() == [[5, 9, 7], [9, 10, 9]]
     assert whole.flatten().tolist() == list(range(12))
+
+
+@pytest.mark.parametrize("name", ["float32", "int8", "uint8", "int64"])
+def test_extremes_of_the_whole_range(name, device):
+    random = np.random.default_rng(7)
+    if name == "float32":
+        src = random.choice(np.float32([np.nan, np.inf, -np.inf, 0, -1.5, 3e38]), 300)
+        src[:200] = numbers(8, 200)
+    else:
+        limits = np.iinfo(name)
+        src = random.integers(limits.min, limits.max, 300, name, endpoint=True)
+        src[::9] = limits.min
+        src[::11] = limits.max
+    index = random.integers(0, 40, 300)
+    x = np.zeros(60, name)
+    for reduce in ("amax", "amin"):
+        for include_self in (True, False):
+            wanted = x.copy()
+            if not include_self:
+                wanted[index] = src
+            with np.errstate(invalid="ignore"):
+                REDUCTIONS[reduce].at(wanted, index, src)
+            found = torch.tensor(x, device=device).scatter_reduce(
+                0,
+                torch.tensor(index, device=device),
+                torch.tensor(src, device=device),
+                reduce,
+                include_self=include_self,
+            )
+            np.testing.assert_array_equal(found.cpu().numpy(), wanted)

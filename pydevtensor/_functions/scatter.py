@@ -37,13 +37,30 @@ def _scan(values, starts, join, identity):
     return values
 
 
+def _places(x, dim, index):
+    """The flat positions in x that index means, in row-major order."""
+    places = _C.arange(x.numel(), device=x.device).reshape(x.shape).gather(dim, index)
+    return places.reshape(-1)
+
+
+def _last_greatest(x, dim, index, src):
+    """_joined() by maximum on the CPU, where the last value written stays."""
+    values, order = src.reshape(-1).sort(stable=True)
+    places = _places(x, dim, index).index_select(0, order)
+    return x.reshape(-1).scatter(0, places, values).reshape(x.shape)
+
+
+def _reversed(x):
+    """Numbers in reverse order: -x without an overflow. NaN remains the greatest."""
+    return -x if x.is_floating_point() else ~x
+
+
 def _joined(x, dim, index, src, join, identity):
     """Join all elements of src with the same position in x, in a tensor of x's shape.
 
     Positions without elements are undefined.
     """
-    places = _C.arange(x.numel(), device=x.device).reshape(x.shape).gather(dim, index)
-    places, order = places.reshape(-1).sort(stable=True)
+    places, order = _places(x, dim, index).sort(stable=True)
     values = src.reshape(-1).index_select(0, order)
     if not values.numel():
         return x
@@ -63,12 +80,16 @@ class _Extreme(Function):
 
     @staticmethod
     def forward(ctx, x, src, dim, index, counts, maximum, include_self):
-        limits = (-inf, inf)
-        if not x.is_floating_point():
-            limits = (iinfo(x.dtype).min, iinfo(x.dtype).max)
         join = _C.maximum if maximum else _C.minimum
-        identity = x.new_full((), limits[not maximum])
-        joined = _joined(x, dim, index, src, join, identity)
+        if x.device.type == "cpu":
+            joined = _last_greatest(x, dim, index, src if maximum else _reversed(src))
+            joined = joined if maximum else _reversed(joined)
+        else:
+            limits = (-inf, inf)
+            if not x.is_floating_point():
+                limits = (iinfo(x.dtype).min, iinfo(x.dtype).max)
+            identity = x.new_full((), limits[not maximum])
+            joined = _joined(x, dim, index, src, join, identity)
         if include_self:
             joined = join(x, _C.where(counts > 0, joined, x))
         result = _C.where(counts > 0, joined, x)
@@ -110,6 +131,10 @@ def _reduced(x, dim, index, src, reduce, include_self):
         maximum = reduce == "amax"
         return _Extreme.apply(x, src, dim, index, counts, maximum, include_self)
     if reduce == "prod":
+        records = _C.is_grad_enabled() and (x.requires_grad or src.requires_grad)
+        if x.device.type == "cpu" and not records:
+            start = x if include_self else _C.where(counts > 0, 1, x)
+            return start.scatter(dim, index, src, reduce="multiply")
         joined = _joined(x, dim, index, src, _C.mul, x.new_ones(()))
         joined = _C.where(counts > 0, joined, 1)
         return x * joined if include_self else _C.where(counts > 0, joined, x)

@@ -73,6 +73,15 @@ inline void each(const row *r, F f)
     const int64_t value_stride = r->value_stride;
     char *const table = r->table, *const values = r->values;
     const int nindices = r->nindices;
+    if (nindices == 1) { /* the commonest */
+        const dt_index_dims index = *r->indices[0];
+        const char *at = r->at[0];
+        const int64_t stride = r->strides[0];
+        for (int64_t i = 0; i < n; i++)
+            f((T *)(table + i * table_stride + offset_of(&index, at + i * stride)),
+              (T *)(values + i * value_stride));
+        return;
+    }
     for (int64_t i = 0; i < n; i++) {
         char *place = table + i * table_stride;
         for (int k = 0; k < nindices; k++)
