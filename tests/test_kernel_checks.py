@@ -5,9 +5,14 @@ import warnings
 from pathlib import Path
 
 import pytest
+from conftest import GPUS, SIMULATED
 from kernel_programs import ADD, compiled, run
 
 import pydevtensor as torch
+
+pytestmark = pytest.mark.skipif(
+    GPUS > 0 and not SIMULATED, reason="the checks are those of the simulator"
+)
 
 BUGS = (Path(__file__).parent / "kernel_bugs.cu").read_text()
 HEAD = re.compile(

@@ -91,9 +91,10 @@ def chosen() -> str:
 
 
 def apply() -> None:
-    """Tell the simulator, before a launch."""
+    """Tell the simulator, if the GPUs are its, before a launch."""
     mode = chosen()
     if _applied != [mode]:
-        _C._sim_control(f"checks {mode}")
+        if _C._device_properties(None)["simulated"]:
+            _C._sim_control(f"checks {mode}")
         _applied[:] = [mode]
         warned.clear()
