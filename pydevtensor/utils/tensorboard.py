@@ -14,12 +14,11 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Self
 
-import numpy as np
-
 from pydevtensor import _C
 from pydevtensor._names import publish as _publish
 
 try:
+    np: Any = import_module("numpy")
     _event = import_module("tensorboard.compat.proto.event_pb2")
     _summary = import_module("tensorboard.compat.proto.summary_pb2")
     _tensor = import_module("tensorboard.compat.proto.tensor_pb2")

@@ -90,7 +90,7 @@ class BasePruningMethod(ABC):
         importance_scores: Tensor | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Prune a module's parameter; the hook, which holds earlier ones too.
+        """Prune a module's parameter, by its name; the hook, which holds earlier ones.
 
         The other arguments make the method. importance_scores are used in the place of
         the parameter's values. Raises AssertionError if their shape is not the
@@ -136,9 +136,9 @@ class BasePruningMethod(ABC):
         default_mask: Tensor | None = None,
         importance_scores: Tensor | None = None,
     ) -> Tensor:
-        """A tensor of its own, pruned, without a module.
+        """The tensor t, pruned, as a tensor of its own, without a module.
 
-        Raises AssertionError if importance_scores are of another shape.
+        default_mask is the mask that it has already, by default ones. Raises AssertionError if importance_scores are of another shape.
 
         >>> nn.utils.prune.L1Unstructured(2).prune(torch.tensor([1.0, -3.0, 2.0, 0.5]))
         tensor([ 0., -3.,  2.,  0.])
@@ -149,7 +149,7 @@ class BasePruningMethod(ABC):
         return t * self.compute_mask(scores, default_mask=mask)
 
     def remove(self, module: Module) -> None:
-        """Make the product the parameter again; the mask and the hook go."""
+        """Make the product the module's parameter again; the mask and the hook go."""
         name = self._tensor_name
         weight = self.apply_mask(module)
         original = module._parameters[f"{name}_orig"]
@@ -215,7 +215,7 @@ class PruningContainer(BasePruningMethod):
         return self._pruning_methods[idx]
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """The mask of the last method, applied to what the others have left."""
+        """The mask of the last method for t, applied to what default_mask has left."""
         method = self._pruning_methods[-1]
         mask = default_mask.to(dtype=t.dtype)
         if method.PRUNING_TYPE == "unstructured":
@@ -246,7 +246,7 @@ class Identity(BasePruningMethod):
     PRUNING_TYPE = "unstructured"
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """The mask that there is."""
+        """default_mask, the mask that t has."""
         return default_mask
 
 
@@ -277,7 +277,7 @@ class _Unstructured(_Amount):
     PRUNING_TYPE = "unstructured"
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """The mask with zeros at more elements, chosen among all of t."""
+        """default_mask with zeros at more elements, chosen among all of t."""
         count = self._count(t.numel())
         mask = default_mask.clone()
         if count:
@@ -319,7 +319,7 @@ class _Structured(_Amount):
     dim: int
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """The mask with zeros at more slices along dim.
+        """default_mask with zeros at more slices of t along dim.
 
         Raises ValueError for a tensor of one dimension, IndexError for a dim that it
         does not have.
@@ -408,7 +408,10 @@ class CustomFromMask(BasePruningMethod):
         self.mask = mask
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """The product of both masks. Raises AssertionError if the shapes differ."""
+        """The product of the mask and default_mask, which have the shape of t.
+
+        Raises AssertionError if the shapes differ.
+        """
         if default_mask.shape != self.mask.shape:
             raise AssertionError(
                 f"mask has the shape {tuple(self.mask.shape)} and the tensor "
@@ -420,6 +423,8 @@ class CustomFromMask(BasePruningMethod):
 def identity(module: Module, name: str) -> Module:
     """The module, with a mask of ones for its parameter.
 
+    name is that of the parameter in the module.
+
     >>> layer = nn.utils.prune.identity(nn.Linear(2, 1), 'bias')
     >>> layer.bias_mask
     tensor([1.])
@@ -430,6 +435,8 @@ def identity(module: Module, name: str) -> Module:
 
 def random_unstructured(module: Module, name: str, amount: float) -> Module:
     """The module, with elements of its parameter pruned at random.
+
+    name is that of the parameter in the module.
 
     amount  how many, an int, or which share, a float from 0 to 1
 
@@ -449,6 +456,8 @@ def l1_unstructured(
 ) -> Module:
     """The module, with the elements of the least magnitudes of its parameter pruned.
 
+    name is that of the parameter in the module.
+
     amount             how many, an int, or which share, a float from 0 to 1
     importance_scores  magnitudes to go by in the place of the parameter's
 
@@ -464,6 +473,8 @@ def l1_unstructured(
 
 def random_structured(module: Module, name: str, amount: float, dim: int) -> Module:
     """The module, with slices of its parameter along dim pruned at random.
+
+    name is that of the parameter in the module.
 
     amount  how many, an int, or which share, a float from 0 to 1
 
@@ -484,6 +495,8 @@ def ln_structured(
     importance_scores: Tensor | None = None,
 ) -> Module:
     """The module, with the slices of its parameter of the least norms pruned.
+
+    name is that of the parameter in the module.
 
     amount             how many, an int, or which share, a float from 0 to 1
     n                  which norm: 1, 2, float('inf'), 'fro', 'nuc', ...
@@ -554,6 +567,8 @@ def global_unstructured(
 def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:
     """The module, with its parameter pruned where a mask of its shape is 0.
 
+    name is that of the parameter in the module.
+
     >>> layer = nn.Linear(2, 1)
     >>> mask = torch.tensor([[0.0, 1.0]])
     >>> nn.utils.prune.custom_from_mask(layer, 'weight', mask).weight[0, 0] == 0
@@ -565,6 +580,8 @@ def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:
 
 def remove(module: Module, name: str) -> Module:
     """The module, with its pruned parameter a parameter again, with the zeros.
+
+    name is that of the parameter in the module.
 
     Raises ValueError if the parameter is not pruned.
 
