@@ -481,12 +481,48 @@ def test_results_of_float32_in_halves(name, device):
     assert torch.equal(whole.nan_to_num(), expected.nan_to_num())
 
 
+MASKED = {
+    "mul": lambda x, m: x * m,
+    "mul of a number": lambda x, m: m * 0.5,
+    "div": lambda x, m: m / x,
+    "by a column": lambda x, m: x + m[:, :1],
+    "transposed": lambda x, m: x.t() + m.t(),
+    "apart": lambda x, m: x[:, 1::2] * m[:, :-1:2],
+    "greater": lambda x, m: x > m,
+    "addcmul": lambda x, m: torch.addcmul(x, x, m, value=0.5),
+    "first": lambda x, m: torch.addcmul(m, x, x) if x.dtype is torch.float32 else x,
+    "in place": lambda x, m: x.clone().mul_(m),
+}
+
+
+@pytest.mark.parametrize("name", ["float32", *HALVES])
+@pytest.mark.parametrize("kind", ["bool", "uint8"])
+def test_masks_beside_floats(kind, name, device):
+    """Masks are the numbers 0 and 1, whatever byte a true bool is."""
+    for rows, columns in ((7, 9), (16, 64), (33, 1001)):
+        x = torch.randn(rows, columns, device=device).to(getattr(torch, name))
+        bytes_ = torch.randint(0, 4, (rows, columns), dtype=torch.uint8).to(device)
+        m = bytes_.view(torch.bool) if kind == "bool" else bytes_
+        for what, call in MASKED.items():
+            found, expected = call(x, m), call(x, m.to(x.dtype))
+            if what == "mul of a number":
+                assert found.dtype is torch.float32
+                expected = m.float() * 0.5
+            assert found.dtype is expected.dtype, what
+            assert torch.equal(found.nan_to_num(), expected.nan_to_num()), what
+    x = x.detach().requires_grad_()
+    (x * m).sum().backward()
+    assert torch.equal(x.grad, m.to(x.dtype))
+    assert torch.equal(m.sqrt(), m.float().sqrt())
+
+
 @pytest.mark.parametrize("name", HALVES)
 def test_halves_beside_float32_take_one_launch(name, gpu):
     if not torch.cuda.is_simulated():
         pytest.skip("counts what simulated GPUs do")
     dtype = getattr(torch, name)
     x, y = torch.randn(8, 64, device=gpu), torch.randn(8, 64, device=gpu).to(dtype)
+    mask = x > 0
     launches = lambda: torch.cuda.sim_counters(gpu)["launches"]
     for call in (
         lambda: x + y,
@@ -494,6 +530,8 @@ def test_halves_beside_float32_take_one_launch(name, gpu):
         lambda: y.mul_(x),
         lambda: y > x,
         lambda: torch.addcmul(x, y, y),
+        lambda: x * mask,
+        lambda: y.mul_(mask),
     ):
         before = launches()
         call()

@@ -195,7 +195,7 @@ typedef struct dt_backend {
 #include "device/works.def"
     /* convolution takes floats of 16 bits, as do moments, nn, optim_step and
      * foreach_norm: `stored` of their calls; elementwise takes those of one type beside
-     * float32, and computes in float32 then. */
+     * float32, bools and uint8 beside either, and computes in float32 then. */
     bool halves;
 
     /* --- graphs (NULL where there are no streams) --- */

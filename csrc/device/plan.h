@@ -36,21 +36,28 @@ typedef struct dt_plan {
                         element size */
 } dt_plan;
 
-/* The element type of an elementwise plan's kernel: that of the inputs, or of one of them
- * where others are float32 and it has 16 bits. A choice, whose
- * first input is of bool, moves elements as integers of their size. */
+/* The element type of an elementwise plan's kernel: that of the inputs, or of one that has
+ * floats where others are of another type. A choice, whose first input is of bool, moves
+ * elements as integers of their size. */
 static inline dt_dtype dt_plan_type(const dt_plan *plan, bool choice)
 {
     static const dt_dtype by_size[] = {DT_BOOL, DT_UINT8, DT_INT16, DT_BOOL, DT_INT32,
                                        DT_BOOL, DT_BOOL,  DT_BOOL,  DT_INT64};
     if (choice)
         return by_size[dt_dtype_size(plan->operands[0].dtype)];
+    int found = 0;
     for (int i = 1; i < plan->noperands; i++) {
         dt_dtype dtype = plan->operands[i].dtype;
-        if (!plan->operands[i].scalar || dt_dtype_is_half(dtype))
+        if (plan->operands[i].scalar && !dt_dtype_is_half(dtype))
+            continue;
+        if (dt_dtype_is_inexact(dtype))
             return dtype;
+        found = found ? found : i;
     }
-    return plan->operands[1].dtype;
+    for (int i = 1; i < plan->noperands; i++)
+        if (!found || dt_dtype_is_inexact(plan->operands[i].dtype))
+            return plan->operands[i].dtype;
+    return plan->operands[found].dtype;
 }
 
 /* --- reductions --- */

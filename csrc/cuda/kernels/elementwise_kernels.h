@@ -71,9 +71,10 @@ constexpr int elements_each = (sizeof(T) < 4 ? 8 : 16) / (int)sizeof(T);
 template <typename T, int ROWS>
 constexpr bool may_be_pairs = sizeof(T) < 4 || std::is_same_v<T, float>;
 
-/* Which operands of a kernel of float are stored in 16 bits: bit K for operand K, and
- * whether those are bfloat16. */
-static constexpr unsigned BRAINS = 1u << 31;
+/* How a kernel of float finds the elements of an operand: two bits for each, those of
+ * operand K from bit 2 * K on; and whether those of 16 bits are bfloat16. */
+static constexpr unsigned STORED_WHOLE = 0, STORED_HALF = 1, STORED_BYTE = 2,
+                          STORED_BOOL = 3, BRAINS = 1u << 31;
 
 /* How many inputs may be tensors: a fourth one is always a number. */
 template <int INPUTS>
@@ -87,23 +88,25 @@ struct Input {
     /* A pack, or a pair of them. */
     static constexpr int BYTES = N * (int)sizeof(T) * (sizeof(T) < 4 ? 2 : 1);
     Vector<uint32_t, BYTES / 4> words;
-    bool is_half;
+    unsigned as;
 
     template <int OPERANDS>
     __device__ __forceinline__ Input(const Packs<OPERANDS> &p, const char *data,
                                      const int64_t *offsets, T value, unsigned column,
-                                     bool full, bool pair, unsigned halves)
+                                     bool full, bool pair, unsigned storage)
         : words{}
     {
         const char *from = K ? data + offsets[K] : data;
         bool there = K && p.ways[K] != PACK_OF_VALUE;
-        is_half = std::is_same_v<T, float> && (halves >> K & 1) && there;
+        as = std::is_same_v<T, float> && there ? storage >> 2 * K & 3 : STORED_WHOLE;
         /* First what is most frequent. */
         if (K && p.ways[K] == PACK_WHOLE && full &&
-            (pair || (sizeof(T) >= 4 && !is_half))) {
+            (pair || (sizeof(T) >= 4 && as == STORED_WHOLE))) {
             words = *(const decltype(words) *)from;
-        } else if (is_half) {
+        } else if (as == STORED_HALF) {
             put(pack_at<K, uint16_t, N>(p, from, column, full));
+        } else if (as != STORED_WHOLE) {
+            put(pack_at<K, uint8_t, N>(p, from, column, full));
         } else if (there) {
             put(pack_at<K, Stored, N>(p, from, column, full));
         } else {
@@ -115,11 +118,21 @@ struct Input {
         }
     }
 
-    __device__ __forceinline__ Vector<T, N> elements(unsigned halves) const
+    __device__ __forceinline__ Vector<T, N> elements(unsigned storage) const
     {
-        if constexpr (std::is_same_v<T, float>)
-            if (is_half)
-                return widened(first<uint16_t>().elements(), halves & BRAINS);
+        if constexpr (std::is_same_v<T, float>) {
+            if (as == STORED_HALF)
+                return widened(first<uint16_t>().elements(), storage & BRAINS);
+            if (as != STORED_WHOLE) {
+                const Pack<uint8_t, N> bytes = first<uint8_t>();
+                Vector<T, N> numbers;
+                UNROLL
+                for (int k = 0; k < N; k++)
+                    numbers.v[k] =
+                        as == STORED_BOOL ? T(bytes.get(k) != 0) : T(bytes.get(k));
+                return numbers;
+            }
+        }
         if constexpr (std::is_same_v<T, bool>)
             return tested(first<Stored>().elements());
         else
@@ -155,10 +168,10 @@ struct Input {
 /* Results as stored. */
 template <typename R, int N>
 static __device__ __forceinline__ auto stored(const Vector<R, N> &results,
-                                              unsigned halves)
+                                              unsigned storage)
 {
     if constexpr (std::is_same_v<R, float>)
-        return packed(narrowed(results, halves & BRAINS));
+        return packed(narrowed(results, storage & BRAINS));
     else
         return packed(results);
 }
@@ -166,7 +179,7 @@ static __device__ __forceinline__ auto stored(const Vector<R, N> &results,
 template <typename First, typename T, typename R, int INPUTS, int ROWS>
 __global__ void __launch_bounds__(BLOCK, sizeof(T) < 4 || ROWS == LONG_ROWS ? 4 : 6)
     elementwise_kernel(int op, char *out, const char *a, const char *b, const char *c,
-                       First a_value, T b_value, T c_value, T d_value, unsigned halves,
+                       First a_value, T b_value, T c_value, T d_value, unsigned storage,
                        unsigned pairs, GRID_CONSTANT(Packs<tensors_of<INPUTS> + 1>) p)
 {
     constexpr int N = elements_each<T>, TENSORS = tensors_of<INPUTS>;
@@ -180,20 +193,20 @@ __global__ void __launch_bounds__(BLOCK, sizeof(T) < 4 || ROWS == LONG_ROWS ? 4 
         return;
     unsigned column = pack_offsets(p, pack, N, at);
     bool full = column + N <= p.length;
-    Input<1, First, N> x(p, a, at, a_value, column, full, pair, halves);
-    Input<B, T, N> y(p, b, at, b_value, column, full, pair, halves);
-    Input<C, T, N> z(p, c, at, c_value, column, full, pair, halves);
+    Input<1, First, N> x(p, a, at, a_value, column, full, pair, storage);
+    Input<B, T, N> y(p, b, at, b_value, column, full, pair, storage);
+    Input<C, T, N> z(p, c, at, c_value, column, full, pair, storage);
     out += at[0];
-    Vector<decltype(stored(Vector<R, N>{}, halves)), 2> both = {};
+    Vector<decltype(stored(Vector<R, N>{}, storage)), 2> both = {};
     ROLLED
     for (int turn = 0;; turn++) {
         Vector<R, N> results = {};
-        apply_row<INPUTS, ROWS>(op, x.elements(halves), y.elements(halves),
-                                z.elements(halves), d_value, results);
+        apply_row<INPUTS, ROWS>(op, x.elements(storage), y.elements(storage),
+                                z.elements(storage), d_value, results);
         if constexpr (std::is_same_v<R, float>)
-            if (!(halves & 1))
+            if ((storage & 3) != STORED_HALF)
                 return put_pack<0>(p, out, column, full, packed(results));
-        both.v[1] = stored(results, halves);
+        both.v[1] = stored(results, storage);
         if (!pair)
             return put_pack<0>(p, out, column, full, both.v[1]);
         if (turn)
@@ -236,21 +249,32 @@ T value_of(const dt_operand &operand)
     return value;
 }
 
-static inline unsigned halves_of(const dt_plan *plan)
+static inline unsigned storage_of(const dt_plan *plan)
 {
-    unsigned halves = 0;
-    for (int k = 0; k < plan->noperands; k++)
-        if (!plan->operands[k].scalar && dt_dtype_is_half(plan->operands[k].dtype))
-            halves |= 1u << k | (plan->operands[k].dtype == DT_BFLOAT16 ? BRAINS : 0);
-    return halves;
+    unsigned storage = 0;
+    for (int k = 0; k < plan->noperands; k++) {
+        const dt_operand &o = plan->operands[k];
+        unsigned as = o.scalar                    ? STORED_WHOLE
+                      : dt_dtype_is_half(o.dtype) ? STORED_HALF
+                      : k && o.dtype == DT_BOOL   ? STORED_BOOL
+                      : k && o.dtype == DT_UINT8  ? STORED_BYTE
+                                                  : STORED_WHOLE;
+        storage |= as << 2 * k;
+        storage |= as == STORED_HALF && o.dtype == DT_BFLOAT16 ? BRAINS : 0;
+    }
+    return storage;
 }
 
-static inline bool has_small_elements(const dt_plan *plan)
+/* Whether elements are small, those of inputs all of one size. */
+template <typename T>
+bool has_small_elements(const dt_plan *plan)
 {
     bool small = true;
-    for (int k = 0; k < plan->noperands; k++)
-        small = small && (plan->operands[k].scalar ||
-                          dt_dtype_size(plan->operands[k].dtype) < 4);
+    for (int k = 0; k < plan->noperands; k++) {
+        const dt_operand &o = plan->operands[k];
+        size_t size = dt_dtype_size(o.dtype);
+        small = small && (o.scalar || (k && sizeof(T) == 4 ? size == 2 : size < 4));
+    }
     return small;
 }
 
@@ -258,8 +282,8 @@ template <typename First, typename T, typename R, int INPUTS, int ROWS>
 int start_rows(dt_stream stream, int op, const dt_plan *plan)
 {
     constexpr int TENSORS = tensors_of<INPUTS>, EACH = elements_each<T>;
-    const unsigned halves = std::is_same_v<T, float> ? halves_of(plan) : 0;
-    const bool small = may_be_pairs<T, ROWS> && has_small_elements(plan);
+    const unsigned storage = std::is_same_v<T, float> ? storage_of(plan) : 0;
+    const bool small = may_be_pairs<T, ROWS> && has_small_elements<T>(plan);
     return each_piece(plan, [&](const dt_plan *piece) {
         const dt_operand *operands = piece->operands;
         const dt_operand &a = operands[1], &b = operands[INPUTS > 1 ? 2 : 1],
@@ -271,7 +295,7 @@ int start_rows(dt_stream stream, int op, const dt_plan *plan)
                      packs.numel - pairs, op, (char *)operands[0].data,
                      (const char *)a.data, INPUTS > 1 ? (const char *)b.data : nullptr,
                      INPUTS > 2 ? (const char *)c.data : nullptr, value_of<First>(a),
-                     value_of<T>(b), value_of<T>(c), value_of<T>(d), halves, pairs,
+                     value_of<T>(b), value_of<T>(c), value_of<T>(d), storage, pairs,
                      packs);
     });
 }

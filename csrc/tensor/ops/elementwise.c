@@ -184,10 +184,22 @@ static dt_dtype type_beside(const dt_class *class, const dt_tensor *target,
     return compute;
 }
 
-/* An operand in the type to compute in, or in `beside`. `copy` receives the converted tensor where one
- * is needed; the caller clears it. */
+/* Whether the kernel reads bools and uint8 too: beside floats, computing in float32. */
+static bool reads_bytes(const dt_class *class, const dt_arg *args, int arity,
+                        dt_dtype compute, dt_device device)
+{
+    bool floats = false;
+    for (int i = 0; i < arity; i++)
+        floats |= args[i].tensor ? dt_dtype_is_float((dt_dtype)args[i].tensor->dtype)
+                                 : args[i].scalar.kind == DT_KIND_FLOAT;
+    return floats && !class->choice && dt_dtype_compute(compute) == DT_FLOAT32 &&
+           dt_backend_of(device)->halves;
+}
+
+/* An operand in the type to compute in, in `beside`, or in bytes. `copy` receives the
+ * converted tensor where one is needed; the caller clears it. */
 static int prepare(const char *op_name, dt_input *input, dt_tensor *copy, dt_arg arg,
-                   dt_dtype compute, dt_dtype beside, dt_device device)
+                   dt_dtype compute, dt_dtype beside, bool bytes, dt_device device)
 {
     const dt_tensor *t = arg.tensor;
     input->tensor = NULL;
@@ -211,8 +223,9 @@ static int prepare(const char *op_name, dt_input *input, dt_tensor *copy, dt_arg
         return 0;
     }
     input->tensor = t;
-    if (t->dtype == beside) {
-        input->dtype = beside;
+    if (t->dtype == beside ||
+        (bytes && (t->dtype == DT_BOOL || t->dtype == DT_UINT8))) {
+        input->dtype = (dt_dtype)t->dtype;
     } else if (t->dtype != compute) {
         if (dt_to(copy, t, compute, device))
             return dt_fail_prefix("%s: ", op_name);
@@ -292,6 +305,7 @@ int dt_elementwise_whole(dt_elementwise_op op, dt_tensor *out, dt_tensor *target
         return -1;
 
     const dt_dtype beside = type_beside(class, target, args, arity, compute, device);
+    const bool bytes = reads_bytes(class, args, arity, compute, device);
     dt_input inputs[DT_MAX_INPUTS];
     dt_tensor copies[DT_MAX_INPUTS],
         made; /* initializers would clear all of each, at every call */
@@ -306,7 +320,7 @@ int dt_elementwise_whole(dt_elementwise_op op, dt_tensor *out, dt_tensor *target
                             ? dt_dtype_compute(compute)
                             : compute;
         if (prepare(row->name, &inputs[i], &copies[i], args[i], type,
-                    type == compute ? beside : type, device))
+                    type == compute ? beside : type, bytes, device))
             goto done;
         /* An input must not change while it is read. */
         if (target && inputs[i].tensor && inputs[i].tensor != &copies[i] &&
