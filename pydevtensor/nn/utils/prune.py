@@ -75,10 +75,8 @@ class BasePruningMethod(ABC):
     def apply_mask(self, module: Module) -> Tensor:
         """The product of the module's parameter and its mask."""
         name = self._tensor_name
-        mask, original = (
-            getattr(module, f"{name}_mask"),
-            getattr(module, f"{name}_orig"),
-        )
+        mask = getattr(module, f"{name}_mask")
+        original = getattr(module, f"{name}_orig")
         return mask.to(dtype=original.dtype) * original
 
     @classmethod
@@ -138,7 +136,8 @@ class BasePruningMethod(ABC):
     ) -> Tensor:
         """The tensor t, pruned, as a tensor of its own, without a module.
 
-        default_mask is the mask that it has already, by default ones. Raises AssertionError if importance_scores are of another shape.
+        default_mask is the mask that it has already, by default ones. Raises
+        AssertionError if importance_scores are of another shape.
 
         >>> nn.utils.prune.L1Unstructured(2).prune(torch.tensor([1.0, -3.0, 2.0, 0.5]))
         tensor([ 0., -3.,  2.,  0.])
@@ -267,9 +266,7 @@ class _Amount(BasePruningMethod):
         if not isinstance(self.amount, int):
             return round(self.amount * of)
         if self.amount > of:
-            raise ValueError(
-                f"amount is {self.amount}, and there are only {of} to prune"
-            )
+            raise ValueError(f"amount is {self.amount}; give a count up to {of}")
         return self.amount
 
 
@@ -421,9 +418,7 @@ class CustomFromMask(BasePruningMethod):
 
 
 def identity(module: Module, name: str) -> Module:
-    """The module, with a mask of ones for its parameter.
-
-    name is that of the parameter in the module.
+    """The module, with a mask of ones for its parameter `name`.
 
     >>> layer = nn.utils.prune.identity(nn.Linear(2, 1), 'bias')
     >>> layer.bias_mask
@@ -434,9 +429,7 @@ def identity(module: Module, name: str) -> Module:
 
 
 def random_unstructured(module: Module, name: str, amount: float) -> Module:
-    """The module, with elements of its parameter pruned at random.
-
-    name is that of the parameter in the module.
+    """The module, with elements of its parameter `name` pruned at random.
 
     amount  how many, an int, or which share, a float from 0 to 1
 
@@ -454,9 +447,7 @@ def l1_unstructured(
     amount: float,
     importance_scores: Tensor | None = None,
 ) -> Module:
-    """The module, with the elements of the least magnitudes of its parameter pruned.
-
-    name is that of the parameter in the module.
+    """The module, with its parameter `name` pruned where magnitudes are least.
 
     amount             how many, an int, or which share, a float from 0 to 1
     importance_scores  magnitudes to go by in the place of the parameter's
@@ -466,15 +457,12 @@ def l1_unstructured(
     >>> nn.utils.prune.l1_unstructured(layer, 'weight', 1).weight_mask
     tensor([[1., 1., 0.]])
     """
-    scores = importance_scores
-    L1Unstructured.apply(module, name, amount=amount, importance_scores=scores)
+    L1Unstructured.apply(module, name, amount, importance_scores=importance_scores)
     return module
 
 
 def random_structured(module: Module, name: str, amount: float, dim: int) -> Module:
-    """The module, with slices of its parameter along dim pruned at random.
-
-    name is that of the parameter in the module.
+    """The module, with slices of its parameter `name` along dim pruned at random.
 
     amount  how many, an int, or which share, a float from 0 to 1
 
@@ -494,9 +482,7 @@ def ln_structured(
     dim: int,
     importance_scores: Tensor | None = None,
 ) -> Module:
-    """The module, with the slices of its parameter of the least norms pruned.
-
-    name is that of the parameter in the module.
+    """The module, with the slices of the least norms of its parameter `name` pruned.
 
     amount             how many, an int, or which share, a float from 0 to 1
     n                  which norm: 1, 2, float('inf'), 'fro', 'nuc', ...
@@ -565,9 +551,7 @@ def global_unstructured(
 
 
 def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:
-    """The module, with its parameter pruned where a mask of its shape is 0.
-
-    name is that of the parameter in the module.
+    """The module, with its parameter `name` pruned where a mask of its shape is 0.
 
     >>> layer = nn.Linear(2, 1)
     >>> mask = torch.tensor([[0.0, 1.0]])
@@ -579,9 +563,7 @@ def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:
 
 
 def remove(module: Module, name: str) -> Module:
-    """The module, with its pruned parameter a parameter again, with the zeros.
-
-    name is that of the parameter in the module.
+    """The module, with the pruned `name` a parameter again, with the zeros.
 
     Raises ValueError if the parameter is not pruned.
 

@@ -64,7 +64,7 @@ class Compare:
         return "\n".join(self._render())
 
     def extend_results(self, results: Iterable[Measurement]) -> None:
-        """Add measurements. Raises ValueError for what is not a Measurement."""
+        """Add results, Measurements. Raises ValueError for anything else."""
         given = [*results]
         for each in given:
             if not isinstance(each, Measurement):
@@ -78,7 +78,11 @@ class Compare:
         self._trim = True
 
     def colorize(self, rowwise: bool = False) -> None:
-        """Colour the best and the worst times of each column, or of each row."""
+        """Colour the best and the worst times.
+
+        rowwise  compares the times of each row; False, the default, those of each
+                 column
+        """
         self._colorize = Colorize.ROWWISE if rowwise else Colorize.COLUMNWISE
 
     def highlight_warnings(self) -> None:

@@ -24,6 +24,15 @@ _FEW = 4
 class TaskSpec:
     """A statement that is measured, and what tells it from others.
 
+    stmt          the statement, as text
+    setup         what runs before it, as text: "pass" for nothing
+    global_setup  of statements in C++: empty here, the default
+    label         the name of the table of Compare, or None, the default
+    sub_label     the name of its row; None, the default, is stmt
+    description   the title of its column, or None, the default
+    env           the name of the environment, or None, the default
+    num_threads   how many threads functions may use: 1 by default
+
     >>> from pydevtensor.utils.benchmark import TaskSpec
     >>> TaskSpec('x + 1', 'pass', label='add', sub_label='float32').title
     'add: float32'
@@ -181,6 +190,8 @@ class Measurement:
     def merge(measurements: Iterable[Measurement]) -> list[Measurement]:
         """One measurement for each task, with the times of all that are of it.
 
+        measurements  Measurements, of the same task or of several
+
         >>> from pydevtensor.utils.benchmark import Measurement, TaskSpec
         >>> task = TaskSpec('x + 1', 'pass')
         >>> merged = Measurement.merge(Measurement(1, [t], task) for t in (1.0, 2.0))
@@ -197,7 +208,7 @@ class Measurement:
 
 
 def select_unit(t: float) -> tuple[str, float]:
-    """The unit for a time in seconds, and how many seconds it is.
+    """The unit for a time of t seconds, and how many seconds the unit is.
 
     >>> from pydevtensor.utils.benchmark import select_unit
     >>> select_unit(2e-5)
@@ -209,7 +220,7 @@ def select_unit(t: float) -> tuple[str, float]:
 
 
 def unit_to_english(u: str) -> str:
-    """The name of a unit.
+    """The name of the unit u: "ns", "us", "ms" or "s".
 
     >>> from pydevtensor.utils.benchmark import unit_to_english
     >>> unit_to_english('us')

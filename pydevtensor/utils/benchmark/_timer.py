@@ -132,13 +132,20 @@ class Timer:
             return Measurement(number, [self._timeit(number)], self._task_spec)
 
     def repeat(self, repeat: int = -1, number: int = -1) -> None:
-        """Not there, as in PyTorch: raises NotImplementedError."""
+        """Not there, as in PyTorch: raises NotImplementedError.
+
+        repeat  how many times to take, which is not read
+        number  how many runs a time is of, which is not read
+        """
         raise NotImplementedError(
             "repeat() does nothing here: call timeit() or blocked_autorange()"
         )
 
     def autorange(self, callback: Any = None) -> None:
-        """Not there, as in PyTorch: raises NotImplementedError."""
+        """Not there, as in PyTorch: raises NotImplementedError.
+
+        callback  what to call after each time, which is not read
+        """
         raise NotImplementedError(
             "autorange() does nothing here: call blocked_autorange()"
         )
@@ -201,7 +208,12 @@ class Timer:
     ) -> Measurement:
         """blocked_autorange() until the times agree, or for max_run_time seconds.
 
-        They agree when the middle half is in a range of threshold * median.
+        threshold     they agree when the middle half is in a range of
+                      threshold * median: 0.1 by default
+        min_run_time  how many seconds to measure at least: 0.01 by default
+        max_run_time  how many seconds to measure at most: 10 by default
+        callback      callback(number, seconds) is called after each block, unless
+                      it is None, the default
         """
 
         def agree(times: list[float]) -> bool:
