@@ -58,7 +58,7 @@ def test_what_the_package_has_is_no_stand_in():
 
 
 CALLS = {
-    "torch.distributed.fsdp.fully_shard(nn.Linear(1, 1))": "DistributedDataParallel",
+    "torch.distributed.fsdp.FullyShardedDataParallel(nn.Linear(1, 1))": "fully_shard()",
     "torch.distributed.rpc.init_rpc('a')": "send() and recv()",
     "torch.fft.fft(torch.ones(3))": "numpy.fft",
     "torch.stft(torch.ones(3), 2)": "numpy.fft",
@@ -140,7 +140,7 @@ def test_private_names_that_libraries_import():
 
 def test_classes():
     linear = nn.Linear(1, 1)
-    kinds = (torch.distributed.fsdp.FSDPModule, torch.fx.GraphModule)
+    kinds = (torch.distributed.fsdp.ShardingStrategy, torch.fx.GraphModule)
     assert not isinstance(linear, kinds)
     assert not issubclass(nn.Linear, kinds) and issubclass(Derived, torch.fx.Tracer)
     assert repr(kinds[1]) == "<stand-in for torch.fx.GraphModule>"
