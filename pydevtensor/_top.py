@@ -128,10 +128,7 @@ class _Use(ctypes.Structure):  # nvmlProcessInfo_v2_t
 
 
 class RealGPUs:
-    """NVIDIA's GPUs, through NVML; none where it is not installed.
-
-    It has not been run on a machine with a GPU yet.
-    """
+    """NVIDIA's GPUs, through NVML; none where it is not installed."""
 
     def __init__(self) -> None:
         self.library: ctypes.CDLL | None = None
