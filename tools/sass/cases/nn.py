@@ -31,7 +31,7 @@ CASES = (
         passes=("load 16", "load 16", "store 16"),
         most=7.5,
         in_flight=32,
-        registers=32,
+        registers=40,
         is_round=True,
     ),
     Case(
@@ -42,7 +42,7 @@ CASES = (
         passes=("load 8", "load 8", "store 8"),
         most=16,
         in_flight=16,
-        registers=32,
+        registers=40,
         is_round=True,
     ),
     Case(
@@ -74,7 +74,7 @@ CASES = (
         passes=("load 16", "store 16"),
         most=20.5,
         in_flight=32,
-        registers=40,
+        registers=55,
         is_round=True,
     ),
     Case(
@@ -85,7 +85,7 @@ CASES = (
         passes=("load 8", "store 8"),
         most=28,
         in_flight=16,
-        registers=40,
+        registers=55,
         is_round=True,
     ),
     Case(
@@ -94,7 +94,7 @@ CASES = (
         "nn_kernel<nn::layer_norm, float, true, 8, 4>",
         elements=8,
         passes=("load 16", "load 16", "store 16", "store 16"),
-        most=33,
+        most=34,
         in_flight=32,
         registers=40,
     ),
@@ -134,9 +134,9 @@ CASES = (
         "columns_kernel<nn::weighted_mean, float>",
         elements=1,
         passes=("load 4", "load 4"),
-        most=50,
-        in_flight=8,
-        registers=32,
+        most=52,
+        in_flight=4,
+        registers=56,
         is_round=True,
     ),
     Case(
@@ -145,9 +145,9 @@ CASES = (
         "columns_kernel<nn::layer_norm_parameters, float>",
         elements=1,
         passes=("load 4", "load 4"),
-        most=50,
-        in_flight=16,
-        registers=32,
+        most=65,
+        in_flight=8,
+        registers=64,
         is_round=True,
     ),
     Case(
@@ -202,7 +202,7 @@ CASES = (
         passes=(*["load 16"] * 4, "MUFU.RSQ", *["store 16"] * 3),
         most=60,
         in_flight=64,
-        registers=56,
+        registers=60,
         is_round=True,
     ),
     Case(
@@ -213,7 +213,7 @@ CASES = (
         passes=(*["load 8"] * 4, "MUFU.RSQ", *["store 8"] * 3),
         most=68,
         in_flight=32,
-        registers=56,
+        registers=60,
         is_round=True,
     ),
 )
