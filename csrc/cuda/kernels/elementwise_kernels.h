@@ -177,7 +177,8 @@ static __device__ __forceinline__ auto stored(const Vector<R, N> &results,
 }
 
 template <typename First, typename T, typename R, int INPUTS, int ROWS>
-__global__ void __launch_bounds__(BLOCK, sizeof(T) < 4 || ROWS == LONG_ROWS ? 4 : 6)
+__global__ void __launch_bounds__(BLOCK,
+                                  sizeof(T) < 4 || ROWS == LONG_ROWS ? 4 : MANY_BLOCKS)
     elementwise_kernel(int op, char *out, const char *a, const char *b, const char *c,
                        First a_value, T b_value, T c_value, T d_value, unsigned storage,
                        unsigned pairs, GRID_CONSTANT(Packs<tensors_of<INPUTS> + 1>) p)

@@ -166,10 +166,11 @@ Layout<N> layout_of(const dt_plan *plan)
  * room for the threads that keep memory busy, so that the hungriest put some of theirs
  * aside. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-#define ENOUGH_BLOCKS __launch_bounds__(BLOCK, 4)
+#define MANY_BLOCKS 4
 #else
-#define ENOUGH_BLOCKS __launch_bounds__(BLOCK, 6)
+#define MANY_BLOCKS 6
 #endif
+#define ENOUGH_BLOCKS __launch_bounds__(BLOCK, MANY_BLOCKS)
 
 /* Queues a kernel on a stream: at least `threads` threads in blocks of BLOCK, or that
  * many blocks of threads that share memory, shuffle or wait for each other. Gives 0, or

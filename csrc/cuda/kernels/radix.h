@@ -58,13 +58,6 @@ template <typename B>
 constexpr unsigned tile_of = items_of<B> * BLOCK;
 #define GROUP 4
 
-/* Blocks for which registers have room; keys of 8 bytes take more of them. */
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-#define ENOUGH 4
-#else
-#define ENOUGH 6
-#endif
-
 struct Pass {
     unsigned n;     /* elements of a row */
     unsigned width; /* elements that the result has of a row, the first in order */
@@ -222,7 +215,7 @@ __global__ void before_kernel(unsigned *counts, unsigned *totals, unsigned parts
  * digits, `before` is what the parts before this one have of them, NULL if there is
  * one part. */
 template <typename B>
-__global__ void __launch_bounds__(BLOCK, sizeof(B) == 8 ? 4 : ENOUGH)
+__global__ void __launch_bounds__(BLOCK, sizeof(B) == 8 ? 4 : MANY_BLOCKS)
     move_kernel(const void *x, const unsigned *places, void *out, unsigned *places_out,
                 int64_t *index, const unsigned *totals, const unsigned *before,
                 GRID_CONSTANT(Pass) p)
@@ -398,7 +391,6 @@ int sort(dt_stream stream, const dt_sorting *s, int passes)
     return 0;
 }
 
-#undef ENOUGH
 #undef GROUP
 #undef AT_ONCE
 #undef WARPS
