@@ -234,7 +234,6 @@ static __device__ __forceinline__ int64_t row_start(const NnCall &call, int64_t 
 
 template <typename T, bool GROUP, int KEPT, int N>
 struct CudaRow {
-    static constexpr int FEW = sizeof(T) > 4 ? 1 : 4; /* doubles are rare */
     typedef Elements<T, KEPT, N> E;
     const NnCall &call;
     const dt_nn_params &params;
@@ -299,28 +298,10 @@ struct CudaRow {
                     f(s, i);
             }
         } else {
-            each_few([&](int64_t i, auto count) {
-                constexpr int few = decltype(count)::value;
-                UNROLL
-                for (int k = 0; k < few; k++)
-                    f(0, i + k * step);
-            });
-        }
-    }
-    /* f(i, count) for some vectors of the thread at a time, those of elements i, i + step,
-     * ... of memory: so all of them are asked for before the first is used. */
-    template <class F>
-    __device__ __forceinline__ void each_few(F f) const
-    {
-        int64_t i = first;
-        if constexpr (GROUP && FEW > 1) {
             ROLLED
-            for (; i + (FEW - 1) * step < n; i += FEW * step)
-                f(i, std::integral_constant<int, FEW>());
+            for (int64_t i = first; i < n; i += step)
+                f(0, i);
         }
-        ROLLED
-        for (; i < n; i += step)
-            f(i, std::integral_constant<int, 1>());
     }
 
     template <class F, class... S>
@@ -332,14 +313,8 @@ struct CudaRow {
             return reduce(mine, plus);
         } else {
             RunningSum<T> mine;
-            each_few([&](int64_t i, auto count) {
-                constexpr int few = decltype(count)::value;
-                T part = sum_of(f, 0, i, e...);
-                UNROLL
-                for (int k = 1; k < few; k++)
-                    part += sum_of(f, 0, i + k * step, e...);
-                mine.add(part);
-            });
+            each_vector(
+                [&](int slot, int64_t i) { mine.add(sum_of(f, slot, i, e...)); });
             return reduce((T)mine.value(), plus);
         }
     }
@@ -386,28 +361,15 @@ struct CudaRow {
     __device__ __forceinline__ void write(nn::Out<T> y, F f, const S &...e) const
     {
         char *data = stored_at<T>((char *)y.data, base, call.half);
-        auto made = [&](int slot, int64_t i) {
-            auto use = [&](const auto &...v) { return each_element<T, N>(f, v...); };
-            return with(slot, i, use, e...);
-        };
-        auto put = [&](int64_t i, const Vector<T, N> &vector) {
-            put_elements(stored_at<T>(data, N > 1 ? i : i * stride, call.half), vector,
-                         call.half);
-        };
-        if constexpr (KEPT > 0) {
-            each_vector([&](int slot, int64_t i) { put(i, made(slot, i)); });
-        } else {
-            each_few([&](int64_t i, auto count) {
-                constexpr int few = decltype(count)::value;
-                Vector<T, N> results[few];
-                UNROLL
-                for (int k = 0; k < few; k++)
-                    results[k] = made(0, i + k * step);
-                UNROLL
-                for (int k = 0; k < few; k++)
-                    put(i + k * step, results[k]);
-            });
-        }
+        each_vector([&](int slot, int64_t i) {
+            with(
+                slot, i,
+                [&](const auto &...v) {
+                    put_elements(stored_at<T>(data, N > 1 ? i : i * stride, call.half),
+                                 each_element<T, N>(f, v...), call.half);
+                },
+                e...);
+        });
     }
     /* Computed once more, since what is stored may be rounded. */
     template <class F, class... S>
@@ -553,12 +515,10 @@ static int nn_start(dt_stream stream, const dt_nn_call *given)
             if (alone)
                 return nn_launch<Op, T, false, 0, 1>(stream, call, 1);
         if constexpr (!rare && Op::passes > 1) {
-            const int most = call.n <= 32 * KEPT ? 32 : BLOCK;
-            if (call.n <= BLOCK * KEPT && vectors)
-                return nn_launch<Op, T, true, KEPT, N>(stream, call, most);
-            if (call.n <= BLOCK * KEPT && call.inner == 1)
-                return nn_launch<Op, T, true, KEPT, 1>(stream, call, most);
-            if (call.n <= BLOCK * LONG_KEPT && vectors)
+            if (vectors && call.n <= BLOCK * KEPT)
+                return nn_launch<Op, T, true, KEPT, N>(
+                    stream, call, call.n <= 32 * KEPT ? 32 : BLOCK);
+            if (vectors && call.n <= BLOCK * LONG_KEPT)
                 return nn_launch<Op, T, true, LONG_KEPT, N>(stream, call, BLOCK);
         }
         int threads = call.n <= 512 ? 32 : BLOCK;

@@ -31,7 +31,7 @@ CASES = (
         passes=("load 16", "load 16", "store 16"),
         most=7.5,
         in_flight=32,
-        registers=40,
+        registers=32,
         is_round=True,
     ),
     Case(
@@ -42,7 +42,7 @@ CASES = (
         passes=("load 8", "load 8", "store 8"),
         most=16,
         in_flight=16,
-        registers=40,
+        registers=32,
         is_round=True,
     ),
     Case(
@@ -74,7 +74,7 @@ CASES = (
         passes=("load 16", "store 16"),
         most=20.5,
         in_flight=32,
-        registers=55,
+        registers=40,
         is_round=True,
     ),
     Case(
@@ -85,7 +85,7 @@ CASES = (
         passes=("load 8", "store 8"),
         most=28,
         in_flight=16,
-        registers=55,
+        registers=40,
         is_round=True,
     ),
     Case(
