@@ -551,7 +551,14 @@ UNRECORDED = {
     ),
     *("stream_query", "stream_synchronize", "event_new", "event_free", "event_record"),
     *("event_query", "event_synchronize", "stream_wait_event", "event_elapsed"),
-    *("record_use", "copy_to_device", "copy_to_host", "copy_peer", "pinned_allocate"),
+    *(
+        "record_use",
+        "cudnn_version",
+        "copy_to_device",
+        "copy_to_host",
+        "copy_peer",
+        "pinned_allocate",
+    ),
     *("pinned_release", "pinned_copy"),
     *("graph_instantiate", "graph_native", "graph_dump"),
     # Told as one "graph replay" by csrc/device/graph.c.
