@@ -236,16 +236,14 @@ class _Finding:
         if self.line == self.other_line and self._updates() and blocks:
             return (
                 "Blocks run in any order and at the same time, so updates are lost: "
-                "use "
-                "atomicAdd() or another atomic, or give each block an element of its "
-                "own"
+                "use atomicAdd() or another atomic, or give each block an element of "
+                "its own"
             )
         if blocks:
             return (
                 "Blocks run in any order and at the same time, and __syncthreads() "
-                "does "
-                "not wait for other blocks: give each block elements of its own, use "
-                "atomics, or launch a second kernel"
+                "does not wait for other blocks: give each block elements of its "
+                "own, use atomics, or launch a second kernel"
             )
         if (
             self.line == self.other_line
@@ -264,18 +262,16 @@ class _Finding:
         if self.line == self.other_line:
             return (
                 "Several threads use the same element at once: let one thread do it, "
-                "use "
-                f"an atomic, or, if the line is in a loop, put {barrier} between two "
-                "turns"
+                f"use an atomic, or, if the line is in a loop, put {barrier} between "
+                "two turns"
             )
         first, second = sorted((self.line, self.other_line))
         if not self._waits_between(first, second):
             return f"Put {barrier} between lines {first} and {second}"
         return (
             f"Put {barrier} after line {second}, before the next turn of the loop "
-            "comes to "
-            f"line {first}: the barrier between the two does not order them the other "
-            "way"
+            f"comes to line {first}: the barrier between the two does not order them "
+            "the other way"
         )
 
     def _waits_between(self, first: int, second: int) -> bool:
@@ -343,9 +339,8 @@ class _Finding:
         does = "writes to" if self.found["write"] else "reads"
         return (
             f"wrong memory: it {does} {self.found['words']}",
-            "A kernel reaches the tensors that it is passed, and no memory of the host "
-            "or "
-            "of another GPU: pass a tensor of this GPU",
+            "A kernel reaches the tensors that it is passed, and no memory of the "
+            "host or of another GPU: pass a tensor of this GPU",
         )
 
     def _misaligned(self) -> tuple[str, str]:
@@ -354,8 +349,7 @@ class _Finding:
             f"misaligned: a {found['type'].strip(chr(39))} is at an address that is a "
             f"multiple of {found['alignment']}, and this one is not",
             "Use an index that is a multiple of the vector's length, or load the "
-            "elements "
-            "one by one",
+            "elements one by one",
         )
 
     def _uninitialized(self) -> tuple[str, str]:
@@ -364,8 +358,7 @@ class _Finding:
         if shared:
             return said, (
                 "Shared memory has no value at the start of a block: write each "
-                "element "
-                "that is read, also for threads beyond the end of the data"
+                "element that is read, also for threads beyond the end of the data"
             )
         return said, "torch.empty() gives memory without values: use torch.zeros()"
 
@@ -385,16 +378,13 @@ class _Finding:
                 f"{_index(found['other_thread'])} at the one on "
                 f"{self._at(self.other_file, self.other_line)}",
                 "All threads of a block must reach the same __syncthreads(): take it "
-                "out of "
-                "the condition",
+                "out of the condition",
             )
         return (
             f"barrier: {found['barrier']} threads of the block wait at a "
-            "__syncthreads() "
-            f"that the others do not reach: {self._waits()}",
+            f"__syncthreads() that the others do not reach: {self._waits()}",
             "All threads of a block must reach each __syncthreads(): take it out of "
-            "the "
-            "condition or of the loop, and do not return before it",
+            "the condition or of the loop, and do not return before it",
         )
 
     def _warp(self) -> tuple[str, str]:
@@ -408,18 +398,15 @@ class _Finding:
             )
         return (
             f"warp: it waits for all lanes of the mask {mask}, and one does not come "
-            "with "
-            f"the same mask to the same operation: {self._waits()}",
-            "All lanes of the mask must reach the line: take it out of the condition, "
-            "or "
-            "give a mask of those that do",
+            f"with the same mask to the same operation: {self._waits()}",
+            "All lanes of the mask must reach the line: take it out of the "
+            "condition, or give a mask of those that do",
         )
 
     def _wait(self) -> tuple[str, str]:
         return (
             "wait: it waits for a value that no running thread will write",
             "Blocks may run one after another, so a block must not wait for one that "
-            "comes "
-            "later: end the kernel and launch another, and give a lock back on every "
-            "path",
+            "comes later: end the kernel and launch another, and give a lock back on "
+            "every path",
         )
