@@ -29,7 +29,7 @@ struct Place {
 struct Operand {
     int argument;     /* its number */
     void *value;      /* where the parameter is */
-    char *data;       /* what it has, as the program sees it */
+    char *data;       /* the pointer that was passed */
     char *low, *high; /* the bytes of its elements, at addresses of their own */
     ptrdiff_t moved;  /* from where other kernels see them to there */
     size_t item;      /* bytes of an element */

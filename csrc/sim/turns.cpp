@@ -1,7 +1,7 @@
 /* Turns: threads of the program's kernels may wait in a loop for what other threads or
  * blocks do. A timer interrupts the kernel, which then goes on with another thread
- * (fiber.cpp), and Ctrl-C ends it. Checked kernels take turns at what they access
- * (check.cpp); the timer and the accesses end them. */
+ * (fiber.cpp), and Ctrl-C ends it. In a checked kernel an access may end a turn too
+ * (check.cpp). */
 #include "check.h"
 #include "internal.h"
 #include <dlfcn.h>

@@ -133,7 +133,7 @@ class Line:
         while (work := self._waiting.get()) is not None:
             work._do()
             self._count_down()
-            del work  # and what it holds
+            del work  # which frees its tensors
 
     def end(self) -> None:
         """Do what is waiting, and no more."""
