@@ -34,9 +34,7 @@ def parts(device, dtype, dims, groups, window):
     y = FORWARD[dims - 1](x, w, bias, stride, padding, dilation, groups)
     weights = torch.linspace(-1, 1, y.numel()).reshape(y.shape).to(device, dtype)
     shape = stride, padding, stride - 1, groups, dilation
-    if groups == 1:
-        out = None if dims == 1 else out
-    z = TRANSPOSED[dims - 1](x, back, None if groups > 1 else out, *shape)
+    z = TRANSPOSED[dims - 1](x, back, out, *shape)
     gradients = torch.autograd.grad((y * weights).sum(), (x, w, bias))
     return [t.detach().cpu().double() for t in (y, z, *gradients)]
 

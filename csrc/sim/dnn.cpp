@@ -13,7 +13,7 @@
 
 namespace {
 
-enum { BAD_PARAM = 2000, NOT_SUPPORTED = 3000, EXECUTION_FAILED = 5000 };
+enum { NOT_SUPPORTED = 3000, EXECUTION_FAILED = 5000 };
 enum { WORKSPACE = 1024 };
 
 struct Tensor {
@@ -143,7 +143,7 @@ int tensor_set(void *tensor, int type, int ndim, const int *shape, const int *st
     memcpy(t.shape, shape, (size_t)ndim * sizeof *shape);
     for (int d = ndim - 1; d >= 0; step *= shape[d--])
         if (shape[d] < 1 || strides[d] != step)
-            return BAD_PARAM;
+            return DT_CUDNN_BAD_PARAM;
     *(Tensor *)tensor = t;
     return 0;
 }
@@ -165,7 +165,7 @@ int convolution_set(void *convolution, int ndim, const int *padding, const int *
         return NOT_SUPPORTED;
     for (int d = 0; d < ndim; d++) {
         if (padding[d] < 0 || stride[d] < 1 || dilation[d] < 1)
-            return BAD_PARAM;
+            return DT_CUDNN_BAD_PARAM;
         c.padding[d] = padding[d];
         c.stride[d] = stride[d];
         c.dilation[d] = dilation[d];
@@ -220,7 +220,7 @@ int choose DT_CUDNN_CHOOSE
 {
     (void)handle;
     if (wanted < 1 || !fits(convolution_of<P>(a, b, convolution, out)))
-        return BAD_PARAM;
+        return DT_CUDNN_BAD_PARAM;
     *choices = {};
     choices->algorithm = 1;
     choices->workspace = WORKSPACE;
@@ -240,7 +240,7 @@ int convolve DT_CUDNN_CONVOLVE
     const double keep = wide ? *(const double *)beta : (double)*(const float *)beta;
     if (!fits(c) || algorithm != 1 || scale != 1 || keep != 0 || !workspace ||
         workspace_bytes < WORKSPACE)
-        return BAD_PARAM;
+        return DT_CUDNN_BAD_PARAM;
     const size_t a_bytes = ((Tensor *)a_is)->bytes(),
                  b_bytes = ((Tensor *)b_is)->bytes();
     const cudaError_t error =
@@ -278,7 +278,7 @@ int add(dt_cudnn_handle handle, const void *, void *a_is, const void *a, const v
     const Tensor bias = *(Tensor *)a_is, to = *(Tensor *)c_is;
     if (bias.ndim != to.ndim || bias.numel() != to.shape[1] ||
         bias.shape[1] != to.shape[1])
-        return BAD_PARAM;
+        return DT_CUDNN_BAD_PARAM;
     const cudaError_t error = sim::enqueue(
         *(cudaStream_t *)handle, "cudnnAddTensor",
         {{a, bias.bytes(), false}, {c, to.bytes(), true}}, [=](void *const *seen) {

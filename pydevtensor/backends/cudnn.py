@@ -1,9 +1,10 @@
 """torch.backends.cudnn: real GPUs leave convolutions to cuDNN where it is installed.
 
-It is found as cuBLAS is: beside PyTorch, in NVIDIA's package nvidia-cudnn-cu13 (or
--cu12), in the system. Without it, with `enabled` False, and for what it cannot compute,
-kernels of pydevtensor's own do, which are slower. `deterministic` and
-`use_deterministic_algorithms()` leave to it only what gives the same bits each time.
+pydevtensor looks for it where it looks for cuBLAS: beside PyTorch, in NVIDIA's package
+nvidia-cudnn-cu13 (or -cu12), in the system. Its own kernels, which are slower, compute
+small convolutions, those that cuDNN does not support, and all of them without cuDNN or
+with `enabled` False. With `deterministic` or `use_deterministic_algorithms()`, cuDNN
+computes only by algorithms that give the same bits each time.
 
 `allow_tf32` says whether real GPUs may round the elements of float32 to TF32, which has
 10 bits of fraction, in convolutions and in the steps of recurrent layers, for three to

@@ -114,17 +114,11 @@ struct CublasProduct {
 /* dt_cuda_gemm() with a c of this type: the product's, or float32 where that has 16 bits. */
 int cuda_gemm_into(dt_stream stream, const dt_gemm *gemm, dt_dtype c_type);
 
-/* A factor, of the type that sums have. */
-struct CublasScalar {
+struct CublasScalar : LibraryScalar {
     CublasScalar(const CublasProduct &p, double number)
-        : wide(number), single((float)number),
-          at(p.compute == DT_CUBLAS_COMPUTE_64F ? (const void *)&wide : &single)
+        : LibraryScalar(p.compute == DT_CUBLAS_COMPUTE_64F, number)
     {
     }
-    CublasScalar(const CublasScalar &) = delete;
-    double wide;
-    float single;
-    const void *at;
 };
 
 #endif

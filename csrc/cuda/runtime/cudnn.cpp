@@ -37,15 +37,14 @@ const dt_cudnn *cudnn_get(void)
 #undef FUNCTION
             {"cudnnGetVersion", (void *)&functions.version, false},
     };
-    if (missing || (cudnn_library.loaded && functions.version))
-        return missing ? nullptr : &functions;
     /* It looks for cuBLAS among what is loaded. */
-    if (!cublas_get() ||
-        library_open(&cudnn_library, symbols, sizeof symbols / sizeof *symbols)) {
+    if (!missing && (!cublas_get() || library_open(&cudnn_library, symbols,
+                                                   sizeof symbols / sizeof *symbols))) {
         dt_error_clear();
         missing = true;
-        return nullptr;
     }
+    if (missing)
+        return nullptr;
     cudnn_library.version = (int)functions.version();
     return &functions;
 }
@@ -113,9 +112,10 @@ struct Sizes {
 class Described {
   public:
     Described(const dt_cudnn *functions, const dt_convolution *given, const Sizes &of)
-        : dnn(functions), call(given), type(type_of(given->dtype))
+        : dnn(functions), call(given), type(type_of(given->dtype)),
+          wide(type == DT_CUDNN_DOUBLE)
     {
-        const bool wide = type == DT_CUDNN_DOUBLE, single = type == DT_CUDNN_FLOAT;
+        const bool single = type == DT_CUDNN_FLOAT;
         done(dnn->tensor_create(&x));
         done(dnn->tensor_create(&y));
         done(dnn->weight_create(&w));
@@ -169,7 +169,7 @@ class Described {
 
     void convolve(dt_cudnn_handle handle, const dt_cudnn_choice &way, void *workspace)
     {
-        const Factor one(type, 1), zero(type, 0);
+        const LibraryScalar one(wide, 1), zero(wide, 0);
         const dt_convolution *c = call;
         math(way.math);
         if (status)
@@ -191,7 +191,7 @@ class Described {
     {
         const bool of_input = call->part == DT_CONVOLUTION_INPUT;
         const int shape[] = {1, of_input ? of.x[1] : of.y[1], 1, 1, 1};
-        const Factor one(type, 1);
+        const LibraryScalar one(wide, 1);
         done(dnn->tensor_create(&bias));
         tensor(bias, of.ndim, shape);
         if (!status)
@@ -202,18 +202,6 @@ class Described {
     int status = 0; /* of the first call that failed */
 
   private:
-    /* A factor, in the type in which cuDNN reads it. */
-    struct Factor {
-        double wide;
-        float single;
-        const void *at;
-        Factor(int type, double value) : wide(value), single((float)value)
-        {
-            at = type == DT_CUDNN_DOUBLE ? (const void *)&wide : &single;
-        }
-        Factor(const Factor &) = delete;
-    };
-
     void done(int result) { status = status ? status : result; }
     void math(int how)
     {
@@ -232,6 +220,7 @@ class Described {
     const dt_cudnn *dnn;
     const dt_convolution *call;
     int type;
+    bool wide; /* elements and sums are doubles */
     void *x = nullptr, *w = nullptr, *y = nullptr, *bias = nullptr;
     void *convolution = nullptr;
 };
@@ -264,6 +253,7 @@ bool is_unable(int status)
 
 int dt_cuda_cudnn_version(void)
 {
+    dt_locked guard(DT_LOCK_LIBRARY_CALLS);
     return cudnn_get() ? cudnn_library.version : 0;
 }
 
@@ -274,11 +264,9 @@ int cudnn_convolve(dt_stream stream, const dt_convolution *call)
     Sizes of;
     if (!call->library || !of.take(call))
         return 0;
-    const dt_cudnn *dnn = cudnn_get();
-    if (!dnn)
-        return 0;
     dt_locked guard(DT_LOCK_LIBRARY_CALLS);
-    if (unusable[stream.device])
+    const dt_cudnn *dnn = cudnn_get();
+    if (!dnn || unusable[stream.device])
         return 0;
     auto handle = library_handle<dt_cudnn_handle>(&cudnn_library, dnn, stream);
     if (!handle) {
@@ -292,8 +280,10 @@ int cudnn_convolve(dt_stream stream, const dt_convolution *call)
     if (choices->size() >= MAX_CHOICES)
         choices->clear();
     const Key key = key_of(stream.device, call, of);
-    Described described(dnn, call, of);
     auto known = choices->find(key);
+    if (known != choices->end() && known->second.status)
+        return 0;
+    Described described(dnn, call, of);
     if (known == choices->end())
         known = choices->emplace(key, described.choose(handle)).first;
     dt_cudnn_choice &choice = known->second;

@@ -91,7 +91,7 @@ typedef struct dt_cudnn {
 
 extern dt_library cudnn_library;
 
-/* Opens cuDNN, once; NULL if it is not there. */
+/* Opens cuDNN, once; NULL if it is not there. DT_LOCK_LIBRARY_CALLS is held. */
 const dt_cudnn *cudnn_get(void);
 
 /* Computes a convolution by cuDNN: 1 when it is queued, 0 if cuDNN is not there or cannot,

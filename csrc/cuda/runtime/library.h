@@ -33,6 +33,19 @@ typedef struct dt_symbol {
  * first use. */
 void library_set_search(const char *directories);
 
+/* A factor as a library reads it: a double where sums are doubles, else a float. */
+struct LibraryScalar {
+    LibraryScalar(bool is_wide, double number)
+        : wide(number), single((float)number),
+          at(is_wide ? (const void *)&wide : &single)
+    {
+    }
+    LibraryScalar(const LibraryScalar &) = delete;
+    double wide;
+    float single;
+    const void *at;
+};
+
 /* Opens the library, on the first call, and finds its functions. -1 after dt_fail,
  * which says what to install. */
 int library_open(dt_library *library, const dt_symbol *symbols, int count);
