@@ -28,7 +28,7 @@ PROGRAMS = {
 }
 MORE = {"pieces": ["pieces_more"]}
 # What the others do too, and test_options_of_nvcc with tiled_matmul.
-ALIKE = {"tiled_matmul", "scan"}
+ALIKE = {"tiled_matmul", "scan", "histogram", "stencil", "vector_add"}
 pytestmark = pytest.mark.skipif(
     bool(os.environ.get("PYDEVTENSOR_SANITIZE")),
     reason="a program has no sanitizer, which the library would need",
@@ -104,6 +104,7 @@ def test_options_of_nvcc(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_objects_are_linked(tmp_path):
     for name in ("pieces", "pieces_more"):
         found = nvcc("-dc", FOLDER / f"{name}.cu", "-o", f"{name}.o", folder=tmp_path)
@@ -402,6 +403,7 @@ def test_a_graph_takes_a_kernels_first_launch(program):
     assert ran() == (0, "0 no error 18\n", "")
 
 
+@pytest.mark.slow
 def test_headers_of_cuda_and_of_the_cpp_library(program):
     ran = program("""#include <memory>
         #include <thread>

@@ -58,6 +58,7 @@ b = torch.ones(2, device="cuda")
 """
 
 
+@pytest.mark.slow
 def test_every_part_agrees_with_the_cpu():
     python(COMPARE + "compare()", **SIM)
 

@@ -187,7 +187,9 @@ def test_workers_notice_that_their_reader_is_gone(reader, status, tmp_path):
     read(tmp_path, reader, "time.sleep(0.1)", status=status)
 
 
-@pytest.mark.parametrize("reader", ["pass", "del iterator"])
+@pytest.mark.parametrize(
+    "reader", ["pass", pytest.param("del iterator", marks=pytest.mark.slow)]
+)
 def test_workers_that_ignore_signals_are_killed(reader, tmp_path):
     stop = (
         "import pydevtensor.utils.data.dataloader as module; module._PATIENCE = 0.2; "

@@ -88,6 +88,7 @@ if size > 1:
 """
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_other_ranks(tmp_path):
     saved = ranks.run(tmp_path, 2, HEAD + SAVE)
     for size in (2, 3, 1):

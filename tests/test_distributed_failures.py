@@ -262,6 +262,7 @@ def test_mismatches_name_both_lines(tmp_path):
     assert "rank 0 gives 12 bytes to rank 1, which has room for 8" in second["splits"]
 
 
+@pytest.mark.slow
 def test_programs_that_wait_for_ever_end_in_time(tmp_path):
     begin = time.monotonic()
     (first, _), numbers = both(DEADLOCKS, 0.5, tmp_path, at_once=4)

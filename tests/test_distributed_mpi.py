@@ -44,7 +44,8 @@ def run(folder, size, code, status=0, **environment):
     return done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("size", [2, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [2, 4])
 def test_collectives_against_numpy(tmp_path, size):
     run(tmp_path, size, COLLECTIVES, SEED=str(size), CASES="10")
 
@@ -70,6 +71,7 @@ def test_messages(tmp_path):
     run(tmp_path, 2, code)
 
 
+@pytest.mark.slow
 def test_training(tmp_path):
     code = """
     begin()

@@ -85,6 +85,7 @@ def test_states_of_an_optimizer_by_shares(tmp_path):
     ranks.run(tmp_path, 4, ZERO, DEVICE="cpu")
 
 
+@pytest.mark.slow
 def test_states_of_an_optimizer_by_shares_on_gpus(tmp_path):
     given = {"DEVICE": "cuda:{rank}", "PYDEVTENSOR_SIM_GPUS": "2"}
     ranks.run(tmp_path, 2, ZERO, **given)
@@ -245,11 +246,13 @@ def test_parameters_by_shares(tmp_path):
     ranks.run(tmp_path, 4, FSDP, DEVICE="cpu")
 
 
+@pytest.mark.slow
 def test_parameters_by_shares_on_gpus(tmp_path):
     given = {"DEVICE": "cuda:{rank}", "PYDEVTENSOR_SIM_GPUS": "2"}
     ranks.run(tmp_path, 2, FSDP, **given)
 
 
+@pytest.mark.slow
 def test_memory_of_a_share(tmp_path):
     # Twelve layers of 1 MB, of which two are whole at a time.
     code = """

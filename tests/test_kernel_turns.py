@@ -122,10 +122,12 @@ def test_a_fault_among_blocks_that_wait(here):
     ("checks", "body"),
     [
         ("off", "while (*n == 0) {}"),
-        ("off", "for (;;) __syncthreads();"),
+        pytest.param("off", "for (;;) __syncthreads();", marks=pytest.mark.slow),
         ("error", "for (;;) __syncthreads();"),
         ("error", "for (;;) atomicAdd((int *)n + 1 + threadIdx.x, 1);"),
-        ("error", "for (volatile int i = 0;; i++) {}"),
+        pytest.param(
+            "error", "for (volatile int i = 0;; i++) {}", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_ctrl_c_ends_a_kernel(checks, body, schedule):

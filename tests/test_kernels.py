@@ -304,6 +304,7 @@ def test_the_profile_has_line_name_and_bytes(here):
     assert event.place.line == line + 2
 
 
+@pytest.mark.slow
 def test_the_clock_prices_bytes():
     out, err = run(
         """
@@ -368,6 +369,7 @@ def test_a_write_is_noticed_by_autograd(here):
 # --- the cache -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_cache_serves_other_processes(tmp_path):
     program = """
 import subprocess

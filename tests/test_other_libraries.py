@@ -141,6 +141,7 @@ for name in ("cosine_similarity euclidean_distances manhattan_distances rbf_kern
     )
 
 
+@pytest.mark.slow
 def test_functions_of_scipy():
     run(
         """

@@ -288,7 +288,17 @@ libc.fputs(b"late", ctypes.c_void_p(libc.fdopen(writing, b"w")))
 """
 
 
-@pytest.mark.parametrize("computing", COMPUTING)
+@pytest.mark.parametrize(
+    "computing",
+    [
+        "pool",
+        "cuda",
+        *(
+            pytest.param(n, marks=pytest.mark.slow)
+            for n in ("BLAS", "small", "backward")
+        ),
+    ],
+)
 def test_exit_while_daemon_threads_compute(computing):
     code = f"""
 import sys, threading, time

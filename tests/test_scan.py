@@ -96,6 +96,7 @@ def test_one_long_row(device, dtype):
         )
 
 
+@pytest.mark.slow
 def test_long_columns(device):
     x = torch.arange(180_000.0).mul(7).fmod(1001).sub(500).reshape(20_000, 9).to(device)
     rows = x.T.contiguous().requires_grad_()

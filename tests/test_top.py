@@ -75,6 +75,7 @@ def test_processes_without_gpus_and_without_the_library():
     assert f"\n{other} " not in text
 
 
+@pytest.mark.slow
 def test_several_times_with_the_load():
     code = (
         "import pydevtensor, threading, time\n"

@@ -152,6 +152,7 @@ def test_constant_borders_and_flips_of_tensors_need_no_numpy():
 # --- no BLAS --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_products_are_the_own_kernel_s():
     out = run("""
         torch.manual_seed(0)

@@ -298,6 +298,7 @@ def test_what_fails_in_a_rehearsal(place, tools, code, why):
     assert said.startswith(f"# {report.REHEARSAL}: ")
 
 
+@pytest.mark.slow
 def test_a_rehearsal_of_short_steps(tmp_path):
     """The programs of gpu-check themselves, with the package of the tests."""
     place = Place(ROOT, tmp_path / "results", tmp_path / "work", "abc", True)

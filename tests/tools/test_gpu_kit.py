@@ -9,12 +9,14 @@ import sys
 import sysconfig
 from pathlib import Path
 
+import pytest
 from gpu import install, kit
 from isolated import python
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.slow
 def test_the_benchmark_runs_every_case_and_reports_no_time(tmp_path):
 
     out = python(
