@@ -108,6 +108,8 @@ _LATER = {
     "install_as_torch": "_as_torch",
     "load_ipython_extension": "_magic",
     "jit": "jit",
+    "library": "library",
+    "ops": "ops",
     "testing": "testing",
     "types": "types",
     "torch_version": "torch_version",

@@ -30,7 +30,7 @@ _WAY_ROUND = {
     "fx": "write the changed module as a class",
     "hub": "download the file with another program, build the module yourself, and "
     "call load_state_dict(torch.load(path))",
-    "library": "derive a class from torch.autograd.Function",
+    "library": "use torch.library.custom_op() and what registers its parts",
     "istft": _FFT,
     "masked": "use torch.where(), and a mask of bools",
     "mps": _CUDA,

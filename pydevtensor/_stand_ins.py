@@ -49,9 +49,6 @@ _MARKS = {
 _REGISTERS = {
     "_C._log_api_usage_once",
     "_dynamo.mark_static_address",
-    "library.custom_op",
-    "library.register_autograd",
-    "library.register_fake",
 }
 # Classes that say how something would be spread, which their objects do not do.
 _SAYS = {f"distributed.tensor.{name}" for name in ("Partial", "Replicate", "Shard")}

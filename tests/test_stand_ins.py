@@ -67,7 +67,7 @@ CALLS = {
     "torch.distributed.rpc.BackendType.TENSORPIPE()": "send() and recv()",
     "Derived()": "torch.fx.Tracer",
     "torch.fx.symbolic_trace('a')": "torch.fx.symbolic_trace",
-    "torch.library.custom_op('a::b', mutates_args=())(len)": "library.custom_op",
+    "torch.library.opcheck(len, ())": "library.custom_op",
 }
 
 
@@ -116,10 +116,9 @@ def test_a_mark_gives_the_function_back(name):
 
 
 def test_what_is_registered_with_a_part_that_is_not_there():
-    op = torch.library.custom_op("a::b", len, mutates_args=(), schema="")
-    torch.library.register_fake("a::b", len)
-    with pytest.raises(NotImplementedError, match=r"library\.custom_op"):
-        op(torch.ones(2))
+    cell = torch._dynamo.mark_static_address(torch.ones(2))
+    with pytest.raises(NotImplementedError, match=r"mark_static_address"):
+        cell()
 
 
 def test_a_layout_can_be_made_and_not_used():

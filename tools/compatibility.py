@@ -39,9 +39,9 @@ the members of an enumeration. `isinstance(x, stand_in)` is `False`. What asks f
 part that is not there (`is_available()`, `is_initialized()`, `is_in_onnx_export()`)
 says `False`, and `device_count()` 0. A decorator that only marks a function
 (`torch.fx.wrap`, `torch.compiler.allow_in_graph`) gives it back; to register something
-(`torch.library.register_fake`) does nothing; a `Shard` or a `Replicate` can be made.
-`hasattr(torch, name)` is `True` for every name of PyTorch. Use `name in dir(torch)`
-instead: `dir()`, and so tab completion, leaves stand-ins out.
+(`torch._dynamo.mark_static_address`) does nothing; a `Shard` or a `Replicate` can be
+made. `hasattr(torch, name)` is `True` for every name of PyTorch. Use
+`name in dir(torch)` instead: `dir()`, and so tab completion, leaves stand-ins out.
 
 One exception: `torch.utils.tensorboard` can be imported where the package `tensorboard`
 is installed, as in PyTorch.
@@ -57,7 +57,10 @@ DIFFERS = {
     "func": "`vmap` loops",
     "jit": "`script` and `trace` give the module back; `save` and `load` for layers of "
     "`nn`",
+    "library": "operators stay when their `Library` goes; `vmap` loops over them",
     "multiprocessing": "Python's; tensors go as copies but for those in shared memory",
+    "ops": "`aten` has this package's functions and methods; overloads of one name are "
+    "one function",
     "profiler": "events are kernels, copies and waits, by source line",
     "serialization": "`load` executes nothing, whatever `weights_only` says",
     "utils.flop_counter": "counts kernels, by their names",

@@ -211,7 +211,18 @@ DT_PUBLIC(backward, "backward(input: Tensor, gradient: Any = None, "
     return result;
 }
 
+/* _written(tensor): says that its memory was written, by code that no kernel knows of. */
+static PyObject *written(PyObject *Py_UNUSED(module), PyObject *tensor)
+{
+    if (!dt_tensor_check(tensor))
+        return PyErr_Format(PyExc_TypeError, "_written(): give a Tensor");
+    dt_tensor_written(dt_tensor_of(tensor));
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef functions[] = {
+    {"_written", written, METH_O,
+     "_written(tensor, /)\n--\n\nCounts a write to its memory."},
     {"_run_backward", run_backward, METH_VARARGS,
      "_run_backward(function, tensors, gradients, inputs, keep, create, accumulates, /)"
      "\n--\n\nA backward pass."},

@@ -31,7 +31,7 @@ BUDGET = {
     "csrc": 65_910,
     "core": 26_160,
     "processes": 2_890,
-    "extras": 6_340,
+    "extras": 7_140,
     "imitations": 740,
     "tools": 1_230,
 }
