@@ -25,7 +25,10 @@ def cast(value: Any, device_type: str, dtype: Any) -> Any:
     """
     if isinstance(value, _C.Tensor):
         fits = value.is_floating_point() and value.device.type == device_type
-        return value.to(dtype) if fits and value.dtype != _C.float64 else value
+        given = value.dtype
+        if not fits or given in (_C.float64, dtype):
+            return value
+        return _C._autocast_cast(value, dtype)
     if isinstance(value, dict):
         return {key: cast(each, device_type, dtype) for key, each in value.items()}
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):

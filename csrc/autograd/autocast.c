@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "autograd/autocast_cache.h"
 #include "autograd/dispatch.h"
 #include "autograd/recorded.h"
 
@@ -22,6 +23,17 @@ void dt_autocast_set(int device_type, bool enabled, dt_dtype dtype)
         dt_autocast.on |= dt_autocast.of[type].enabled;
 }
 
+void dt_autocast_enter(void)
+{
+    dt_autocast.blocks++;
+}
+
+void dt_autocast_leave(void)
+{
+    if (--dt_autocast.blocks <= 0)
+        dt_autocast_cache_clear();
+}
+
 /* Whether autocast converts the tensor: it leaves float64 alone. */
 static bool is_cast(const dt_tensor *t, int device_type)
 {
@@ -30,10 +42,16 @@ static bool is_cast(const dt_tensor *t, int device_type)
             t->dtype == DT_BFLOAT16);
 }
 
-static int cast(dt_tensor *made, const dt_tensor *t, dt_dtype dtype)
+int dt_autocast_cast(dt_tensor *made, const dt_tensor *t, dt_dtype dtype)
 {
-    return dt_recorded_to_format(made, t, dtype, dt_tensor_device(t),
-                                 DT_FORMAT_PRESERVE, false);
+    bool keeps =
+        dt_autocast.cache && dt_autocast.blocks > 0 && dt_autocast_cache_takes(t);
+    if (keeps && dt_autocast_cache_find(made, t, dtype))
+        return 0;
+    if (dt_recorded_to_format(made, t, dtype, dt_tensor_device(t), DT_FORMAT_PRESERVE,
+                              false) < 0)
+        return -1;
+    return keeps ? dt_autocast_cache_keep(t, made) : 0;
 }
 
 /* The type that flags ask for on a type of devices, whatever the tensors' types are; or
@@ -56,7 +74,7 @@ const dt_tensor *dt_autocast_as(dt_tensor *made, const dt_tensor *t, unsigned fl
     int dtype = type_of(flags, type);
     if (dtype < 0 || t->dtype == dtype)
         return t;
-    return cast(made, t, (dt_dtype)dtype) < 0 ? NULL : made;
+    return dt_autocast_cast(made, t, (dt_dtype)dtype) < 0 ? NULL : made;
 }
 
 /* Visits the tensors of a call. Returns false where visit does. */
@@ -141,7 +159,7 @@ static int cast_one(casting *to, const dt_tensor **t)
     if (!is_cast(*t, to->device_type) || (*t)->dtype == to->dtype)
         return 0;
     dt_tensor *copy = &to->casts[to->made];
-    if (cast(copy, *t, to->dtype) < 0)
+    if (dt_autocast_cast(copy, *t, to->dtype) < 0)
         return -1;
     to->made++;
     *t = copy;
@@ -176,7 +194,7 @@ static int narrow_result(dt_call *c, dt_dtype dtype)
 {
     DT_LOCAL(wide);
     dt_tensor_move(&wide, c->out[0]);
-    return cast(c->out[0], &wide, dtype);
+    return dt_autocast_cast(c->out[0], &wide, dtype);
 }
 
 int dt_autocast_dispatch(dt_call *c, const dt_op_info *info)

@@ -12,11 +12,17 @@ typedef struct dt_autocast_state {
         bool enabled;
         dt_dtype dtype; /* the lower one */
     } of[DT_MAX_DEVICE_TYPES];
-    bool cache; /* what is asked for; no cast is kept */
+    bool
+        cache; /* whether casts of parameters are kept until the outermost block ends */
+    int blocks; /* that the thread is in */
 } dt_autocast_state;
 extern _Thread_local dt_autocast_state dt_autocast;
 
 void dt_autocast_set(int device_type, bool enabled, dt_dtype dtype);
+
+/* Begins and ends a block, such as Python's `with autocast()`. */
+void dt_autocast_enter(void);
+void dt_autocast_leave(void);
 
 /* Switches it off until dt_autocast_resume gets the result. */
 static inline bool dt_autocast_pause(void)
@@ -29,6 +35,9 @@ static inline void dt_autocast_resume(bool on)
 {
     dt_autocast.on = on;
 }
+
+/* A recorded copy of t in another type, which the block may have already. */
+int dt_autocast_cast(dt_tensor *made, const dt_tensor *t, dt_dtype dtype);
 
 /* t as it is, or its recorded copy in *made, which the caller clears, in the type that
  * flags, DT_CASTS_LOWER... or DT_CASTS_FLOAT..., ask for on its device. NULL after

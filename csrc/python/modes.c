@@ -3,6 +3,7 @@
 
 #include "autograd/anomaly.h"
 #include "autograd/autocast.h"
+#include "autograd/autocast_cache.h"
 #include "autograd/recall.h"
 #include "autograd/recorded.h"
 #include "python/functions.h"
@@ -146,7 +147,7 @@ static PyObject *autocast_state(PyObject *module, PyObject *args)
     return state;
 }
 
-/* Gets or sets whether casts may be kept. */
+/* Gets or sets whether casts of parameters are kept. */
 static PyObject *autocast_cache(PyObject *module, PyObject *args)
 {
     int wanted = -1;
@@ -158,11 +159,47 @@ static PyObject *autocast_cache(PyObject *module, PyObject *args)
     return PyBool_FromLong(old);
 }
 
+static PyObject *autocast_enter(PyObject *module, PyObject *Py_UNUSED(none))
+{
+    (void)module;
+    dt_autocast_enter();
+    Py_RETURN_NONE;
+}
+
+static PyObject *autocast_leave(PyObject *module, PyObject *Py_UNUSED(none))
+{
+    (void)module;
+    dt_autocast_leave();
+    Py_RETURN_NONE;
+}
+
+static PyObject *autocast_clear(PyObject *module, PyObject *Py_UNUSED(none))
+{
+    (void)module;
+    dt_autocast_cache_clear();
+    Py_RETURN_NONE;
+}
+
 /* Whether autocast is on in this thread, for a type of devices. */
 static PyObject *autocast_on(PyObject *module, PyObject *Py_UNUSED(none))
 {
     (void)module;
     return PyBool_FromLong(dt_autocast.on);
+}
+
+static PyObject *autocast_cast(PyObject *module, PyObject *args)
+{
+    PyObject *value, *type;
+    dt_dtype dtype;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O:_autocast_cast", dt_py.tensor_type, &value,
+                          &type) ||
+        !dt_dtype_from_python(type, &dtype))
+        return NULL;
+    dt_tensor_object *made = dt_tensor_object_new();
+    return made ? dt_tensor_result(
+                      made, dt_autocast_cast(&made->tensor, dt_tensor_of(value), dtype))
+                : NULL;
 }
 
 /* The arguments as they are or, while autocast is on, Tensors in the type of the
@@ -213,8 +250,17 @@ static PyMethodDef functions[] = {
      "if it is "
      "given; gives the old one: (enabled, dtype)."},
     {"_autocast_cache", autocast_cache, METH_VARARGS,
-     "_autocast_cache(enabled=None, /)\n--\n\nSets whether casts may be kept, if it is "
+     "_autocast_cache(enabled=None, /)\n--\n\nSets whether casts are kept, if it is "
      "given; gives the old value."},
+    {"_autocast_cast", autocast_cast, METH_VARARGS,
+     "_autocast_cast(tensor, dtype, /)\n--\n\nA copy in another dtype, which the block "
+     "may have already."},
+    {"_autocast_enter", autocast_enter, METH_NOARGS,
+     "_autocast_enter()\n--\n\nBegins a block, in which casts of parameters are kept."},
+    {"_autocast_leave", autocast_leave, METH_NOARGS,
+     "_autocast_leave()\n--\n\nEnds a block; the outermost one drops the casts."},
+    {"_autocast_clear", autocast_clear, METH_NOARGS,
+     "_autocast_clear()\n--\n\nDrops the casts that this thread keeps."},
     {"_autocast_on", autocast_on, METH_NOARGS,
      "_autocast_on()\n--\n\nWhether autocast is on for a type of devices."},
     {"_autocast_lower", (PyCFunction)(void (*)(void))autocast_lower, METH_FASTCALL,

@@ -151,7 +151,7 @@ def set_autocast_gpu_dtype(dtype: Any) -> None:
 
 
 def is_autocast_cache_enabled() -> bool:
-    """Whether autocast may keep casts of parameters. (None are kept here.)
+    """Whether an autocast block keeps casts of parameters.
 
     >>> torch.is_autocast_cache_enabled()
     True
@@ -160,9 +160,9 @@ def is_autocast_cache_enabled() -> bool:
 
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
-    """Set whether autocast may keep casts of parameters.
+    """Set whether autocast blocks keep casts of parameters, in this thread.
 
-    enabled: a bool, which is remembered; none are kept here.
+    enabled: a bool. autocast(cache_enabled=) sets it for a block.
 
     >>> torch.set_autocast_cache_enabled(True)
     """
@@ -170,10 +170,13 @@ def set_autocast_cache_enabled(enabled: bool) -> None:
 
 
 def clear_autocast_cache() -> None:
-    """Forget casts that are kept; there are none here, so nothing happens.
+    """Drop the casts of parameters that autocast keeps in this thread.
+
+    The end of the outermost block does so too.
 
     >>> torch.clear_autocast_cache()
     """
+    _C._autocast_clear()
 
 
 # --- autocast ----------------------------------------------------------------------
@@ -182,10 +185,10 @@ def clear_autocast_cache() -> None:
 class autocast:
     """Computes in a lower dtype where that is safe: `with torch.autocast('cuda'):`.
 
-    device_type  'cuda' or 'cpu': whose tensors it is for
-    dtype        float16 or bfloat16; by default float16 on GPUs, bfloat16 on the CPU
-    enabled      False computes as written, also inside of another autocast
-    cache_enabled  kept for PyTorch programs; casts are recorded anew in each call
+    device_type    'cuda' or 'cpu': whose tensors it is for
+    dtype          float16 or bfloat16; by default float16 on GPUs, bfloat16 on the CPU
+    enabled        False computes as written, also inside of another autocast
+    cache_enabled  whether casts of parameters are kept until the outermost block ends
 
     Products of matrices, linear and recurrent layers, convolutions and attention cast
     float32 tensors to dtype. Losses, and on GPUs also softmax, normalizations, sums,
@@ -242,11 +245,13 @@ class autocast:
         before = _C._autocast_state(self.device)
         lower = self.fast_dtype if self._enabled else before[1]
         _C._autocast_state(self.device, self._enabled, lower)
+        _C._autocast_enter()
         self._before.append((before, cache))
         return self
 
     def __exit__(self, *error: object) -> Literal[False]:
         before, cache = self._before.pop()
+        _C._autocast_leave()
         _C._autocast_state(self.device, *before)
         _C._autocast_cache(cache)
         return False
