@@ -50,6 +50,8 @@ is installed, as in PyTorch.
 DIFFERS = {
     "": "`compile` gives the function back and compiles nothing; `load` executes "
     "nothing",
+    "autograd.forward_ad": "a dual Tensor requires a gradient; `no_grad()` inside of a "
+    "level drops tangents; `jvp` of a `Function` is not called",
     "backends.cuda": "`matmul.allow_tf32` is `set_float32_matmul_precision`",
     "backends.cudnn": "settings are remembered; `allow_tf32` counts",
     "backends.mkldnn": "settings are remembered",

@@ -28,6 +28,7 @@ MODULES = (
     "",
     "amp",
     "autograd",
+    "autograd.forward_ad",
     "autograd.function",
     "autograd.functional",
     "autograd.grad_mode",

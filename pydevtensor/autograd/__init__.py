@@ -186,6 +186,9 @@ def _as_tuple(value: Any) -> tuple[Any, ...]:
     return (value,) if _is_tensor(value) else tuple(value)
 
 
+_in_dual_level = False  # which forward_ad says
+
+
 def _run(
     function: str,
     tensors: tuple[Any, ...],
@@ -224,6 +227,8 @@ def _run(
                 f"result {shape}; give a gradient of the result's shape"
             )
     keep = create_graph if retain_graph is None else retain_graph
+    if _in_dual_level and not accumulates:
+        keep = create_graph = True  # gradients have tangents too
     return _C._run_backward(
         function, tensors, gradients, inputs, keep, create_graph, accumulates
     )
@@ -323,37 +328,6 @@ def grad(
     return found
 
 
-class _TensorName(type):
-    def __instancecheck__(cls, value: Any) -> bool:
-        return isinstance(value, _C.Tensor)
-
-
-class Variable(metaclass=_TensorName):
-    """The name that tensors with gradients had in old programs.
-
-    Gives an alias of the tensor, which requires a gradient if asked to; every Tensor is
-    an instance. Raises TypeError for other data.
-
-    >>> x = torch.autograd.Variable(torch.ones(2), requires_grad=True)
-    >>> x
-    tensor([1., 1.], requires_grad=True)
-    >>> isinstance(x, torch.autograd.Variable)
-    True
-    """
-
-    def __new__(  # type: ignore[misc]
-        cls, data: Any = None, requires_grad: bool = False
-    ) -> Tensor:
-        if data is None:
-            data = _C.empty(0)
-        if not _is_tensor(data):
-            raise TypeError(
-                f"Variable(): a {type(data).__name__} was given; give a tensor, as "
-                "from torch.tensor()"
-            )
-        return data.detach().requires_grad_(requires_grad)
-
-
 # --- hooks --------------------------------------------------------------------------
 
 
@@ -448,6 +422,12 @@ class FunctionCtx:
         Reading them raises RuntimeError where they were modified in place.
         """
         self._saved = tensors
+
+    def save_for_forward(self, *tensors: Tensor | None) -> None:
+        """Has no effect, whatever tensors are: jvp() of a Function is not called.
+
+        Tangents come from backward(), which forward_ad differentiates.
+        """
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
         """Mark tensors, results that have no gradient."""
@@ -595,5 +575,6 @@ from pydevtensor.autograd.anomaly_mode import (  # noqa: E402
     set_detect_anomaly as set_detect_anomaly,
 )
 from pydevtensor.autograd.function import once_differentiable as _  # noqa: E402, F401
+from pydevtensor.autograd.variable import Variable as Variable  # noqa: E402
 
-_publish(__name__, home_of=["GradcheckError"])
+_publish(__name__, later=["forward_ad"], home_of=["GradcheckError"])

@@ -1,8 +1,44 @@
 """torch.autograd.variable: the older name of tensors that have gradients."""
 
+from __future__ import annotations
+
+from typing import Any
+
+from pydevtensor import _C
 from pydevtensor._names import publish as _publish
-from pydevtensor.autograd import Variable
 
 __all__ = ["Variable"]
 
-_publish(__name__, home_of=__all__)
+
+class _TensorName(type):
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, _C.Tensor)
+
+
+class Variable(metaclass=_TensorName):
+    """The name that tensors with gradients had in old programs.
+
+    Gives an alias of the tensor, which requires a gradient if asked to; every Tensor is
+    an instance. Raises TypeError for other data.
+
+    >>> x = torch.autograd.Variable(torch.ones(2), requires_grad=True)
+    >>> x
+    tensor([1., 1.], requires_grad=True)
+    >>> isinstance(x, torch.autograd.Variable)
+    True
+    """
+
+    def __new__(  # type: ignore[misc]
+        cls, data: Any = None, requires_grad: bool = False
+    ) -> _C.Tensor:
+        if data is None:
+            data = _C.empty(0)
+        if not isinstance(data, _C.Tensor):
+            raise TypeError(
+                f"Variable(): a {type(data).__name__} was given; give a tensor, as "
+                "from torch.tensor()"
+            )
+        return data.detach().requires_grad_(requires_grad)
+
+
+_publish(__name__)

@@ -13,11 +13,12 @@ from pydevtensor.func._gradients import (
     jacfwd,
     jacrev,
     jvp,
+    linearize,
     vjp,
 )
 from pydevtensor.func._vmap import vmap
 
 __all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev"]
-__all__ += ["jvp", "stack_module_state", "vjp", "vmap"]
+__all__ += ["jvp", "linearize", "stack_module_state", "vjp", "vmap"]
 
 _publish(__name__)

@@ -7,95 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from pydevtensor import _C, _tree
-from pydevtensor.autograd import enable_grad
-from pydevtensor.autograd import grad as _grad
+from pydevtensor.autograd._levels import Level
 
 Tensor = _C.Tensor
-
-
-class _Level:
-    """One transformation at work: the Tensors that it differentiates for."""
-
-    depth = 0
-
-    def __init__(self, name: str, values: list[Any]) -> None:
-        self.name = name
-        self.outer = _Level.depth > 0 or any(
-            isinstance(v, Tensor) and v.requires_grad for v in values
-        )
-        self.inputs: list[Any] = []
-
-    def __enter__(self) -> _Level:
-        _Level.depth += 1
-        self._mode = enable_grad()
-        self._mode.__enter__()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._mode.__exit__(*error)
-        _Level.depth -= 1
-
-    def enter(self, value: Any) -> Any:
-        """The argument with its Tensors watched."""
-
-        def watched(x: Any) -> Any:
-            if not isinstance(x, Tensor):
-                return x
-            if not x.is_floating_point():
-                raise RuntimeError(
-                    f"{self.name}(): an argument to differentiate for is of {x.dtype}; "
-                    "give floating Tensors"
-                )
-            fresh = x.view_as(x) if x.requires_grad else x.detach().requires_grad_()
-            self.inputs.append(fresh)
-            return fresh
-
-        return _tree.map_leaves(watched, value)
-
-    def leave(self, value: Any, outputs: list[Any]) -> Any:
-        """A result: recorded for who is outside, and there alone."""
-        if self.outer or self._uses_others(outputs):
-            return value
-        return _tree.map_leaves(
-            lambda x: x.detach() if isinstance(x, Tensor) else x, value
-        )
-
-    def _uses_others(self, outputs: list[Any]) -> bool:
-        """Whether results depend on leaves that the function captured."""
-        own = {x.view_as(x).grad_fn.next_functions[0][0] for x in self.inputs}
-        waiting, seen = [o.grad_fn for o in outputs if o.requires_grad], set()
-        while waiting:
-            node = waiting.pop()
-            if node is None or node in seen:
-                continue
-            seen.add(node)
-            if node.name() == "AccumulateGrad" and node not in own:
-                return True
-            waiting += [following for following, _ in node.next_functions]
-        return False
-
-    def reaches(self, output: Any) -> bool:
-        """Whether a result depends on an input."""
-        if not output.requires_grad:
-            return False
-        seed = _C.zeros_like(output)
-        found = _grad(output, self.inputs, seed, True, True, allow_unused=True)
-        return any(gradient is not None for gradient in found)
-
-    def gradients(
-        self, outputs: list[Any], seeds: list[Any], inputs: list[Any] | None = None
-    ) -> list[Any]:
-        """Zeros where a result does not depend on an input."""
-        inputs = self.inputs if inputs is None else inputs
-        pairs = [(o, s) for o, s in zip(outputs, seeds, strict=True) if o.requires_grad]
-        if not pairs or not inputs:
-            return [_C.zeros_like(x) for x in inputs]
-        of, given = zip(*pairs, strict=True)
-        found = _grad(of, inputs, given, True, True, allow_unused=True)
-        return [
-            _C.zeros_like(x) if g is None else g
-            for x, g in zip(inputs, found, strict=True)
-        ]
 
 
 def _tensors(name: str, value: Any) -> tuple[list[Any], Callable[..., Any]]:
@@ -120,7 +34,7 @@ def _split(name: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
 
 
 def _watched(
-    level: _Level, args: tuple[Any, ...], argnums: Any
+    level: Level, args: tuple[Any, ...], argnums: Any
 ) -> tuple[list[Any], Any]:
     """args with those of argnums watched, and these alone."""
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
@@ -151,7 +65,7 @@ def grad_and_value(
     @functools.wraps(func)
     def both(*args: Any, **kwargs: Any) -> Any:
         values = _tree.flatten((args, kwargs))[0]
-        with _Level("grad", values) as level:
+        with Level("grad", values) as level:
             given, chosen = _watched(level, args, argnums)
             result, aux = _split("grad", func(*given, **kwargs), has_aux)
             if not isinstance(result, Tensor):
@@ -210,7 +124,7 @@ def vjp(
     >>> back(torch.tensor([1.0, 2.0]))
     (tensor([1., 2.]),)
     """
-    level = _Level("vjp", _tree.flatten(primals)[0])
+    level = Level("vjp", _tree.flatten(primals)[0])
     with level:
         given = level.enter(primals)
         result, aux = _split("vjp", func(*given), has_aux)
@@ -268,7 +182,7 @@ def jvp(
                 "function's arguments"
             )
     directions = _tree.flatten(tangents)[0]
-    with _Level("jvp", [*_tree.flatten(primals)[0], *directions]) as level:
+    with Level("jvp", [*_tree.flatten(primals)[0], *directions]) as level:
         given = level.enter(primals)
         if [d.shape for d in directions] != [x.shape for x in level.inputs]:
             raise RuntimeError(
@@ -282,9 +196,7 @@ def jvp(
                 "jvp(): a result does not depend on primals; use them, or give "
                 "strict=False for zeros"
             )
-        seeds = [_C.zeros_like(o).requires_grad_() for o in outputs]
-        back = level.gradients(outputs, seeds)
-        pushed = level.gradients(back, directions, seeds)
+        pushed = level.push(outputs)(directions)
         tangent = level.leave(unflatten(pushed), [*pushed, *outputs])
         result = level.leave(result, outputs)
     return (
@@ -292,34 +204,59 @@ def jvp(
     )
 
 
-def jacrev(
-    func: Callable[..., Any],
-    argnums: int | tuple[int, ...] = 0,
-    *,
-    has_aux: bool = False,
-    chunk_size: int | None = None,
-) -> Callable[..., Any]:
-    """A function that gives func's Jacobian, a backward pass for each element.
+def linearize(
+    func: Callable[..., Any], *primals: Any
+) -> tuple[Any, Callable[..., Any]]:
+    """func's result, and a function from tangents to its derivatives at primals.
 
-    Its shape is the result's, then the argument's; for structures, one in each place of
-    the result and, inside, of the argument. chunk_size has no effect.
+    The function takes a Tensor of the shape and type of each of primals; it runs func
+    no more. RuntimeError for others.
 
-    argnums: the positional argument to differentiate for, or a tuple of them. has_aux:
-    func returns (result, aux), and the function (Jacobian, aux).
-
-    >>> torch.func.jacrev(torch.exp)(torch.zeros(2))
-    tensor([[1., 0.],
-            [0., 1.]])
+    >>> value, push = torch.func.linearize(torch.sin, torch.zeros(2))
+    >>> push(torch.tensor([1.0, 2.0]))
+    tensor([1., 2.])
     """
+    level = Level("linearize", _tree.flatten(primals)[0])
+    with level:
+        given = level.enter(primals)
+        result = func(*given)
+        outputs, unflatten = _tensors("linearize", result)
+        push = level.push(outputs)
+
+    def pushed(*tangents: Any) -> Any:
+        directions = _tree.flatten(tangents)[0]
+        if [(d.shape, d.dtype) for d in directions] != [
+            (x.shape, x.dtype) for x in level.inputs
+        ]:
+            raise RuntimeError(
+                "linearize(): tangents have other shapes or types than primals; give a "
+                "Tensor of the same shape and type for each"
+            )
+        with level:
+            made = push(directions)
+        kept = any(d.requires_grad for d in directions)
+        return unflatten(made) if kept else level.leave(unflatten(made), outputs)
+
+    return level.leave(result, outputs), pushed
+
+
+def _jacobian(
+    name: str,
+    func: Callable[..., Any],
+    argnums: int | tuple[int, ...],
+    has_aux: bool,
+    blocks_of: Callable[[Level, list[Any]], list[list[Any]]],
+) -> Callable[..., Any]:
+    """blocks_of gives a list for each result of its Jacobians for each input."""
 
     @functools.wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         values = _tree.flatten((args, kwargs))[0]
-        with _Level("jacrev", values) as level:
+        with Level(name, values) as level:
             given, chosen = _watched(level, args, argnums)
-            result, aux = _split("jacrev", func(*given, **kwargs), has_aux)
-            outputs, unflatten = _tensors("jacrev", result)
-            blocks = [_block(level, output) for output in outputs]
+            result, aux = _split(name, func(*given, **kwargs), has_aux)
+            outputs, unflatten = _tensors(name, result)
+            blocks = blocks_of(level, outputs)
             flat = [each for block in blocks for each in block]
 
             def placed(block: list[Any]) -> Any:
@@ -334,21 +271,71 @@ def jacrev(
     return jacobian
 
 
-def _block(level: _Level, output: Any) -> list[Any]:
-    """The Jacobians of one result for each input."""
-    rows = []
-    for i in range(output.numel()):
-        seed = _C.zeros(output.numel(), dtype=output.dtype, device=output.device)
-        seed[i] = 1
-        rows.append(level.gradients([output], [seed.reshape(output.shape)]))
-    if not rows:
-        return [
-            _C.zeros_like(x).new_zeros(output.shape + x.shape) for x in level.inputs
-        ]
-    return [
-        _C.stack(column).reshape(output.shape + x.shape)
-        for column, x in zip(zip(*rows, strict=True), level.inputs, strict=True)
-    ]
+def _units(like: Any) -> list[Any]:
+    """For each element, zeros of the shape with a one there."""
+    made = []
+    for i in range(like.numel()):
+        unit = _C.zeros(like.numel(), dtype=like.dtype, device=like.device)
+        unit[i] = 1
+        made.append(unit.reshape(like.shape))
+    return made
+
+
+def _joined(parts: list[Any], output: Any, x: Any, dim: int) -> Any:
+    """The Jacobian of its rows (dim 0) or columns (-1)."""
+    shape = output.shape + x.shape
+    return _C.stack(parts, dim).reshape(shape) if parts else x.new_zeros(shape)
+
+
+def _by_rows(level: Level, outputs: list[Any]) -> list[list[Any]]:
+    blocks = []
+    for output in outputs:
+        rows = [level.gradients([output], [unit]) for unit in _units(output)]
+        columns = zip(*rows, strict=True) if rows else [()] * len(level.inputs)
+        blocks.append(
+            [
+                _joined([*column], output, x, 0)
+                for column, x in zip(columns, level.inputs, strict=True)
+            ]
+        )
+    return blocks
+
+
+def _by_columns(level: Level, outputs: list[Any]) -> list[list[Any]]:
+    push = level.push(outputs)
+    blocks: list[list[Any]] = [[] for _ in outputs]
+    for i, x in enumerate(level.inputs):
+        directions = [_C.zeros_like(each) for each in level.inputs]
+        found = []
+        for unit in _units(x):
+            directions[i] = unit
+            found.append(push(directions))
+        for k, output in enumerate(outputs):
+            columns = [column[k] for column in found]
+            blocks[k].append(_joined(columns, output, x, -1))
+    return blocks
+
+
+def jacrev(
+    func: Callable[..., Any],
+    argnums: int | tuple[int, ...] = 0,
+    *,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
+    """A function that gives func's Jacobian, by a backward pass for each element.
+
+    Its shape is the result's, then the argument's; for structures, one in each place of
+    the result and, inside, of the argument. chunk_size has no effect.
+
+    argnums: the positional argument to differentiate for, or a tuple of them. has_aux:
+    func returns (result, aux), and the function (Jacobian, aux).
+
+    >>> torch.func.jacrev(torch.exp)(torch.zeros(2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    return _jacobian("jacrev", func, argnums, has_aux, _by_rows)
 
 
 def jacfwd(
@@ -358,13 +345,16 @@ def jacfwd(
     *,
     randomness: str = "error",
 ) -> Callable[..., Any]:
-    """The same as jacrev: there is no forward mode, so it takes as many passes.
+    """The same as jacrev, by a pass for each element of the argument, as of jvp().
+
+    Which is less work where the result is larger than the argument. argnums, has_aux:
+    those of jacrev(). randomness has no effect.
 
     >>> torch.func.jacfwd(torch.exp)(torch.zeros(2))
     tensor([[1., 0.],
             [0., 1.]])
     """
-    return jacrev(func, argnums, has_aux=has_aux)
+    return _jacobian("jacfwd", func, argnums, has_aux, _by_columns)
 
 
 def hessian(
