@@ -5,6 +5,7 @@
 #include "check.h"
 #include "internal.h"
 #include "context.h"
+#include "reductions.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,14 @@ static const size_t kSoloStack = 1 << 20;
 static const unsigned char kCanary = 0xC9;
 enum { kCanaryBytes = 64 };
 
-enum Waiting : unsigned char { kIdle, kReady, kAtBarrier, kAtWarp, kAtActive };
+enum Waiting : unsigned char {
+    kIdle,
+    kReady,
+    kAtBarrier,
+    kAtMeeting,
+    kAtWarp,
+    kAtActive
+};
 
 struct Fiber {
     Context context;
@@ -55,6 +63,7 @@ static struct Grid {
     unsigned unfinished;
     bool backwards;   /* run threads from the last to the first */
     unsigned arrived; /* at the barrier */
+    unsigned met;     /* for a reduction */
     uint64_t order;   /* of blocks: a seed */
     void *shared;
     unsigned turns; /* since a thread last waited or finished */
@@ -240,7 +249,7 @@ static void report_stuck()
 {
     unsigned barrier = 0, warp = 0, first = 0;
     for (unsigned i = grid.threads; i-- > 0;) {
-        barrier += waiting[i] == kAtBarrier;
+        barrier += waiting[i] == kAtBarrier || waiting[i] == kAtMeeting;
         warp += waiting[i] == kAtWarp;
         if (waiting[i] != kIdle)
             first = i;
@@ -414,6 +423,12 @@ unsigned lane()
     return grid.solo ? 0 : grid.current % 32;
 }
 
+/* Called by the last lane of a warp that arrives. */
+static struct {
+    void (*f)(void *with, void *const *all);
+    void *with;
+} meeting;
+
 uint64_t exchange(Exchange what, unsigned mask, uint64_t value, unsigned source)
 {
     need_fibers("a shuffle, vote or __syncwarp");
@@ -456,6 +471,8 @@ uint64_t exchange(Exchange what, unsigned mask, uint64_t value, unsigned source)
         given[l] = fibers[i]->value;
         votes |= (given[l] ? 1u : 0u) << l;
     }
+    if (what == kMeet)
+        meeting.f(meeting.with, (void *const *)given);
     for (unsigned rest = mask; rest; rest &= rest - 1) {
         const unsigned l = (unsigned)__builtin_ctz(rest);
         Fiber *each = fibers[first + l];
@@ -469,6 +486,32 @@ uint64_t exchange(Exchange what, unsigned mask, uint64_t value, unsigned source)
     if (check_runs && what == kSyncWarp)
         check_warp(first, mask);
     return mine->value;
+}
+
+bool groups_meet = true;
+
+void meet(unsigned threads, void *mine, void (*f)(void *with, void *const *all),
+          void *with)
+{
+    if (threads == 32) {
+        meeting = {f, with};
+        exchange(kMeet, ~0u, (uint64_t)mine, 0);
+        return;
+    }
+    need_fibers("a reduction");
+    grid.turns = 0;
+    fibers[grid.current]->value = (uint64_t)mine;
+    if (++grid.met < grid.threads) {
+        waiting[grid.current] = kAtMeeting;
+        hand_over(fibers[grid.current]);
+        return;
+    }
+    void *all[kMaxThreads];
+    for (unsigned i = 0; i < grid.threads; i++)
+        all[i] = (void *)fibers[i]->value;
+    f(with, all);
+    grid.met = 0;
+    memset(waiting, kReady, grid.threads);
 }
 
 /* --- called by the host --- */
@@ -589,7 +632,7 @@ static void begin_block()
     });
     memset(waiting, kReady, grid.threads);
     grid.unfinished = grid.threads;
-    grid.arrived = 0;
+    grid.arrived = grid.met = 0;
     grid.current = grid.backwards ? grid.threads - 1 : 0;
 }
 

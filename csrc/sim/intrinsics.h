@@ -33,7 +33,7 @@ struct dim3 {
 };
 
 namespace sim {
-enum Exchange { kSyncWarp, kShuffle, kBallot, kActive };
+enum Exchange { kSyncWarp, kShuffle, kBallot, kActive, kMeet };
 }
 
 #ifdef SIM_MODULE

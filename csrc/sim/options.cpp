@@ -1,5 +1,6 @@
 /* Settings, from the environment and from setters. */
 #include "internal.h"
+#include "reductions.h"
 #include <algorithm>
 #include <stdio.h>
 #include <stdlib.h>
@@ -207,6 +208,17 @@ static int set_cudnn(const char *text)
     return set_switch(text, &state().options.cudnn);
 }
 
+static int set_reductions(const char *text)
+{
+    groups_meet = strcmp(text, "shuffled") != 0;
+    if (groups_meet && strcmp(text, "once"))
+        return complain(format("'%.40s' is not a way to reduce: give once, by the last "
+                               "thread of a group, or "
+                               "shuffled, by the kernels' shuffles and barriers",
+                               text));
+    return content();
+}
+
 static int set_races(const char *text)
 {
     Races &races = state().races;
@@ -251,6 +263,7 @@ static const struct {
     {"peer", "PYDEVTENSOR_SIM_PEER", set_peer},
     {"sticky", "PYDEVTENSOR_SIM_STICKY", set_sticky},
     {"cudnn", "PYDEVTENSOR_SIM_CUDNN", set_cudnn},
+    {"reductions", "PYDEVTENSOR_SIM_REDUCTIONS", set_reductions},
     {"failures", "PYDEVTENSOR_SIM_FAIL", set_failures},
     {"races", "PYDEVTENSOR_SIM_RACES", set_races},
     {"record_stream", "PYDEVTENSOR_SIM_RECORD_STREAM", set_record_stream},

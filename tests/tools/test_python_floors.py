@@ -28,7 +28,7 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 66_030,
+    "csrc": 66_190,
     "core": 26_320,
     "processes": 2_890,
     "extras": 7_140,

@@ -3,6 +3,9 @@
 #define DT_CUDA_KERNELS_WARP_H
 
 #include "cuda/kernels/layout.h"
+#ifdef SIM_CUDA
+#include "sim/reductions.h"
+#endif
 
 /* A value of any type from another lane of the warp, by shuffle(word), which moves words
  * of 4 and 8 bytes. */
@@ -28,6 +31,12 @@ static __device__ __forceinline__ T reduce_group(T value, int threads, Combine c
 {
     if (!EVERYONE && threads == 1)
         return value;
+#ifdef SIM_CUDA
+    if (sim::groups_meet) {
+        sim::reduce<EVERYONE>(value, threads, combine);
+        return value;
+    }
+#endif
     ROLLED
     for (int lanes = 16; lanes; lanes /= 2)
         value = combine(value, from_lane(value, [&](auto word) {
@@ -57,6 +66,10 @@ template <typename T, class Combine>
 static __device__ __forceinline__ T before_in_block(T mine, const T &lead, T *total,
                                                     T *warps, Combine combine)
 {
+#ifdef SIM_CUDA
+    if (sim::groups_meet)
+        return sim::before(mine, lead, total, BLOCK, combine);
+#endif
     auto from_below = [](const T &value, unsigned delta) {
         return from_lane(
             value, [&](auto word) { return __shfl_up_sync(0xffffffffu, word, delta); });
