@@ -80,8 +80,8 @@ class Reader:
     def size(self, record):
         return self._records[self.top + record].file_size
 
-    def read_into(self, record, target):
-        """Fill a writable memoryview of the record's size."""
+    def place(self, record):
+        """Where in the file the bytes of a record begin; the file is there then."""
         info = self._records[self.top + record]
         self.file.seek(info.header_offset)
         header = self.file.read(30)
@@ -90,7 +90,12 @@ class Reader:
         name_size, extra_size = struct.unpack("<HH", header[26:])
         if self.file.read(name_size) != info.orig_filename.encode():
             raise damaged(self.name, f"the header of record {record!r} names another")
-        self.file.seek(extra_size, os.SEEK_CUR)
+        return self.file.seek(extra_size, os.SEEK_CUR)
+
+    def read_into(self, record, target):
+        """Fill a writable memoryview of the record's size."""
+        self.place(record)
+        info = self._records[self.top + record]
         crc = place = 0
         while place < info.file_size:
             part = target[place : place + CHUNK]

@@ -1,9 +1,13 @@
 """Writes the pickles of checkpoints; _unpickler.py reads them."""
 
+import copyreg
+import functools
 import struct
 import sys
+import types
 from collections import Counter, OrderedDict, deque
 from pickle import PicklingError, encode_long
+from pickle import whichmodule as _whichmodule  # type: ignore[attr-defined]
 
 from pydevtensor import _C
 
@@ -41,12 +45,13 @@ class Pickler:
     functions.
 
     storage_id(tensor, typed) returns the key, location and number of elements of a
-    tensor's storage.
+    tensor's storage. objects: take also what names classes and functions, which load()
+    reads if the program trusts the file.
     """
 
-    def __init__(self, storage_id):
+    def __init__(self, storage_id, objects=True):
         self.out = bytearray(b"\x80\x02")
-        self.storage_id = storage_id
+        self.storage_id, self.objects = storage_id, objects
         self.memo = {}
         self.alive = []  # keeps the ids in memo unique
 
@@ -62,7 +67,7 @@ class Pickler:
     def put(self, value):
         kind = type(value)
         tensor = isinstance(value, _C.Tensor)
-        other = NAMED.get(full_name(kind), _put_tensor if tensor else _reject)
+        other = NAMED.get(full_name(kind), _put_tensor if tensor else _put_object)
         write = _WRITERS.get(kind, other)
         if kind in _NOT_SHARED:
             return write(self, value)
@@ -203,11 +208,89 @@ def _put_view(p, value):
     p.out += b"tR"
 
 
+def _put_object(p, value):
+    """Any other value, by what it says of itself to Python's pickle."""
+    kind = type(value)
+    if not p.objects or kind.__module__ == "pydevtensor.storage":
+        _reject(p, value)
+    if isinstance(value, type | types.FunctionType):
+        _put_global(p, value, value.__qualname__)
+        return
+    reduce = copyreg.dispatch_table.get(kind)
+    made = reduce(value) if reduce else value.__reduce_ex__(2)
+    if isinstance(made, str):
+        _put_global(p, value, made)
+        return
+    function, arguments, state, items, pairs, setter = (*made, *[None] * 4)[:6]
+    form = getattr(function, "__name__", "")
+    if form == "__newobj_ex__":
+        kind, given, named = arguments
+        function = functools.partial(kind.__new__, kind, *given, **named)
+        arguments = ()
+    if form == "__newobj__":
+        p.put(arguments[0])
+        p.tuple(arguments[1:])
+        p.out += b"\x81"
+    else:
+        p.put(function)
+        p.tuple(arguments)
+        p.out += b"R"
+    if id(value) in p.memo:  # it is among its own arguments
+        p.out += b"0"
+        p.recall(id(value))
+        return
+    p.remember(value, id(value))
+    flat = [each for pair in pairs or () for each in pair]
+    for given, code in ((list(items or ()), b"e"), (flat, b"u")):
+        if given:
+            p.alive.append(given)
+            p.out += b"("
+            for each in given:
+                p.put(each)
+            p.out += code
+    if state is not None:
+        p.alive.append(state)
+        if setter is None:
+            p.put(state)
+            p.out += b"b"
+        else:
+            p.put(setter)
+            p.tuple((value, state))
+            p.out += b"R0"
+
+
+def as_theirs(module):
+    """PyTorch's name for a module."""
+    if module == "builtins":
+        return "__builtin__"
+    top, dot, rest = module.partition(".")
+    return "torch" + dot + rest if top == "pydevtensor" else module
+
+
+def _put_global(p, value, name):
+    """A class or a function by its name."""
+    module = _whichmodule(value, name)
+    found = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if found is not value:
+        raise PicklingError(
+            f"save(): {value!r} cannot be in a checkpoint: {module} has no {name} that "
+            "it is; define it in a module, not in a function"
+        )
+    above, _, last = name.rpartition(".")
+    if above:
+        owner = sys.modules[module]
+        for part in above.split("."):
+            owner = getattr(owner, part)
+        p.call("__builtin__", "getattr", owner, last)
+    else:
+        p.name(as_theirs(module), name)
+
+
 def _reject(p, value):
     kind = type(value)
-    if kind.__module__ == "numpy":
-        hint = "use .item() for a number or torch.from_numpy() for an array"
-    elif callable(getattr(value, "state_dict", None)):
+    if callable(getattr(value, "state_dict", None)):
         hint = "save its state_dict()"
     else:
         hint = (

@@ -153,13 +153,15 @@ class Unpickler:
     """Reads protocols 2 to 5.
 
     storage(type, key, location, numel) resolves persistent ids; constructors, by name,
-    extends the table.
+    extends the table; trusted has classes and functions, by name, that the program lets
+    files make objects of and call.
     """
 
-    def __init__(self, data, storage, constructors, name):
+    def __init__(self, data, storage, constructors, name, trusted):
         self.data, self.place, self.name = data, 0, name
         self.storage = storage
         self.constructors = {**_CONSTRUCTORS, **constructors}
+        self.trusted = trusted
         self.stack, self.stacks, self.memo = [], [], {}
         self.copies = 2 * len(data) + 1000  # items and bytes
 
@@ -182,7 +184,7 @@ class Unpickler:
             (value,) = self.stack
             if self.stacks:
                 raise ValueError("a mark is left")
-            check_result(value)
+            check_result(value, self.trusts)
             return value
         except (
             ArithmeticError,
@@ -231,9 +233,15 @@ class Unpickler:
         del self.stack[-count:]
         return items
 
+    def trusts(self, value):
+        """Whether it is a class or a function that the program trusts, or of one."""
+        return any(value is t or type(value) is t for t in self.trusted.values())
+
     def find(self, module, name):
         module = "builtins" if module == "__builtin__" else module
         full = f"{module}.{name}"
+        if full in self.trusted:
+            return self.trusted[full]
         if full in self.constructors:
             return Constructor(full, *self.constructors[full])
         if full == "torch.storage.UntypedStorage":
@@ -245,18 +253,19 @@ class Unpickler:
         raise UnpicklingError(
             f"load(): {self.name} asks for {full}, which is not among the constructors "
             "that checkpoints may call; nothing was executed. Save a state_dict, or "
-            "plain lists and dicts of tensors, instead"
+            "plain lists and dicts of tensors, instead; or, if you trust who wrote the "
+            "file as you trust a program, read it with weights_only=False"
         )
 
 
-def check_result(value):
+def check_result(value, trusts):
     """Reject a value that contains a storage or a constructor."""
     seen, waiting = set(), [value]
     while waiting:
         item = waiting.pop()
         if isinstance(item, _KEPT) or id(item) in seen:
             continue
-        if full_name(type(item)) in NAMED:
+        if full_name(type(item)) in NAMED or trusts(item):
             continue
         seen.add(id(item))
         if isinstance(item, dict):
@@ -301,7 +310,7 @@ def _set_items(p, items):
 
 
 def _extend(p, items):
-    _need(p.stack[-1], list, deque).extend(items)
+    _need(p.stack[-1], list, deque, *p.trusted.values()).extend(items)
 
 
 def _update(p, items):
@@ -315,6 +324,8 @@ def _stack_global(p):
 
 def _reduce(p):
     function, arguments = p.pop(2)
+    if p.trusts(function):
+        return function(*_need(arguments, tuple))
     types = _need(function, Constructor).types
     if len(_need(arguments, tuple)) > len(types):
         raise TypeError("too many arguments")
@@ -328,9 +339,22 @@ def _reduce(p):
     return function.call(*arguments)
 
 
+def _new(p):
+    kind, arguments = p.pop(2)
+    if not isinstance(kind, type) or not p.trusts(kind):
+        raise TypeError("an object of what is not a class")
+    return kind.__new__(kind, *_need(arguments, tuple))
+
+
 def _build(p):
     (state,) = p.pop(1)
-    target = _need(p.stack[-1], OrderedDict)
+    if p.trusts(target := p.stack[-1]):
+        if hasattr(target, "__setstate__"):
+            target.__setstate__(state)
+        else:
+            vars(target).update(_need(state, dict))
+        return
+    target = _need(target, OrderedDict)
     for key in _need(state, dict):
         if type(key) is not str or hasattr(OrderedDict, key):
             raise TypeError("an attribute with an odd name")
@@ -388,6 +412,7 @@ _PUSHING = {
     b"c": lambda p: p.find(p.line(), p.line()),
     b"\x93": _stack_global,
     b"R": _reduce,
+    b"\x81": _new,
     b"Q": _persistent,
     b"h": lambda p: p.memo[p.number(U8)],
     b"j": lambda p: p.memo[p.number(U32)],

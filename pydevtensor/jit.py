@@ -179,7 +179,7 @@ def save(m: Any, f: Any, _extra_files: Any = None) -> None:
             "file, keep it in the program"
         )
     record = _record(m, _layers(), {}, "the module")
-    _serialization.save({"format": _FORMAT, "version": 1, "module": record}, f)
+    _serialization._save({"format": _FORMAT, "version": 1, "module": record}, f, False)
 
 
 def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> Any:

@@ -1,23 +1,28 @@
 """save() and load(): checkpoints in PyTorch's zip format.
 
-Nothing in a file is ever executed. docs/checkpoints.md says what can be saved.
+Nothing in a file is executed unless the program says that it trusts it.
+docs/checkpoints.md says what can be saved.
 """
 
 from __future__ import annotations
 
 import io
+import mmap as _mmap
 import os
+import pickle
 import sys
+from collections.abc import Iterable
 from pickle import UnpicklingError
 from typing import Any
 
 from pydevtensor import _C
 from pydevtensor._archive import Reader, Writer, damaged, replacing
 from pydevtensor._names import publish as _publish
-from pydevtensor._pickler import Pickler, dtype_name
-from pydevtensor._unpickler import Unpickler, dtype_named
+from pydevtensor._pickler import STORAGES, Pickler, as_theirs, dtype_name
+from pydevtensor._unpickler import StorageType, Unpickler, dtype_named
 
-__all__ = ["load", "save"]
+__all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load"]
+__all__ += ["safe_globals", "save"]
 
 _LEGACY = b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"
 _NEWEST = 10  # the newest version of the archive's layout that PyTorch names
@@ -34,8 +39,9 @@ def save(
     """Write obj to f in PyTorch's checkpoint format.
 
     obj: tensors, None, bools, numbers, strings, bytes, lists, tuples, dicts, sets,
-    Size, device and dtype objects, in any nesting. Tensors that share a storage share
-    it in the file; a view is saved with its whole storage.
+    Size, device and dtype objects, in any nesting; and what Python's pickle takes, such
+    as a module, which load() reads with weights_only=False alone. Tensors that share a
+    storage share it in the file; a view is saved with its whole storage.
     f: a path, or a binary file object open for writing.
     pickle_module, pickle_protocol: have no effect, nor have the options after them: the
     file is the archive that every torch.load() since 1.6 reads.
@@ -44,17 +50,22 @@ def save(
     the old file. GPU tensors are copied to the host one storage at a time, which
     synchronizes.
 
-    Raises pickle.PicklingError, with the type's name, for a value of another type.
+    Raises pickle.PicklingError for a function or a class that no module has.
 
     >>> import pydevtensor as torch
     >>> torch.save({"w": torch.ones(2, 3)}, "w.pt")  # doctest: +SKIP
     """
+    _save(obj, f, True)
+
+
+def _save(obj, f, objects):
+    """objects: take also what names classes and functions."""
     if isinstance(f, str | bytes | os.PathLike):
-        data, storages = _describe(obj)  # before any file is made
+        data, storages = _describe(obj, objects)  # before any file is made
         with replacing(f) as file:
             _write(file, data, storages)
     elif callable(getattr(f, "write", None)):
-        data, storages = _describe(obj)
+        data, storages = _describe(obj, objects)
         _write(f, data, storages)
     else:
         raise AttributeError(
@@ -63,7 +74,7 @@ def save(
         )
 
 
-def _describe(obj):
+def _describe(obj, objects):
     """The pickle of obj, and one tensor for each storage."""
     numbers: dict[Any, Any] = {}
     storages: list[Any] = []
@@ -83,7 +94,7 @@ def _describe(obj):
         size = tensor.element_size() if typed else 1
         return str(number), str(tensor.device), len(_C._storage_bytes(tensor)) // size
 
-    return Pickler(storage_id).dump(obj), storages
+    return Pickler(storage_id, objects).dump(obj), storages
 
 
 def _write(file, data, storages):
@@ -116,27 +127,37 @@ def load(
     name; a dict such as {"cuda:1": "cuda:0"}; or a function of (storage, location) that
     returns the storage, moved with storage.cpu(), storage.cuda(i) or
     storage.to(device), or None for the saved device.
-    pickle_module, weights_only: have no effect: nothing in a file is ever executed.
-    mmap: not supported; None and False are accepted.
-    encoding: has no effect: texts are UTF-8, and those of Python 2 are not read.
+    weights_only: False reads any object, and executes what the file says, as a program
+    does: say it for files of people that you trust so. Otherwise nothing is executed.
+    pickle_module: the module whose Unpickler reads such a file; without weights_only,
+    it means False.
+    mmap: with True, f is a path, and tensors are the file's memory, read when they are
+    used and copied where they are written; no checksums are verified. The file must
+    not become shorter while they live.
+    encoding: of texts of Python 2, with weights_only=False.
 
     Raises pickle.UnpicklingError for a damaged pickle and for one that calls anything
-    but the known constructors; RuntimeError for a damaged archive, and for a device
-    that does not exist here, unless map_location replaces it.
+    but the known constructors and add_safe_globals(); RuntimeError for a damaged
+    archive, and for a device that does not exist here, unless map_location replaces it.
 
     >>> torch.save({'w': torch.tensor([1, 2])}, 'w.pt')
     >>> torch.load('w.pt')
     {'w': tensor([1, 2])}
     """
-    del pickle_module, weights_only, encoding
-    if mmap:
-        raise NotImplementedError(
-            "load(): mmap=True is not supported; leave it out, and the file is read "
-            "once, straight into the tensors' memory"
+    if weights_only and pickle_module is not None:
+        raise RuntimeError(
+            "load(): pickle_module is for files that you trust; leave it out, or give "
+            "weights_only=False"
         )
+    trusting = None  # the module that reads a file which the program trusts
+    if weights_only is False or pickle_module is not None:
+        trusting = pickle if pickle_module is None else pickle_module
+    how = map_location, trusting, encoding, mmap
     if isinstance(f, str | bytes | os.PathLike):
         with open(f, "rb", buffering=0) as raw, io.BufferedReader(raw) as file:
-            return _load(file, repr(os.fspath(f)), map_location)
+            return _load(file, repr(os.fspath(f)), *how)
+    if mmap:
+        raise RuntimeError("load(): with mmap=True f must be the path of a file")
     if not callable(getattr(f, "read", None)):
         raise AttributeError(
             f"load(): f is a {type(f).__name__}; give a path or a file object "
@@ -147,10 +168,10 @@ def load(
     seekable = getattr(f, "seekable", lambda: hasattr(f, "seek") and hasattr(f, "tell"))
     if not seekable() or not hasattr(f, "readinto"):
         f = io.BytesIO(f.read())
-    return _load(f, "the file", map_location)
+    return _load(f, "the file", *how)
 
 
-def _load(file, name, map_location):
+def _load(file, name, map_location, trusting, encoding, mapped):
     start = file.tell()
     magic = file.read(64)
     if start:
@@ -190,8 +211,137 @@ def _load(file, name, map_location):
     if order not in (b"little", b"big"):
         raise damaged(name, f"its byte order is {order[:20]!r}")
     loader = _Loader(reader, map_location, order.decode() != sys.byteorder)
+    if mapped:
+        loader.memory = _mmap.mmap(file.fileno(), 0, _mmap.MAP_PRIVATE)
     data = reader.read("data.pkl")
-    return Unpickler(data, loader.storage, _CONSTRUCTORS, name).load()
+    if trusting is None:
+        return Unpickler(data, loader.storage, _CONSTRUCTORS, name, _trusted).load()
+    return _trusting(trusting)(io.BytesIO(data), loader, encoding).load()
+
+
+# --- what a program trusts
+
+_trusted: dict[str, Any] = {}
+
+
+def _names(safe_globals: Iterable[Any]) -> dict[str, Any]:
+    found = {}
+    for each in safe_globals:
+        if isinstance(each, tuple):
+            value, name = each
+        else:
+            value, name = each, f"{as_theirs(each.__module__)}.{each.__qualname__}"
+        if not callable(value) or not isinstance(name, str):
+            raise TypeError(
+                f"safe globals have {each!r}; give classes and functions, or pairs of "
+                "one and its name"
+            )
+        found[name.replace("__builtin__.", "builtins.")] = value
+    return found
+
+
+def add_safe_globals(safe_globals: list[Any]) -> None:
+    """Let load() make objects of classes, and call functions, that a file names.
+
+    safe_globals: classes and functions, or pairs of one and its name in files. What
+    they do with the file's values is the program's affair.
+
+    >>> import fractions
+    >>> torch.serialization.add_safe_globals([fractions.Fraction])
+    >>> torch.serialization.get_safe_globals()
+    [<class 'fractions.Fraction'>]
+    >>> torch.serialization.clear_safe_globals()
+    """
+    _trusted.update(_names(safe_globals))
+
+
+def get_safe_globals() -> list[Any]:
+    """The classes and functions that load() may use, beside its constructors.
+
+    >>> torch.serialization.get_safe_globals()
+    []
+    """
+    return [*_trusted.values()]
+
+
+def clear_safe_globals() -> None:
+    """Take back what add_safe_globals() said.
+
+    >>> torch.serialization.clear_safe_globals()
+    >>> torch.serialization.get_safe_globals()
+    []
+    """
+    _trusted.clear()
+
+
+class safe_globals:
+    """A context with add_safe_globals().
+
+    safe_globals: classes and functions, or pairs of one and its name in files.
+
+    >>> with torch.serialization.safe_globals([list]):
+    ...     torch.serialization.get_safe_globals()
+    [<class 'list'>]
+    """
+
+    def __init__(self, safe_globals: list[Any]) -> None:
+        self._given = safe_globals
+
+    def __enter__(self) -> None:
+        self._before = dict(_trusted)
+        add_safe_globals(self._given)
+
+    def __exit__(self, *error: object) -> None:
+        _trusted.clear()
+        _trusted.update(self._before)
+
+
+# Modules and classes of PyTorch that hold functions of the package.
+_ELSEWHERE = {
+    "torch._C._nn": "pydevtensor.nn.functional",
+    "torch._C._linalg": "pydevtensor.linalg",
+    "torch._C._special": "pydevtensor.special",
+    "torch._C": "pydevtensor",
+}
+_HOLDERS = ("_VariableFunctionsClass", "_VariableFunctions")
+
+
+def _trusting(module):
+    """The Unpickler of a module, which finds PyTorch's names in this package."""
+
+    class Trusting(module.Unpickler):  # type: ignore[name-defined]
+        def __init__(self, file, loader, encoding):
+            super().__init__(file, encoding=encoding)
+            self._loader = loader
+
+        def persistent_load(self, described):
+            _, kind, key, location, numel = described
+            return self._loader.storage(kind, key, location, numel)
+
+        def find_class(self, module, name):
+            full = f"{module}.{name}"
+            if full in _CONSTRUCTORS:
+                return _CONSTRUCTORS[full][0]
+            if full == "torch.storage.UntypedStorage":
+                return StorageType(None)
+            if module == "torch" and name in STORAGES:
+                return StorageType(STORAGES[name])
+            if module.partition(".")[0] != "torch":
+                return super().find_class(module, name)
+            holder, _, rest = name.partition(".")
+            if holder in _HOLDERS:
+                return getattr(_C, rest) if rest else _C
+            home = _ELSEWHERE.get(module, "pydevtensor" + module[len("torch") :])
+            found = super().find_class(home, name)
+            owner = sys.modules[home]
+            if holder not in vars(owner) and holder not in dir(owner):
+                raise UnpicklingError(
+                    f"load(): the file names {full}, which pydevtensor does not have; "
+                    "save a state_dict in PyTorch"
+                )
+            return found
+
+    return Trusting
 
 
 class _Storage:
@@ -278,6 +428,7 @@ class _Loader:
     def __init__(self, reader, map_location, swap):
         self.reader, self.map_location, self.swap = reader, map_location, swap
         self.storages = {}
+        self.memory = None  # of the file, where its tensors are to use that
         if not (
             map_location is None
             or isinstance(map_location, str | int | dict | _C.device)
@@ -309,6 +460,12 @@ class _Loader:
                 f"record {record} has {size} bytes, and {numel} elements of {itemsize} "
                 "are described"
             )
+        if self.memory is not None and size and not (self.swap or dtype == "bool"):
+            place = self.reader.place(record)
+            if place % itemsize == 0:
+                return _C.frombuffer(
+                    self.memory, dtype=_C.uint8, count=size, offset=place
+                )
         data = _C.empty(size, dtype=_C.uint8, device="cpu")
         view = memoryview(data)
         self.reader.read_into(record, view)

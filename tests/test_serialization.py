@@ -9,7 +9,6 @@ import os
 import pickle
 import zipfile
 
-import numpy as np
 import pytest
 from checkpoints import ALL, with_records
 from golden.checkpoints import contents
@@ -151,7 +150,7 @@ def test_not_saved():
     class Mine:
         pass
 
-    for value in (Mine(), Mine, len, np.float64(1), slice(1), range(3), ...):
+    for value in (Mine(), Mine, lambda: 1):
         file = io.BytesIO()
         with pytest.raises(pickle.PicklingError, match=r"save\(\)"):
             torch.save([value], file)
@@ -211,8 +210,6 @@ def test_files(tmp_path):
         torch.save(x, tmp_path / "none" / "x.pt")
     with pytest.raises(IsADirectoryError):
         torch.save(x, tmp_path)
-    with pytest.raises(NotImplementedError, match="mmap"):
-        torch.load(path, mmap=True)
 
 
 def test_options_of_pickle_change_nothing():
@@ -223,7 +220,7 @@ def test_options_of_pickle_change_nothing():
     torch.save(x, files[2], pickle_protocol=5, _disable_byteorder_record=True)
     assert len({file.getvalue() for file in files}) == 1
     files[0].seek(0)
-    read = torch.load(files[0], "cpu", pickle, weights_only=False, encoding="latin1")
+    read = torch.load(files[0], "cpu", pickle, encoding="latin1")
     assert torch.equal(read, x)
     with pytest.raises(TypeError):
         torch.load(files[0], errors="strict", unknown=1)
@@ -234,7 +231,7 @@ def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
     torch.save([1], path)
     old = path.read_bytes()
     with pytest.raises(pickle.PicklingError):
-        torch.save([torch.ones(2), object()], path)
+        torch.save([torch.ones(2), lambda: 1], path)
     write = zipfile.ZipFile.open
 
     def full(self, name, *args, **options):

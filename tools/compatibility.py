@@ -48,8 +48,7 @@ is installed, as in PyTorch.
 
 """
 DIFFERS = {
-    "": "`compile` gives the function back and compiles nothing; `load` executes "
-    "nothing",
+    "": "`compile` gives the function back and compiles nothing",
     "autograd.forward_ad": "a dual Tensor requires a gradient; `no_grad()` inside of a "
     "level drops tangents; `jvp` of a `Function` is not called",
     "backends.cuda": "`matmul.allow_tf32` is `set_float32_matmul_precision`",
@@ -64,7 +63,8 @@ DIFFERS = {
     "ops": "`aten` has this package's functions and methods; overloads of one name are "
     "one function",
     "profiler": "events are kernels, copies and waits, by source line",
-    "serialization": "`load` executes nothing, whatever `weights_only` says",
+    "serialization": "`load` refuses files of before version 1.6, and storages without "
+    "a tensor",
     "utils.flop_counter": "counts kernels, by their names",
     "xpu": "no device",
     "mps": "no device",

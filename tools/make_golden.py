@@ -90,7 +90,8 @@ def make_checkpoints(golden, torch):
             made["value"] = checkpoints.contents(value, torch)
         return made
 
-    return {key: [saved(row) for row in golden[key]] for key in ("files", "refused")}
+    kinds = ("files", "refused", "trusted")
+    return {key: [saved(row) for row in golden[key]] for key in kinds}
 
 
 def make_learning(golden, torch):

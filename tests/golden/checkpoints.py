@@ -14,4 +14,6 @@ def contents(value, torch):
         return {"dict": [[k, contents(v, torch)] for k, v in value.items()]}
     if isinstance(value, list):
         return [contents(item, torch) for item in value]
-    return repr(value)
+    # A function of PyTorch is here written in C, and there in Python.
+    named = callable(value) and hasattr(value, "__name__")
+    return value.__name__ if named else repr(value)

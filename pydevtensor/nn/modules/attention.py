@@ -7,13 +7,9 @@ from typing import Any
 from pydevtensor.nn import functional as F
 from pydevtensor.nn import init
 from pydevtensor.nn.modules._layer import Parametrized, explain
-from pydevtensor.nn.modules.linear import Linear
+from pydevtensor.nn.modules.linear import NonDynamicallyQuantizableLinear
 
 __all__ = ["MultiheadAttention"]
-
-
-class NonDynamicallyQuantizableLinear(Linear):
-    """A Linear, under the name that PyTorch shows for the last one of attention."""
 
 
 class MultiheadAttention(

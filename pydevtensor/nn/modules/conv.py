@@ -64,6 +64,17 @@ class _ConvNd(
         self._check()
         self._make_parameters(bias, device, dtype)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """With what PyTorch's layers keep for paddings other than zeros."""
+        around: list[int] = []
+        if not isinstance(self.padding, str):
+            around = [n for n in reversed(self.padding) for _ in range(2)]
+        return {**self.__dict__, "_reversed_padding_repeated_twice": around}
+
+    def __setstate__(self, state: dict[Any, Any]) -> None:
+        super().__setstate__(state)
+        self.__dict__.pop("_reversed_padding_repeated_twice", None)
+
     def _each(self, value: Any) -> Any:
         """A number for each dimension."""
         try:

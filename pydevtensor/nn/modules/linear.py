@@ -60,6 +60,10 @@ class Linear(
             init.uniform_(self.bias, -bound, bound)
 
 
+class NonDynamicallyQuantizableLinear(Linear):
+    """A Linear, under the name that PyTorch shows for the last one of attention."""
+
+
 class LazyLinear(Linear, takes="out_features: int, bias, device, dtype"):
     """A Linear that takes in_features from its first input, then becomes a Linear.
 

@@ -163,6 +163,14 @@ class RNNBase(Parametrized):
     def _flat_weights(self) -> list[Any]:
         return [weight for weights in self.all_weights for weight in weights]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """With what PyTorch's layers keep beside their parameters."""
+        names = ("_flat_weights_names", "_flat_weights")
+        return {**self.__dict__, **{name: getattr(self, name) for name in names}}
+
+    def __setstate__(self, state: dict[Any, Any]) -> None:
+        super().__setstate__({k: v for k, v in state.items() if k[:6] != "_flat_"})
+
     def extra_repr(self) -> str:
         parts = [f"{self.input_size}, {self.hidden_size}"]
         defaults = {

@@ -108,6 +108,8 @@ class _Layer(
         for i in parts:
             setattr(self, f"dropout{i}", Dropout(dropout))
         self.activation: Callable[[Any], Any] = _activation(activation)
+        # For PyTorch, which may load the layer from a file.
+        self.activation_relu_or_gelu = {F.relu: 1, F.gelu: 2}.get(self.activation, 0)
 
     def _residual(self, i: int, x: Any, part: Callable[[Any], Any]) -> Any:
         """x and the result of part i, which is counted from 1, normalized."""
