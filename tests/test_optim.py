@@ -321,3 +321,13 @@ def test_wrong_arguments_are_named(name):
         with pytest.raises(TypeError, match=r"lr is .*give a number"):
             make([w], lr=wrong)
     assert make([w], lr=torch.tensor(0.1)).param_groups[0]["lr"] == torch.tensor(0.1)
+
+
+def test_groups_are_printed_apart():
+    p, q = nn.Parameter(torch.ones(1)), nn.Parameter(torch.ones(1))
+    groups = [{"params": [p]}, {"params": [q], "lr": 2.0}]
+    lines = repr(optim.SGD(groups, 1.0)).splitlines()
+    assert lines[:2] == ["SGD (", "Parameter Group 0"] and lines[-1] == ")"
+    second = lines.index("Parameter Group 1")
+    assert lines[second - 1] == "" and lines.count("") == 1
+    assert "    lr: 2.0" in lines[second:]
