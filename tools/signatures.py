@@ -367,6 +367,8 @@ VALID |= {
         "pivots": lambda: torch.tensor([1, 2, 3], dtype=torch.int32),
     },
     "linalg.householder_product": {"input": D, "tau": V},
+    "orgqr": {"input": D, "tau": V},
+    "ormqr": {"input": D, "tau": V, "other": D},
     "linalg.multi_dot": {"tensors": lambda: [floats(2, 3), floats(3, 4)]},
     "linalg.tensorinv": {"A": D, "ind": lambda: 1},
     "linalg.tensorsolve": {"A": D, "B": V},

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from pydevtensor import _C, linalg
 from pydevtensor._autocast import casts
 from pydevtensor._functions import function
-from pydevtensor.linalg import factors
+from pydevtensor.autograd import Function
+from pydevtensor.linalg import factors, lapack
 
 if TYPE_CHECKING:
     from pydevtensor._functions.types import Tensor, Tensors
@@ -258,6 +259,87 @@ def lu_unpack(
     if unpack_data:
         L, U = factors.halves(LU_data)
     return P, L, U
+
+
+class _Reflectors(Function):
+    @staticmethod
+    def forward(ctx: Any, A: Any) -> Any:
+        return lapack.reflectors(A)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        raise NotImplementedError(
+            "geqrf() has no derivative, as in PyTorch; use linalg.qr()"
+        )
+
+
+@function(method=True, out=True, results=("a", "tau"))
+def geqrf(input: Tensor) -> tuple[Tensor, ...]:
+    """The QR factors of a matrix as LAPACK has them: (a, tau), for ormqr().
+
+    a has R in its upper triangle, and below it the reflections whose product is Q; tau
+    has the factor of each. It has no derivative: NotImplementedError.
+
+    >>> torch.geqrf(torch.tensor([[3.0], [4.0]])).a
+    tensor([[-5.0000],
+            [ 0.5000]])
+    """
+    lapack.matrices(input)
+    found: tuple[Tensor, ...] = _Reflectors.apply(input)
+    return found
+
+
+@function(method=True, out=True)
+def orgqr(input: Tensor, tau: Tensor) -> Tensor:
+    """Alias of linalg.householder_product(): the columns of Q that geqrf() describes.
+
+    >>> torch.orgqr(*torch.geqrf(torch.tensor([[3.0], [4.0]])))
+    tensor([[-0.6000],
+            [-0.8000]])
+    """
+    return linalg.householder_product(input, tau)
+
+
+@function(method=True, out=True)
+def ormqr(
+    input: Tensor,
+    tau: Tensor,
+    other: Tensor,
+    left: bool = True,
+    transpose: bool = False,
+) -> Tensor:
+    """The product of other with the square matrix Q that geqrf() describes.
+
+    input      (..., m, k), whose columns have the reflections below the diagonal
+    tau        (..., k), their factors
+    other      (..., m, n), or (..., n, m) without left, of the same batch
+    left       Q @ other, else other @ Q
+    transpose  take Q.mT in place of Q
+
+    RuntimeError for other shapes.
+
+    >>> torch.ormqr(*torch.geqrf(torch.tensor([[3.0], [4.0]])), torch.eye(2))
+    tensor([[-0.6000, -0.8000],
+            [-0.8000,  0.6000]])
+    """
+    lapack.matrices(input)
+    for each in (tau, other):
+        lapack.alike(input, each)
+    (m, k), batch = input.shape[-2:], input.shape[:-2]
+    size = other.shape[-2 if left else -1] if other.dim() > 1 else None
+    count = tau.shape[-1] if tau.dim() else k + 1
+    if size != m or count > min(m, k) or {tau.shape[:-1], other.shape[:-2]} != {batch}:
+        raise RuntimeError(
+            f"input has the shape {tuple(input.shape)}, tau {tuple(tau.shape)} and "
+            f"other {tuple(other.shape)}; give (..., m, k), (..., k) and other with m "
+            f"{'rows' if left else 'columns'}"
+        )
+    if not tau.numel():
+        return other.clone()
+    V, W = factors.triangular_form(input, tau)
+    if transpose:
+        V, W = W.mT, V.mT
+    return other - (V @ (W @ other) if left else (other @ V) @ W)
 
 
 @function()

@@ -363,8 +363,14 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     one = _C.eye(m, n, dtype=input.dtype, device=input.device)
     if not k:
         return input.clone().copy_(one)
-    V = input[..., :k].tril(-1) + one[:, :k]
-    column = tau.unsqueeze(-1)
+    V, W = triangular_form(input, tau)
+    return one - V @ W[..., :n]
+
+
+def triangular_form(input: Tensor, tau: Tensor) -> tuple[Tensor, Tensor]:
+    """V and W of the product of reflections, I - V W."""
+    m, k = input.shape[-2], tau.shape[-1]
+    one = _C.eye(m, k, dtype=input.dtype, device=input.device)
+    V, column = input[..., :k].tril(-1) + one, tau.unsqueeze(-1)
     inner = (V.mT @ V).triu(1) * column
-    W = solve_triangular(inner, V.mT[..., :n] * column, upper=True, unitriangular=True)
-    return one - V @ W
+    return V, solve_triangular(inner, V.mT * column, upper=True, unitriangular=True)

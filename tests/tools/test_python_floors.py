@@ -29,7 +29,7 @@ LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
     "csrc": 66_190,
-    "core": 26_530,
+    "core": 26_650,
     "processes": 2_890,
     "extras": 7_140,
     "imitations": 740,
