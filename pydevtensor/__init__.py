@@ -118,6 +118,7 @@ _LATER = {
     "finfo": "_functions.dtypes",
     "iinfo": "_functions.dtypes",
     "func": "func",
+    "fx": "fx",
     "functional": "functional",
     "futures": "futures",
     "vmap": "func",

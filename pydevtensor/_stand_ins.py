@@ -40,7 +40,6 @@ _MARKS = {
     "compiler.allow_in_graph",
     "compiler.assume_constant_result",
     "compiler.nested_compile_region",
-    "fx.wrap",
     "jit.script_if_tracing",
     "jit.script_method",
 }

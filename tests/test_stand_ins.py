@@ -65,13 +65,13 @@ CALLS = {
     "torch.hub.load('a', 'b')": "load_state_dict",
     "torch.monitor.Event()": "docs/compatibility.md",
     "torch.distributed.rpc.BackendType.TENSORPIPE()": "send() and recv()",
-    "Derived()": "torch.fx.Tracer",
-    "torch.fx.symbolic_trace('a')": "torch.fx.symbolic_trace",
+    "Derived()": "torch.fx.CodeGen",
+    "torch.export.export('a')": "torch.export.export",
     "torch.library.opcheck(len, ())": "library.custom_op",
 }
 
 
-class Derived(torch.fx.Tracer, ABC):
+class Derived(torch.fx.CodeGen, ABC):
     """Defined, and so imported; only an object of it cannot be made."""
 
     level = 3
@@ -106,7 +106,7 @@ def test_attributes():
 
 
 @pytest.mark.parametrize(
-    "name", ["fx.wrap", "compiler.allow_in_graph", "_dynamo.disable"]
+    "name", ["jit.script_if_tracing", "compiler.allow_in_graph", "_dynamo.disable"]
 )
 def test_a_mark_gives_the_function_back(name):
     above, _, last = name.rpartition(".")
@@ -139,19 +139,19 @@ def test_private_names_that_libraries_import():
 
 def test_classes():
     linear = nn.Linear(1, 1)
-    kinds = (torch.distributed.fsdp.ShardingStrategy, torch.fx.GraphModule)
+    kinds = (torch.distributed.fsdp.ShardingStrategy, torch.fx.CodeGen)
     assert not isinstance(linear, kinds)
-    assert not issubclass(nn.Linear, kinds) and issubclass(Derived, torch.fx.Tracer)
-    assert repr(kinds[1]) == "<stand-in for torch.fx.GraphModule>"
+    assert not issubclass(nn.Linear, kinds) and issubclass(Derived, torch.fx.CodeGen)
+    assert repr(kinds[1]) == "<stand-in for torch.fx.CodeGen>"
     assert "Derived" in repr(Derived)
 
-    class Mixed(nn.Module, torch.fx.Interpreter, frozen=True):
+    class Mixed(nn.Module, torch.fx.CodeGen, frozen=True):
         pass
 
     def annotated(a: torch.futures.Future[int] | None, b: "torch.SymInt") -> None:
         pass
 
-    with pytest.raises(NotImplementedError, match=r"fx\.Interpreter"):
+    with pytest.raises(NotImplementedError, match=r"fx\.CodeGen"):
         Mixed()
 
 
@@ -189,13 +189,13 @@ def test_there_are_no_devices_of_other_makers():
 
 def test_pickles_and_names():
     for value in (
-        torch.fx.Tracer,
+        torch.fx.CodeGen,
         torch.distributed.rpc.BackendType.TENSORPIPE,
         torch.stft,
     ):
         assert pickle.loads(pickle.dumps(value)) is value
-    assert torch.fx.Tracer.__module__ == "pydevtensor.fx"
-    assert "write the changed module" in torch.fx.Tracer.__doc__
+    assert torch.fx.CodeGen.__module__ == "pydevtensor.fx"
+    assert "write the changed module" in torch.fx.CodeGen.__doc__
 
 
 def test_dir_leaves_stand_ins_out():
@@ -214,7 +214,7 @@ def test_dir_leaves_stand_ins_out():
 
 
 def test_modules():
-    assert repr(torch.fx) == "<stand-in for the module pydevtensor.fx>"
+    assert repr(torch.export) == "<stand-in for the module pydevtensor.export>"
     assert find_spec("pydevtensor.distributed.fsdp") is not None
     assert find_spec("pydevtensor.no_such") is None
     for name in ("no_such", "fx.no_such", "nn.no_such", "nn.functional.no_such"):

@@ -38,7 +38,7 @@ the message says what to do instead. An attribute of it is an `AttributeError`, 
 the members of an enumeration. `isinstance(x, stand_in)` is `False`. What asks for a
 part that is not there (`is_available()`, `is_initialized()`, `is_in_onnx_export()`)
 says `False`, and `device_count()` 0. A decorator that only marks a function
-(`torch.fx.wrap`, `torch.compiler.allow_in_graph`) gives it back; to register something
+(`torch.compiler.allow_in_graph`) gives it back; to register something
 (`torch._dynamo.mark_static_address`) does nothing; a `Shard` or a `Replicate` can be
 made. `hasattr(torch, name)` is `True` for every name of PyTorch. Use
 `name in dir(torch)` instead: `dir()`, and so tab completion, leaves stand-ins out.
@@ -56,6 +56,8 @@ DIFFERS = {
     "backends.mkldnn": "settings are remembered",
     "compiler": "compiles nothing",
     "func": "`vmap` loops",
+    "fx": "the functions of this package, of `math` and of `wrap()` are recorded while "
+    "`symbolic_trace` runs; a `GraphModule` is not pickled",
     "jit": "`script` and `trace` give the module back; `save` and `load` for layers of "
     "`nn`",
     "library": "operators stay when their `Library` goes; `vmap` loops over them",

@@ -33,7 +33,7 @@ def test_rows_say_what_is_there():
 
 def test_stand_ins_say_what_to_do_instead():
     absent = rows("Modules that are stand-ins")
-    assert "as a class" in absent["torch.fx"][2]
+    assert "state_dict()" in absent["torch.export"][2]
     assert "`datapipes`" in absent["torch.utils.data"][0]
 
 

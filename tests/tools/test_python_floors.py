@@ -31,7 +31,7 @@ BUDGET = {
     "csrc": 66_190,
     "core": 26_650,
     "processes": 2_890,
-    "extras": 7_140,
+    "extras": 8_460,
     "imitations": 740,
     "tools": 1_230,
 }

@@ -1,0 +1,189 @@
+"""Modules whose forward() is the code of a graph."""
+
+from __future__ import annotations
+
+import copy
+import linecache
+from itertools import count
+from typing import Any
+
+from pydevtensor import _C
+from pydevtensor._names import publish as _publish
+from pydevtensor.fx.graph import Graph
+from pydevtensor.nn import Module, Parameter
+
+__all__ = ["GraphModule"]
+
+_numbers = count()
+
+
+def _value(root: Any, path: str) -> Any:
+    for name in path.split("."):
+        root = getattr(root, name)
+    return root
+
+
+class GraphModule(Module):
+    """A Module that runs a Graph.
+
+    root        the Module, or a dict by path, that has what the graph's nodes name
+    graph       the Graph; assign another one, or call recompile() after changing it
+    class_name  what repr() shows
+
+    >>> net = torch.fx.symbolic_trace(nn.Sequential(nn.Linear(2, 2), nn.ReLU()))
+    >>> for node in net.graph.nodes:
+    ...     if node.target == '1':
+    ...         with net.graph.inserting_after(node):
+    ...             new = net.graph.call_function(torch.neg, (node,))
+    ...         _ = node.replace_all_uses_with(new, lambda user: user is not new)
+    >>> _ = net.recompile()
+    >>> bool((net(torch.ones(1, 2)) <= 0).all())
+    True
+    """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        # A class of its own, since forward() is found in the class.
+        base = next(c for c in cls.__mro__ if "_is_made" not in vars(c))
+        made = type(base.__name__, (base,), {"_is_made": True})
+        made.__module__ = base.__module__
+        return super().__new__(made)
+
+    def __init__(
+        self, root: Any, graph: Graph, class_name: str = "GraphModule"
+    ) -> None:
+        super().__init__()
+        type(self).__name__ = class_name
+        if isinstance(root, Module):
+            self.training = root.training
+        for node in graph.nodes:
+            if node.op in ("get_attr", "call_module"):
+                whole = root if isinstance(root, Module) else None
+                value = root.get(node.target) if whole is None else None
+                if whole is None and node.target not in root:
+                    raise RuntimeError(
+                        f"Node {node} referenced target {node.target} but that target "
+                        "was not provided in root; add it"
+                    )
+                self._put(
+                    node.target, value if whole is None else _value(root, node.target)
+                )
+        graph.owning_module = self
+        self._graph = graph
+        self.recompile()
+
+    def _put(self, path: str, value: Any) -> None:
+        *above, last = path.split(".")
+        owner: Any = self
+        for name in above:
+            if not hasattr(owner, name):
+                owner.add_module(name, Module())
+            owner = getattr(owner, name)
+        if isinstance(value, _C.Tensor) and not isinstance(value, Parameter):
+            if last in owner._buffers:
+                return
+            owner.register_buffer(last, value)
+        else:
+            setattr(owner, last, value)
+
+    @property
+    def graph(self) -> Graph:
+        """The Graph. Assigning another one compiles it."""
+        return self._graph
+
+    @graph.setter
+    def graph(self, graph: Graph) -> None:
+        graph.owning_module = self
+        self._graph = graph
+        self.recompile()
+
+    @property
+    def code(self) -> str:
+        """The code of forward()."""
+        return self._code
+
+    def recompile(self) -> Any:
+        """Compile the graph's code to forward(), after a change of the graph."""
+        made = self._graph.python_code("self")
+        self._code = made.src
+        name = f"<graph_module_{next(_numbers)}>"
+        lines = made.src.splitlines(keepends=True)
+        linecache.cache[name] = (len(made.src), None, lines, name)  # for tracebacks
+        scope = dict(made.globals)
+        exec(compile(made.src.rstrip(), name, "exec"), scope)
+        type(self).forward = scope["forward"]  # type: ignore[method-assign]
+        return made
+
+    def add_submodule(self, target: str, m: Module) -> bool:
+        """Add m under the path target; False where something else is in the way."""
+        owner: Any = self
+        *above, last = target.split(".")
+        for name in above:
+            if not hasattr(owner, name):
+                owner.add_module(name, Module())
+            owner = getattr(owner, name)
+            if not isinstance(owner, Module):
+                return False
+        owner.add_module(last, m)
+        return True
+
+    def delete_submodule(self, target: str) -> bool:
+        """Remove the module of the path target; False where there is none."""
+        above, _, last = target.rpartition(".")
+        try:
+            owner = self.get_submodule(above)
+        except AttributeError:
+            return False
+        if not isinstance(getattr(owner, last, None), Module):
+            return False
+        delattr(owner, last)
+        return True
+
+    def delete_all_unused_submodules(self) -> None:
+        """Remove the modules that no node of the graph names, nor what they contain."""
+        used = {
+            n.target for n in self._graph.nodes if n.op in ("call_module", "get_attr")
+        }
+        kept = set()
+        for path in used:
+            parts = path.split(".")
+            kept |= {".".join(parts[:i]) for i in range(1, len(parts) + 1)}
+        called = tuple(path + "." for path in used)
+        for path, _ in [*self.named_modules()][:0:-1]:
+            if path not in kept and not path.startswith(called):
+                self.delete_submodule(path)
+
+    def print_readable(self, print_output: bool = True, **options: Any) -> str:
+        """The class as text, which is printed too.
+
+        print_output: whether to print it. options have no effect.
+        """
+        body = self._code.strip().replace("\n", "\n    ")
+        text = f"class {type(self).__name__}(torch.nn.Module):\n    {body}\n"
+        if print_output:
+            print(text)
+        return text
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        root = Module()
+        state = {k: v for k, v in self.__dict__.items() if k not in ("_graph", "_code")}
+        root.__dict__.update(copy.deepcopy(state, memo))
+        made = GraphModule(root, copy.deepcopy(self._graph), type(self).__name__)
+        made.__dict__.update(
+            {k: v for k, v in root.__dict__.items() if k not in made.__dict__}
+        )
+        return made
+
+    def __copy__(self) -> Any:
+        return GraphModule(self, copy.deepcopy(self._graph), type(self).__name__)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise NotImplementedError(
+            "a GraphModule cannot be pickled; save its state_dict(), and trace again"
+        )
+
+    def __str__(self) -> str:
+        hint = "# To see more, call `print_readable()`"
+        return "\n".join([super().__repr__(), self._code, hint])
+
+
+_publish(__name__)

@@ -1,0 +1,267 @@
+"""Proxies: values that record what is done with them."""
+
+from __future__ import annotations
+
+import builtins
+import enum
+import operator
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from pydevtensor import _C
+from pydevtensor._names import publish as _publish
+from pydevtensor.fx.graph import Graph
+from pydevtensor.fx.immutable_collections import immutable_dict, immutable_list
+from pydevtensor.fx.node import Node
+
+__all__ = ["Attribute", "GraphAppendingTracer", "Proxy", "TraceError", "TracerBase"]
+
+_PLAIN: tuple[Any, ...] = (
+    str,
+    int,
+    float,
+    bool,
+    complex,
+    type(None),
+    type(...),
+    range,
+    _C.dtype,
+)
+_PLAIN += (_C.device, _C.Size, _C.layout, _C.memory_format, enum.Enum, slice, bytes)
+
+
+class TraceError(ValueError):
+    """A Proxy was used as a value is, such as the condition of an if.
+
+    >>> try:
+    ...     torch.fx.symbolic_trace(lambda x: x if x.sum() > 0 else -x)
+    ... except torch.fx.proxy.TraceError as error:
+    ...     print(str(error)[:46])
+    symbolically traced variables cannot be used a
+    """
+
+
+class TracerBase:
+    """Makes nodes and Proxies for them.
+
+    >>> issubclass(torch.fx.Tracer, torch.fx.proxy.TracerBase)
+    True
+    """
+
+    graph: Graph
+
+    def create_node(
+        self,
+        kind: str,
+        target: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        name: str | None = None,
+        type_expr: Any = None,
+    ) -> Node:
+        """Add a node of an op, which kind is, with what Graph.create_node() takes.
+
+        target, args, kwargs, name, type_expr: those of the node.
+        """
+        return self.graph.create_node(kind, target, args, kwargs, name, type_expr)
+
+    def proxy(self, node: Node) -> Proxy:
+        """The Proxy for a node."""
+        return Proxy(node, self)
+
+    def create_proxy(
+        self,
+        kind: str,
+        target: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        name: str | None = None,
+        type_expr: Any = None,
+        proxy_factory_fn: Any = None,
+    ) -> Any:
+        """Add a node, whose arguments may have Proxies, and return its Proxy.
+
+        kind, target, args, kwargs, name, type_expr: those of create_node().
+        proxy_factory_fn: makes the Proxy in place of proxy().
+        """
+        given, named = self.create_arg(tuple(args)), self.create_arg(dict(kwargs))
+        node = self.create_node(kind, target, given, named, name, type_expr)
+        return self.proxy(node) if not proxy_factory_fn else proxy_factory_fn(node)
+
+    def create_arg(self, a: Any) -> Any:
+        """The argument of a node for a value, in which Proxies become Nodes.
+
+        a: the value. NotImplementedError for one of a type that code cannot show.
+        """
+        if isinstance(a, Proxy):
+            return a.node
+        if isinstance(a, Node):
+            return a
+        if isinstance(a, tuple) and not isinstance(a, _C.Size):
+            made = [self.create_arg(each) for each in a]
+            return type(a)(*made) if hasattr(a, "_fields") else tuple(made)
+        if isinstance(a, list):
+            return immutable_list(self.create_arg(each) for each in a)
+        if isinstance(a, dict):
+            for key in a:
+                if isinstance(self.create_arg(key), Node):
+                    raise RuntimeError("a Node cannot be a key of a dict argument")
+            return immutable_dict((k, self.create_arg(v)) for k, v in a.items())
+        if isinstance(a, slice):
+            return slice(*(self.create_arg(x) for x in (a.start, a.stop, a.step)))
+        functions = (types.FunctionType, types.BuiltinFunctionType, type)
+        if isinstance(a, (*_PLAIN, *functions)):
+            return a
+        raise NotImplementedError(
+            f"argument of type: {type(a)}; give Tensors, numbers, texts, and lists, "
+            "tuples and dicts of them"
+        )
+
+    def to_bool(self, obj: Proxy) -> bool:
+        """The answer to `if obj`: TraceError."""
+        raise TraceError(
+            "symbolically traced variables cannot be used as inputs to control flow; "
+            "give the value with concrete_args, or mark the function with fx.wrap()"
+        )
+
+    def iter(self, obj: Proxy) -> Iterator[Any]:
+        """The items of obj, for `a, b = obj`; TraceError for a loop over it."""
+        count = _targets_of_unpacking()
+        if count is None:
+            raise TraceError(
+                "Proxy object cannot be iterated; its length is not known while tracing"
+            )
+        whole: Any = obj
+        return builtins.iter([whole[i] for i in range(count)])
+
+    def keys(self, obj: Proxy) -> Any:
+        """The answer to `**obj`: a call of its method keys()."""
+        return Attribute(obj, "keys")()
+
+
+def _targets_of_unpacking() -> int | None:
+    """How many targets the line `a, b = proxy` has, that called __iter__()."""
+    import dis
+    import sys
+
+    frame: Any = sys._getframe(3)
+    for step in dis.get_instructions(frame.f_code):
+        if step.offset == frame.f_lasti:
+            return step.arg if step.opname == "UNPACK_SEQUENCE" else None
+    return None
+
+
+class GraphAppendingTracer(TracerBase):
+    """Adds nodes to a graph: for Proxy(node) of a graph that exists.
+
+    >>> graph = torch.fx.Graph()
+    >>> x = torch.fx.Proxy(graph.placeholder('x'))
+    >>> (x + 1).node.target
+    <built-in function add>
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+
+
+class Proxy:
+    """A value that records what is done with it, as nodes of a graph.
+
+    node: the Node whose value it stands for. tracer: what makes nodes.
+
+    >>> graph = torch.fx.Graph()
+    >>> x = torch.fx.Proxy(graph.placeholder('x'))
+    >>> y = (x * 2).relu()
+    >>> [(node.op, node.name) for node in graph.nodes]
+    [('placeholder', 'x'), ('call_function', 'mul'), ('call_method', 'relu')]
+    """
+
+    def __init__(self, node: Node, tracer: TracerBase | None = None) -> None:
+        self.tracer = GraphAppendingTracer(node.graph) if tracer is None else tracer
+        self.node = node
+
+    def __repr__(self) -> str:
+        return f"Proxy({self.node.name})"
+
+    def __getattr__(self, k: str) -> Attribute:
+        if k[:2] == "__":  # what Python asks of any object
+            raise AttributeError(k)
+        return Attribute(self, k)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.tracer.create_proxy(
+            "call_method", "__call__", (self, *args), kwargs
+        )
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.tracer.iter(self)
+
+    def __bool__(self) -> bool:
+        return self.tracer.to_bool(self)
+
+    def __len__(self) -> int:
+        raise RuntimeError(
+            "'len' is not supported in symbolic tracing by default; to record the "
+            "call, call torch.fx.wrap('len') at module scope"
+        )
+
+    def __contains__(self, item: Any) -> bool:
+        raise TraceError("'in' asks for a bool, which is not known while tracing")
+
+    __hash__ = object.__hash__  # __eq__() is recorded
+
+    def keys(self) -> Any:
+        """A call of the method keys()."""
+        return self.tracer.keys(self)
+
+
+class Attribute(Proxy):
+    """An attribute of a Proxy: a method if it is called, else a value.
+
+    root: the Proxy. attr: the attribute's name.
+
+    >>> graph = torch.fx.Graph()
+    >>> torch.fx.Proxy(graph.placeholder('x')).shape.node.args
+    (x, 'shape')
+    """
+
+    def __init__(self, root: Proxy, attr: str) -> None:
+        self.root, self.attr, self.tracer = root, attr, root.tracer
+        self._node: Node | None = None
+
+    @property
+    def node(self) -> Node:  # type: ignore[override]
+        if self._node is None:
+            made = self.tracer.create_proxy(
+                "call_function", getattr, (self.root, self.attr), {}
+            )
+            self._node = made.node
+        return self._node
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        args = (self.root, *args)
+        return self.tracer.create_proxy("call_method", self.attr, args, kwargs)
+
+
+_BINARY = "add sub mul truediv floordiv mod pow matmul lshift rshift and_ or_ xor"
+_ONE_WAY = "getitem lt le gt ge eq ne neg pos invert"
+
+
+def _record(function: Any, reflected: bool) -> Any:
+    def call(self: Proxy, *others: Any) -> Any:
+        args = (*others, self) if reflected else (self, *others)
+        return self.tracer.create_proxy("call_function", function, args, {})
+
+    return call
+
+
+for _name in f"{_BINARY} {_ONE_WAY}".split():
+    _plain = _name.rstrip("_")
+    setattr(Proxy, f"__{_plain}__", _record(getattr(operator, _name), False))
+    if _name in _BINARY.split():
+        setattr(Proxy, f"__r{_plain}__", _record(getattr(operator, _name), True))
+setattr(Proxy, "__abs__", _record(abs, False))  # noqa: B010
+setattr(Proxy, "__setitem__", _record(operator.setitem, False))  # noqa: B010
+
+_publish(__name__)
