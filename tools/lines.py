@@ -20,7 +20,7 @@ LAYERS = {
     "_graphs _module_paths _names _notebook _numpy _pickler _records _shared_memory "
     "_signatures _streams _tree _unpickler _variables cpu futures printing "
     "torch_version types version",
-    "differentiation": "amp autograd random storage",
+    "differentiation": "amp autograd compiler random storage",
     "functions": "_functions special",
     "linear algebra": "linalg",
     "devices": "cuda",
@@ -31,7 +31,7 @@ LAYERS = {
     "sharding": "distributed.checkpoint distributed.fsdp distributed.optim",
     "extras": "array_api distributions fx library ops profiler vision",
     "aliases": "_aliases",
-    "imitations": "_as_torch _stand_ins accelerator backends compiler jit mps xpu",
+    "imitations": "_as_torch _stand_ins accelerator backends jit mps xpu",
     "tools": "__main__ _estimate _launch _magic _nvcc _pytest _smi _top",
 }
 # Those that are counted apart from the core.

@@ -413,9 +413,17 @@ int dt_backward(int nroots, const dt_edge *roots, dt_tensor *const *gradients,
     for (int i = 0; i < nroots && !status; i++)
         if (roots[i].node)
             status = deliver(&p, &scope, roots[i], gradients[i], "backward()");
-    for (size_t ran = 0; !status && p.waiting; ran++)
-        status =
-            ran > FEW && dt_interrupt_check_rarely() < 0 ? -1 : run_task(&p, pop(&p));
+    bool fuses = false;
+    for (size_t ran = 0; !status && p.waiting; ran++) {
+        task *next = pop(&p);
+        if (next->node->fused && !fuses) {
+            fuses = true;
+            dt_fusion_begin();
+        }
+        status = ran > FEW && dt_interrupt_check_rarely() < 0 ? -1 : run_task(&p, next);
+    }
+    if (fuses)
+        dt_fusion_end();
     dt_scope_end(&scope);
     pass_end(&p);
     dt_autocast_resume(casts);

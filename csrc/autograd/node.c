@@ -52,6 +52,7 @@ dt_node *dt_node_new(const dt_node_type *type, const char *name, int nedges, int
     node->data = block + head + edges + saved + results;
     node->inner = NULL;
     node->stream = NULL;
+    node->fused = dt_fusion_on();
     node->used = false;
     node->calls_back = false;
     node->inside = 0;

@@ -59,7 +59,8 @@ struct dt_node {
     void *data;     /* arguments of the backward function */
     dt_node *inner; /* whose backward function is a step of this one's; or NULL */
     void *stream;   /* current on the first result's device in the forward pass */
-    bool used;      /* a backward pass has freed the saved tensors */
+    bool fused; /* made, and so to be run, where operations wait (device/fusion.h) */
+    bool used;  /* a backward pass has freed the saved tensors */
     /* Whether the node, or one reachable from it, calls Python: set from the hooks
      * that exist when the node is created. */
     bool calls_back;

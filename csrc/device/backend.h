@@ -80,6 +80,7 @@ static inline void dt_memory_reset_peaks(dt_memory_stats *stats)
 #undef MEMORY_COUNTER
 }
 
+struct dt_chain;
 struct dt_extent;
 struct dt_generator;
 struct dt_nn_call;
@@ -193,6 +194,9 @@ typedef struct dt_backend {
     /* --- work: operands are on the stream's device --- */
 #define WORK(member, parameters, ...) int(*member) parameters;
 #include "device/works.def"
+    /* Runs a chain on the calling thread and those of the backend. Cannot fail, and is not
+     * interrupted. NULL: there are no chains (device/fusion.h). */
+    void (*chain)(dt_stream stream, const struct dt_chain *chain);
     /* convolution takes floats of 16 bits, as do moments, nn, optim_step and
      * foreach_norm: `stored` of their calls; elementwise takes those of one type beside
      * float32, bools and uint8 beside either, and computes in float32 then. */

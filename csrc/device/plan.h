@@ -10,6 +10,8 @@
 
 #define DT_MAX_OPERANDS 5
 
+struct dt_storage;
+
 /* --- elementwise, fill, copy --- */
 
 /* An operand of an elementwise plan. A scalar operand is a single element by value
@@ -21,6 +23,7 @@ typedef struct dt_operand {
     dt_element value;             /* of a scalar operand */
     dt_dtype dtype;
     bool scalar;
+    struct dt_storage *storage; /* of data, in plans of the core; not of a scalar */
 } dt_operand;
 
 /* An elementwise iteration. Dimensions are in the order of the result's memory,

@@ -107,6 +107,7 @@ static dt_storage *start_storage(dt_device device, size_t bytes)
     storage->device = device;
     storage->borrowed = false;
     storage->read_only = false;
+    storage->exported = false;
     storage->pinned = false;
     storage->stream = NULL;
     if (!dt_device_is_host(device))

@@ -19,9 +19,10 @@ typedef struct dt_storage {
     dt_device device;
     bool borrowed; /* external memory, returned through release */
     bool read_only;
-    bool pinned;  /* page-locked: copies to and from GPUs are asynchronous */
-    int line;     /* of a GPU's: device/memory_history.h */
-    void *stream; /* handle of the stream that it was allocated on */
+    bool exported; /* the program has its address */
+    bool pinned;   /* page-locked: copies to and from GPUs are asynchronous */
+    int line;      /* of a GPU's: device/memory_history.h */
+    void *stream;  /* handle of the stream that it was allocated on */
     /* Borrowed memory only: called when the last reference is dropped. */
     void (*release)(void *owner);
     void *owner;

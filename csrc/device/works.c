@@ -314,6 +314,22 @@ void dt_works_restore(void)
             dt_backends[type] = real[type];
 }
 
+const dt_backend *dt_works_real(dt_device_type type)
+{
+    return dt_backend_unobserved(type);
+}
+
+void dt_works_replace(dt_device_type type, const dt_backend *backend)
+{
+    if (dt_backends[type] != &observing[type]) {
+        dt_backends[type] = backend;
+        return;
+    }
+    real[type] = backend;
+    observing[type] = *backend;
+    wrap(&observing[type], type);
+}
+
 const dt_backend *dt_backend_unobserved(dt_device_type type)
 {
     return dt_backends[type] == &observing[type] ? real[type] : dt_backends[type];

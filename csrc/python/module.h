@@ -53,6 +53,7 @@
     SETUP(source_lines)                                                                \
     SETUP(memory)                                                                      \
     SETUP(recorder)                                                                    \
+    SETUP(fusion)                                                                      \
     SETUP(guards)                                                                      \
     SETUP(groups)                                                                      \
     SETUP(races)

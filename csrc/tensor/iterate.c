@@ -7,7 +7,7 @@
 /* The byte range from the first element to the end of the last one. */
 static void span(const dt_tensor *t, const char **start, const char **end)
 {
-    *start = dt_tensor_data(t);
+    *start = dt_tensor_place(t);
     *end = *start + dt_shape_extent(t->ndim, t->shape, t->strides) *
                         (int64_t)dt_dtype_size((dt_dtype)t->dtype);
 }
@@ -28,7 +28,7 @@ bool dt_iterate_partly_overlaps(const dt_tensor *t, const dt_tensor *other)
 {
     if (!dt_iterate_overlaps(t, other))
         return false;
-    const char *a = dt_tensor_data(t), *b = dt_tensor_data(other);
+    const char *a = dt_tensor_place(t), *b = dt_tensor_place(other);
     if (a != b || t->dtype != other->dtype || t->ndim != other->ndim)
         return true;
     for (int d = 0; d < t->ndim; d++)
@@ -144,7 +144,8 @@ static void set_operand(dt_operand *operand, const dt_input *input)
 {
     operand->dtype = input->dtype;
     operand->scalar = !input->tensor;
-    operand->data = input->tensor ? dt_tensor_data(input->tensor) : NULL;
+    operand->data = input->tensor ? dt_tensor_place(input->tensor) : NULL;
+    operand->storage = input->tensor ? input->tensor->storage : NULL;
     if (!input->tensor)
         operand->value = input->value;
 }
@@ -266,9 +267,10 @@ int dt_iterate_plan(dt_plan *plan, const char *op_name, dt_tensor *out, dt_dtype
         return 1;
     plan->numel = out->numel;
     plan->noperands = ninputs + 1;
-    plan->operands[0].data = dt_tensor_data(out);
+    plan->operands[0].data = dt_tensor_place(out);
     plan->operands[0].dtype = (dt_dtype)out->dtype;
     plan->operands[0].scalar = false;
+    plan->operands[0].storage = out->storage;
     for (int i = 0; i < ninputs; i++)
         set_operand(&plan->operands[i + 1], &inputs[i]);
     if (!plan_flat(plan, out, inputs, ninputs))

@@ -11,6 +11,13 @@ void dt_tensor_update(dt_tensor *t)
     t->contiguous = dt_shape_is_contiguous(t->ndim, t->shape, t->strides);
 }
 
+void *dt_tensor_settled(const dt_tensor *t)
+{
+    if (t->numel)
+        dt_fusion_settle(t->storage);
+    return dt_tensor_place(t);
+}
+
 /* Checks the shape and sets everything but strides and storage. */
 static int begin_tensor(const char *op_name, dt_tensor *out, dt_dtype dtype, int ndim,
                         const int64_t *shape)

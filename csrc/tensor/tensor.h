@@ -13,6 +13,7 @@
 #include "base/dtype.h"
 #include "base/error.h"
 #include "base/shape.h"
+#include "device/fusion.h"
 #include "device/storage.h"
 
 /* Autograd metadata of a tensor, which only csrc/autograd looks into; here it is
@@ -41,9 +42,10 @@ static inline dt_device dt_tensor_device(const dt_tensor *t)
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): not an empty struct */
     return t->storage->device;
 }
-/* The first element; NULL where there is none, since the offset of an empty view may
- * lead beyond its memory. */
-static inline void *dt_tensor_data(const dt_tensor *t)
+/* The place of the first element; NULL where there is none, since the offset of an empty
+ * view may lead beyond its memory. For operands of elementwise plans, and to compare:
+ * what is there may still wait (device/fusion.h). */
+static inline void *dt_tensor_place(const dt_tensor *t)
 {
     /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): not an empty struct */
     if (__builtin_expect(!t->numel, 0))
@@ -51,6 +53,23 @@ static inline void *dt_tensor_data(const dt_tensor *t)
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): not an empty struct */
     return (char *)t->storage->data +
            t->offset * (int64_t)dt_dtype_size((dt_dtype)t->dtype);
+}
+/* The first element, to be read or written now; NULL where there is none. */
+void *dt_tensor_settled(const dt_tensor *t);
+static inline void *dt_tensor_data(const dt_tensor *t)
+{
+    /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): not an empty struct */
+    if (__builtin_expect(t->numel < dt_fusion_bound, 0))
+        return dt_tensor_settled(t);
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): not an empty struct */
+    return (char *)t->storage->data +
+           t->offset * (int64_t)dt_dtype_size((dt_dtype)t->dtype);
+}
+/* The same for others, who read and write it when they like. */
+static inline void *dt_tensor_export(const dt_tensor *t)
+{
+    t->storage->exported = true;
+    return dt_tensor_data(t);
 }
 
 /* Creates a row-major tensor, contents undefined. `op_name` is for error messages. */

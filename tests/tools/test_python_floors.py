@@ -28,11 +28,11 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 66_190,
-    "core": 26_650,
+    "csrc": 66_980,
+    "core": 26_730,
     "processes": 2_890,
     "extras": 8_460,
-    "imitations": 740,
+    "imitations": 700,
     "tools": 1_230,
 }
 

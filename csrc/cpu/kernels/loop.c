@@ -25,17 +25,9 @@ int64_t dt_loop_stream_bytes(void)
     return known;
 }
 
-/* A kernel, and which operands (bits) are of 16 bits where the kernel has float32. */
-typedef struct half_kernel {
-    dt_kernel *kernel;
-    int noperands;
-    unsigned halves;
-    dt_dtype half;
-} half_kernel;
-
-static half_kernel kernel_of(dt_kernel *kernel, const dt_plan *plan, bool widens)
+static dt_loop_kernel kernel_of(dt_kernel *kernel, const dt_plan *plan, bool widens)
 {
-    half_kernel k = {kernel, plan->noperands, 0, DT_FLOAT16};
+    dt_loop_kernel k = {kernel, plan->noperands, 0, DT_FLOAT16};
     for (int i = 0; widens && i < plan->noperands; i++)
         if (dt_dtype_is_half(plan->operands[i].dtype)) {
             k.half = plan->operands[i].dtype;
@@ -46,7 +38,7 @@ static half_kernel kernel_of(dt_kernel *kernel, const dt_plan *plan, bool widens
 
 /* The kernel between conversions of a block of elements, of which four stay in the first
  * cache. A result may lie over an input: a block is read before it is written. */
-static void call_half(const half_kernel *k, int64_t n, char *const *data,
+static void call_half(const dt_loop_kernel *k, int64_t n, char *const *data,
                       const int64_t *strides)
 {
     float blocks[DT_MAX_OPERANDS][HALF_BLOCK];
@@ -73,13 +65,19 @@ static void call_half(const half_kernel *k, int64_t n, char *const *data,
     }
 }
 
-static inline void call(const half_kernel *k, int64_t n, char *const *data,
+static inline void call(const dt_loop_kernel *k, int64_t n, char *const *data,
                         const int64_t *strides)
 {
     if (k->halves)
         call_half(k, n, data, strides);
     else
         k->kernel(n, data, strides);
+}
+
+void dt_loop_call(const dt_loop_kernel *kernel, int64_t n, char *const *data,
+                  const int64_t *strides)
+{
+    call(kernel, n, data, strides);
 }
 
 static char *place_of(const dt_operand *o)
@@ -90,7 +88,7 @@ static char *place_of(const dt_operand *o)
 /* --- contiguous results --- */
 
 typedef struct flat {
-    half_kernel kernel;
+    dt_loop_kernel kernel;
     int noperands;
     bool stream;
     char *data[DT_MAX_OPERANDS];
@@ -140,7 +138,7 @@ static void run_flat(void *context, int64_t begin, int64_t end)
 /* --- any layout --- */
 
 typedef struct nest {
-    half_kernel kernel;
+    dt_loop_kernel kernel;
     int noperands, ndim; /* ndim: of the outer dimensions */
     int64_t shape[DIMS];
     int64_t strides[DIMS][DT_MAX_OPERANDS];
@@ -211,7 +209,7 @@ static void split_inner(nest *t, int64_t block, int place)
         t->strides[place][i] = t->inner[i] * block;
 }
 
-static int run_strided(const half_kernel *kernel, const dt_plan *plan, int64_t grain)
+static int run_strided(const dt_loop_kernel *kernel, const dt_plan *plan, int64_t grain)
 {
     nest t;
     t.kernel = *kernel;
@@ -267,7 +265,7 @@ static int run_strided(const half_kernel *kernel, const dt_plan *plan, int64_t g
 
 int dt_loop_run(dt_kernel *kernel, const dt_plan *plan, int weight, bool widens)
 {
-    half_kernel k = kernel_of(kernel, plan, widens);
+    dt_loop_kernel k = kernel_of(kernel, plan, widens);
     if (plan->contiguous) {
         flat f;
         for (int i = 0; i < plan->noperands; i++) {

@@ -103,6 +103,7 @@ static const dt_backend backend = {.version = DT_BACKEND_VERSION,
 #define MEMBER(name)    .name = dt_cpu_##name,
 #define WORK(name, ...) .name = dt_cpu_##name,
 #define GPU_WORK(...)
+                                   .chain = dt_cpu_chain,
                                    DT_BACKEND_MEMBERS(MEMBER)
 #undef MEMBER
 #include "device/works.def"

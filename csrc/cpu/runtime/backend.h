@@ -17,6 +17,8 @@ DT_BACKEND_MEMBERS(MEMBER)
 #define GPU_WORK(...)
 #include "device/works.def"
 
+void dt_cpu_chain(dt_stream stream, const struct dt_chain *chain);
+
 /* Maximum number of bytes that the allocator caches for reuse. */
 size_t dt_cpu_cache_limit(void);
 

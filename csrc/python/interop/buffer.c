@@ -91,7 +91,7 @@ int dt_tensor_get_buffer(PyObject *self, Py_buffer *view, int flags)
         kept->strides[d] = (Py_ssize_t)t->strides[d] * size;
     }
     /* Empty tensors may have no memory, and some consumers reject NULL. */
-    view->buf = t->numel ? dt_tensor_data(t) : t->storage->inline_data;
+    view->buf = t->numel ? dt_tensor_export(t) : t->storage->inline_data;
     view->obj = Py_NewRef(self);
     view->len = (Py_ssize_t)t->numel * size;
     view->itemsize = size;

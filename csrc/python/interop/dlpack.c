@@ -123,7 +123,7 @@ DT_PUBLIC(to_capsule, "_to_capsule(input: Tensor, type: int, id: int, versioned:
         kept->shape[d] = t->shape[d];
         kept->strides[d] = t->strides[d];
     }
-    array->data = dt_tensor_data(t);
+    array->data = dt_tensor_export(t);
     array->device_type = (int32_t)v[1].i;
     array->device_id = (int32_t)v[2].i;
     array->ndim = t->ndim;

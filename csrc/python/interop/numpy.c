@@ -118,7 +118,7 @@ static PyObject *array_of(PyObject *object)
     dt_tensor_alias(&keeper->tensor, t);
     PyObject *array = PyArray_NewFromDescr(
         &PyArray_Type, PyArray_DescrFromType(type_numbers[dtype]), t->ndim, shape,
-        strides, t->numel ? dt_tensor_data(t) : &nothing,
+        strides, t->numel ? dt_tensor_export(t) : &nothing,
         t->storage->read_only ? 0 : NPY_ARRAY_WRITEABLE, NULL);
     if (!array) {
         Py_DECREF((PyObject *)keeper);

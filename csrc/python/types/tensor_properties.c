@@ -156,7 +156,7 @@ QUESTION(ndimension, PyLong_FromLong, x->ndim)
 QUESTION(storage_offset, PyLong_FromLongLong, x->offset)
 QUESTION(element_size, PyLong_FromSize_t, dt_dtype_size((dt_dtype)x->dtype))
 QUESTION(data_ptr, PyLong_FromVoidPtr,
-         dt_device_has_data(dt_tensor_device(x)) ? dt_tensor_data(x) : NULL)
+         dt_device_has_data(dt_tensor_device(x)) ? dt_tensor_export(x) : NULL)
 QUESTION(is_floating_point, PyBool_FromLong, dt_dtype_is_float((dt_dtype)x->dtype))
 QUESTION(is_signed, PyBool_FromLong, dt_dtype_is_signed((dt_dtype)x->dtype))
 QUESTION(is_complex, PyBool_FromLong, x->numel < 0)

@@ -48,7 +48,8 @@ int dt_copy_part(const char *op_name, dt_tensor *target, const dt_tensor *source
     const dt_tensor *tensors[] = {target, source};
     for (int i = 0; i < 2; i++) {
         dt_operand *operand = &plan.operands[i];
-        operand->data = dt_tensor_data(tensors[i]);
+        operand->data = dt_tensor_place(tensors[i]);
+        operand->storage = tensors[i]->storage;
         operand->dtype = (dt_dtype)tensors[i]->dtype;
         operand->strides[0] = (int64_t)dt_dtype_size(operand->dtype);
         operand->scalar = false;

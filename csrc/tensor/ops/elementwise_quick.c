@@ -55,7 +55,8 @@ run_quick(dt_elementwise_op op, dt_tensor *out, bool in_place, const dt_arg *arg
         const dt_tensor *tensor = i ? args[i - 1].tensor : out;
         o->scalar = !tensor;
         if (tensor) {
-            o->data = dt_tensor_data(tensor);
+            o->data = dt_tensor_place(tensor);
+            o->storage = tensor->storage;
             o->dtype = (dt_dtype)tensor->dtype;
             o->strides[0] = (int64_t)dt_dtype_size(o->dtype);
             if (i && dt_storage_use(tensor->storage))

@@ -25,7 +25,7 @@ static int view_dtype(dt_call *c)
     bool fits = from == to || (last >= 0 && x->strides[last] == 1);
     if (fits && down > 1) {
         fits = x->shape[last] % down == 0 && x->offset % down == 0 &&
-               (uintptr_t)dt_tensor_data(x) % (uintptr_t)to == 0;
+               (uintptr_t)dt_tensor_place(x) % (uintptr_t)to == 0;
         for (int d = 0; d < last; d++)
             fits = fits && x->strides[d] % down == 0;
     }

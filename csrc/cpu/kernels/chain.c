@@ -1,0 +1,252 @@
+/* A chain runs tile by tile: each step calls the kernel of its row on the tile, so that what
+ * steps pass on stays in the nearest caches. */
+#include "device/chain.h"
+
+#include <string.h>
+
+#include "cpu/kernels/kernels.h"
+#include "cpu/kernels/loop.h"
+#include "cpu/runtime/backend.h"
+#include "cpu/runtime/pool.h"
+
+#define TILE  8192                                 /* bytes of a tile, at most */
+#define SLOTS (DT_CHAIN_STEPS + DT_MAX_INPUTS + 1) /* of tiles */
+#define FULLS 4                                    /* of them, for numbers at most */
+
+/* Where the result of a step is while the tile is worked on. */
+typedef struct place {
+    int slot;    /* -1: in the step's memory */
+    bool stream; /* from the slot past the caches to memory */
+} place;
+
+typedef struct run {
+    const dt_chain *chain;
+    int64_t tile; /* elements */
+    int free;     /* the first slot for inputs that are gathered */
+    int nfull;
+    const dt_chain_input *full[FULLS]; /* numbers of which there are tiles */
+    place places[DT_CHAIN_STEPS];
+    dt_loop_kernel kernels[DT_CHAIN_STEPS];
+} run;
+
+/* --- before the tiles --- */
+
+static dt_loop_kernel kernel_of(const dt_chain_step *step)
+{
+    const bool converts = step->op == DT_CHAIN_CONVERT;
+    dt_loop_kernel k = {converts
+                            ? dt_cpu_kernels.copy->convert[step->result][step->type]
+                            : (*dt_cpu_kernels.elementwise)[step->type][step->op],
+                        step->ninputs + 1, 0, DT_FLOAT16};
+    if (converts || !dt_dtype_is_half(step->type))
+        return k;
+    k.half = step->type;
+    k.halves = dt_dtype_is_half(step->result);
+    for (int i = 0; i < step->ninputs; i++)
+        k.halves |= (unsigned)dt_dtype_is_half(step->inputs[i].dtype) << (i + 1);
+    return k;
+}
+
+static bool reads_memory(const dt_chain *chain, const void *data)
+{
+    for (int s = 0; s < chain->nsteps; s++)
+        for (int i = 0; i < chain->steps[s].ninputs; i++)
+            if (chain->steps[s].inputs[i].data == data)
+                return true;
+    return false;
+}
+
+static bool streams(const dt_chain *chain, const dt_chain_step *step)
+{
+    return step->out &&
+           chain->numel * (int64_t)dt_dtype_size(step->result) >=
+               dt_loop_stream_bytes() &&
+           ((uintptr_t)step->out & 63) == 0 && !reads_memory(chain, step->out);
+}
+
+static int last_use(const dt_chain *chain, int result)
+{
+    int last = result;
+    for (int s = result + 1; s < chain->nsteps; s++)
+        for (int i = 0; i < chain->steps[s].ninputs; i++)
+            if (chain->steps[s].wanted && chain->steps[s].inputs[i].step == result)
+                last = s;
+    return last;
+}
+
+/* Gives each step a slot, which it shares with those whose results are needed no more. A
+ * result may lie over an input of its size. */
+static void plan_slots(run *r)
+{
+    const dt_chain *chain = r->chain;
+    int until[SLOTS], size[SLOTS];
+    for (int s = 0; s < chain->nsteps; s++) {
+        const dt_chain_step *step = &chain->steps[s];
+        place *p = &r->places[s];
+        const int bytes = (int)dt_dtype_size(step->result);
+        p->slot = -1;
+        p->stream = streams(chain, step);
+        if (!step->wanted || (step->out && !p->stream))
+            continue;
+        int slot = 0;
+        while (slot < r->free &&
+               (until[slot] > s || (until[slot] == s && size[slot] != bytes)))
+            slot++;
+        if (slot == r->free)
+            r->free++;
+        p->slot = slot;
+        until[slot] = last_use(chain, s);
+        size[slot] = bytes;
+        if (until[slot] == s)
+            until[slot]++; /* it is stored after its own step */
+    }
+}
+
+/* --- in a tile --- */
+
+/* Elements begin to begin+n-1 of an input with a layout. */
+static void gather(const dt_chain_layout *layout, const dt_chain_input *input,
+                   int64_t begin, int64_t n, char *out)
+{
+    const int64_t size = (int64_t)dt_dtype_size(input->dtype);
+    const int last = layout->ndim - 1;
+    int64_t at[DT_MAX_NDIM], rest = begin;
+    const char *from = input->data;
+    for (int d = last; d >= 0; d--) {
+        at[d] = rest % layout->shape[d];
+        rest /= layout->shape[d];
+        from += at[d] * layout->strides[d];
+    }
+    for (;;) {
+        int64_t some = layout->shape[last] - at[last];
+        some = some < n ? some : n;
+        if (layout->strides[last])
+            memcpy(out, from, (size_t)(some * size));
+        else
+            dt_convert(input->dtype, input->dtype, some, out, size, from, 0);
+        out += some * size;
+        n -= some;
+        if (!n)
+            return;
+        from -= at[last] * layout->strides[last];
+        at[last] = 0;
+        for (int d = last - 1; d >= 0; d--) {
+            from += layout->strides[d];
+            if (++at[d] < layout->shape[d])
+                break;
+            from -= at[d] * layout->strides[d];
+            at[d] = 0;
+        }
+    }
+}
+
+static void store(char *out, const char *tile, int64_t bytes)
+{
+    const int64_t lines = bytes & ~(int64_t)63;
+    dt_cpu_kernels.copy->stream(out, tile, lines);
+    memcpy(out + lines, tile + lines, (size_t)(bytes - lines));
+}
+
+/* The kernels have vectors for numbers behind their first input alone: a first one that is
+ * a number is a tile full of it. */
+static void plan_numbers(run *r)
+{
+    for (int s = 0; s < r->chain->nsteps && r->nfull < FULLS; s++) {
+        const dt_chain_step *step = &r->chain->steps[s];
+        const dt_chain_input *first = &step->inputs[0];
+        if (step->wanted && step->ninputs > 1 && first->step < 0 && !first->data)
+            r->full[r->nfull++] = first;
+    }
+}
+
+static void fill_numbers(const run *r, char (*slots)[TILE])
+{
+    for (int k = 0; k < r->nfull; k++) {
+        const dt_chain_input *input = r->full[k];
+        dt_convert(input->dtype, input->dtype, r->tile, slots[SLOTS + k],
+                   (int64_t)dt_dtype_size(input->dtype), (const char *)&input->number,
+                   0);
+    }
+}
+
+static void run_tile(const run *r, int64_t begin, int64_t n, char (*slots)[TILE])
+{
+    const dt_chain *chain = r->chain;
+    for (int s = 0; s < chain->nsteps; s++) {
+        const dt_chain_step *step = &chain->steps[s];
+        if (!step->wanted)
+            continue;
+        char *data[DT_MAX_OPERANDS];
+        int64_t strides[DT_MAX_OPERANDS];
+        int gathered = r->free, full = 0;
+        for (int i = 0; i < step->ninputs; i++) {
+            const dt_chain_input *input = &step->inputs[i];
+            const int64_t size = (int64_t)dt_dtype_size(input->dtype);
+            const int from = input->step;
+            char *at = (char *)(uintptr_t)&input->number;
+            if (from >= 0) {
+                at = r->places[from].slot < 0
+                         ? (char *)chain->steps[from].out + begin * size
+                         : slots[r->places[from].slot];
+            } else if (input->layout >= 0) {
+                at = slots[gathered++];
+                gather(&chain->layouts[input->layout], input, begin, n, at);
+            } else if (input->data) {
+                at = (char *)(uintptr_t)input->data + begin * size;
+            }
+            data[i + 1] = at;
+            strides[i + 1] = from < 0 && !input->data ? 0 : size;
+        }
+        while (full < r->nfull && r->full[full] != step->inputs)
+            full++;
+        if (full < r->nfull) {
+            data[1] = slots[SLOTS + full];
+            strides[1] = (int64_t)dt_dtype_size(step->inputs[0].dtype);
+        }
+        const place *p = &r->places[s];
+        strides[0] = (int64_t)dt_dtype_size(step->result);
+        data[0] = p->slot < 0 ? (char *)step->out + begin * strides[0] : slots[p->slot];
+        dt_loop_call(&r->kernels[s], n, data, strides);
+        if (p->stream)
+            store((char *)step->out + begin * strides[0], data[0], n * strides[0]);
+    }
+}
+
+static void run_tiles(void *context, int64_t begin, int64_t end)
+{
+    const run *r = context;
+    _Alignas(64) char slots[SLOTS + FULLS][TILE];
+    fill_numbers(r, slots);
+    for (int64_t tile = begin; tile < end; tile++) {
+        const int64_t first = tile * r->tile, rest = r->chain->numel - first;
+        run_tile(r, first, rest < r->tile ? rest : r->tile, slots);
+    }
+    dt_cpu_kernels.copy->stream_end();
+}
+
+static int64_t larger(int64_t size, dt_dtype dtype)
+{
+    const int64_t other = (int64_t)dt_dtype_size(dtype);
+    return other > size ? other : size;
+}
+
+void dt_cpu_chain(dt_stream stream, const dt_chain *chain)
+{
+    (void)stream;
+    run r = {.chain = chain};
+    int64_t size = 1;
+    for (int s = 0; s < chain->nsteps; s++) {
+        const dt_chain_step *step = &chain->steps[s];
+        size = larger(size, step->result);
+        size = larger(size, step->type);
+        for (int i = 0; i < step->ninputs; i++)
+            size = larger(size, step->inputs[i].dtype);
+        r.kernels[s] = kernel_of(step);
+    }
+    r.tile = TILE / size;
+    plan_slots(&r);
+    plan_numbers(&r);
+    const int64_t tiles = (chain->numel + r.tile - 1) / r.tile;
+    const int64_t grain = tiles / ((int64_t)dt_pool_threads() * 8);
+    dt_pool_run(run_tiles, &r, tiles, grain > 4 ? grain : 4);
+}

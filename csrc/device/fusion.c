@@ -1,0 +1,431 @@
+#include "device/fusion.h"
+
+#include <string.h>
+
+#include "base/gil.h"
+#include "device/activity.h"
+#include "device/works.h"
+
+/* Memory that steps read or write: by any storage some, each with one reference. */
+typedef struct access {
+    dt_storage *storage; /* NULL: nobody else has it any more, nor is it needed */
+    const char *data;
+    dt_dtype dtype;
+    bool dense; /* all elements, one after the other */
+    bool read;  /* as it is in memory */
+    int writer; /* the last step that writes it; -1: none */
+} access;
+
+#define ACCESSES (DT_CHAIN_STEPS * (DT_MAX_INPUTS + 1))
+
+int64_t dt_fusion_bound = 1;
+int dt_fusion_blocks;
+
+static dt_chain chain;
+static access accesses[ACCESSES];
+static int naccesses, lines[DT_CHAIN_STEPS];
+static int64_t apart; /* bytes of the steps one by one */
+static _Thread_local int wanted;
+static void (*listening)(const dt_fusion_report *report);
+
+static const dt_backend *real; /* the CPU's */
+static dt_backend collecting;
+
+/* --- what an operand is --- */
+
+static bool is_dense(const dt_plan *plan, const dt_operand *o)
+{
+    int64_t stride = (int64_t)dt_dtype_size(o->dtype);
+    for (int d = plan->ndim - 1; d >= 0; stride *= plan->shape[d--])
+        if (o->strides[d] != stride)
+            return false;
+    return true;
+}
+
+static bool is_one(const dt_plan *plan, const dt_operand *o)
+{
+    for (int d = 0; d < plan->ndim; d++)
+        if (o->strides[d])
+            return false;
+    return true;
+}
+
+/* Whether a tile of it is made of runs that are worth a call each. */
+static bool is_in_runs(const dt_plan *plan, const dt_operand *o)
+{
+    const int last = plan->ndim - 1;
+    return plan->shape[last] >= 32 &&
+           (!o->strides[last] || o->strides[last] == (int64_t)dt_dtype_size(o->dtype));
+}
+
+static bool is_seen_outside(const dt_operand *o)
+{
+    return !o->scalar && (o->storage->borrowed || o->storage->exported);
+}
+
+/* --- conflicts --- */
+
+static bool are_apart(const access *a, const dt_operand *o, bool dense)
+{
+    const char *data = o->data;
+    return a->dense && dense &&
+           (a->data + chain.numel * (int64_t)dt_dtype_size(a->dtype) <= data ||
+            data + chain.numel * (int64_t)dt_dtype_size(o->dtype) <= a->data);
+}
+
+static bool is_same(const access *a, const dt_operand *o, bool dense)
+{
+    return a->dense && dense && a->data == o->data && a->dtype == o->dtype;
+}
+
+/* Whether the order of an operand and the queue's steps matters, beyond element for
+ * element. */
+static bool conflicts(const dt_plan *plan, int i)
+{
+    const dt_operand *o = &plan->operands[i];
+    if (o->scalar)
+        return false;
+    const bool dense = plan->numel == chain.numel && is_dense(plan, o);
+    for (int k = 0; k < naccesses; k++)
+        if (accesses[k].storage == o->storage && (!i || accesses[k].writer >= 0) &&
+            !is_same(&accesses[k], o, dense) && !are_apart(&accesses[k], o, dense))
+            return true;
+    return false;
+}
+
+static bool touches(const dt_storage *storage, bool writing)
+{
+    for (int k = 0; k < naccesses; k++)
+        if (accesses[k].storage == storage && (writing || accesses[k].writer >= 0))
+            return true;
+    return false;
+}
+
+static access *find(const dt_operand *o, bool dense)
+{
+    for (int k = 0; k < naccesses; k++)
+        if (accesses[k].storage == o->storage && accesses[k].data == o->data &&
+            accesses[k].dtype == o->dtype && accesses[k].dense == dense)
+            return &accesses[k];
+    access *a = &accesses[naccesses++];
+    *a = (access){.storage = dt_storage_retain(o->storage),
+                  .data = o->data,
+                  .dtype = o->dtype,
+                  .dense = dense,
+                  .writer = -1};
+    return a;
+}
+
+/* --- the end of a chain --- */
+
+/* Whether somebody besides the queue holds the storage. */
+static bool is_held(const dt_storage *storage)
+{
+    int own = 0;
+    for (int k = 0; k < naccesses; k++)
+        own += accesses[k].storage == storage;
+    return storage->references > own;
+}
+
+/* Gives back the memory of results that nobody holds. */
+static void drop_dead(void)
+{
+    for (int k = 0; k < naccesses; k++) {
+        access *a = &accesses[k];
+        if (a->storage && a->writer >= 0 && !a->read && !is_held(a->storage)) {
+            dt_storage *dead = a->storage;
+            a->storage = NULL;
+            dt_storage_release(dead);
+        }
+    }
+}
+
+/* Says which results are stored, and which nobody reads. */
+static void finish(void)
+{
+    for (int s = 0; s < chain.nsteps; s++) {
+        chain.steps[s].out = NULL;
+        chain.steps[s].wanted = false;
+    }
+    for (int k = 0; k < naccesses; k++) {
+        const access *a = &accesses[k];
+        if (a->storage && a->writer >= 0 && is_held(a->storage)) {
+            dt_chain_step *step = &chain.steps[a->writer];
+            step->out = (void *)(uintptr_t)a->data;
+            step->wanted = true;
+        }
+    }
+    for (int s = chain.nsteps - 1; s >= 0; s--)
+        for (int i = 0; chain.steps[s].wanted && i < chain.steps[s].ninputs; i++)
+            if (chain.steps[s].inputs[i].step >= 0)
+                chain.steps[chain.steps[s].inputs[i].step].wanted = true;
+}
+
+static int64_t layout_bytes(const dt_chain_layout *layout, dt_dtype dtype)
+{
+    int64_t bytes = (int64_t)dt_dtype_size(dtype);
+    for (int d = 0; d < layout->ndim; d++)
+        bytes *= layout->strides[d] ? layout->shape[d] : 1;
+    return bytes;
+}
+
+/* Bytes that the chain reads and writes: an input that two steps read is read once. */
+static int64_t bytes_moved(void)
+{
+    int64_t bytes = 0;
+    const char *seen[ACCESSES];
+    int nseen = 0;
+    for (int s = 0; s < chain.nsteps; s++) {
+        const dt_chain_step *step = &chain.steps[s];
+        if (step->out)
+            bytes += chain.numel * (int64_t)dt_dtype_size(step->result);
+        for (int i = 0; step->wanted && i < step->ninputs; i++) {
+            const dt_chain_input *input = &step->inputs[i];
+            int k = 0;
+            if (!input->data)
+                continue;
+            while (k < nseen && seen[k] != input->data)
+                k++;
+            if (k < nseen)
+                continue;
+            seen[nseen++] = input->data;
+            bytes += input->layout < 0
+                         ? chain.numel * (int64_t)dt_dtype_size(input->dtype)
+                         : layout_bytes(&chain.layouts[input->layout], input->dtype);
+        }
+    }
+    return bytes;
+}
+
+/* Runs the queue, without Python code, and leaves it empty. */
+static void run_queue(void)
+{
+    const bool yields = dt_gil_yield(false);
+    const int count = naccesses;
+    real->chain((dt_stream){0, NULL}, &chain);
+    dt_fusion_bound = 1;
+    naccesses = chain.nsteps = chain.nlayouts = 0;
+    apart = 0;
+    for (int k = 0; k < count; k++)
+        dt_storage_release(accesses[k].storage);
+    dt_gil_yield(yields);
+}
+
+/* The listener may run Python code, which may collect. */
+static void run_and_report(const char *why)
+{
+    const dt_chain ran = chain;
+    int at[DT_CHAIN_STEPS];
+    memcpy(at, lines, sizeof at);
+    const dt_fusion_report report = {&ran, at, why, bytes_moved(), apart};
+    run_queue();
+    listening(&report);
+}
+
+void dt_fusion_run(const char *why)
+{
+    if (!chain.nsteps)
+        return;
+    dt_observed observed;
+    finish();
+    const dt_activity activity = {.kind = DT_ACTIVITY_KERNEL,
+                                  .name = "fused",
+                                  .device = dt_device_make(DT_CPU, 0),
+                                  .bytes = bytes_moved(),
+                                  .flops = (double)chain.numel * chain.nsteps,
+                                  .dtype = chain.steps[chain.nsteps - 1].result};
+    /* Its steps were allowed. An observer may run Python code, which may run the queue. */
+    if (dt_activity_begin(&observed, &activity))
+        dt_error_clear();
+    if (chain.nsteps) {
+        finish();
+        if (listening)
+            run_and_report(why);
+        else
+            run_queue();
+    }
+    dt_activity_end(&observed, &activity, 0);
+}
+
+void dt_fusion_settle(const dt_storage *storage)
+{
+    if (touches(storage, true))
+        dt_fusion_run("memory is read or written");
+}
+
+void dt_fusion_listen(void (*listener)(const dt_fusion_report *report))
+{
+    dt_fusion_run("end");
+    listening = listener;
+}
+
+/* --- collecting --- */
+
+/* Whether a chain can have the operation as a step. */
+static bool is_step(dt_elementwise_op op, const dt_plan *plan)
+{
+    if (!wanted || plan->numel < DT_FUSION_NUMEL || !is_dense(plan, &plan->operands[0]))
+        return false;
+    for (int i = 0; i < plan->noperands; i++)
+        if (is_seen_outside(&plan->operands[i]))
+            return false;
+    for (int i = 1; i < plan->noperands; i++) {
+        const dt_operand *o = &plan->operands[i];
+        if (!o->scalar && !is_one(plan, o) && !is_dense(plan, o) &&
+            !is_in_runs(plan, o))
+            return false;
+    }
+    if (op == DT_CHAIN_CONVERT)
+        return true;
+    const dt_class *class = &dt_elementwise_rows[op].class_;
+    const dt_kind kind = dt_dtype_kind(dt_plan_type(plan, class->choice));
+    /* Integers are divided one by one: a divisor of 0 is an error. */
+    return class->takes[kind] &&
+           (class->rule != DT_RULE_DIVISOR || kind == DT_KIND_FLOAT);
+}
+
+static void set_input(dt_chain_input *input, const dt_plan *plan, const dt_operand *o)
+{
+    input->step = input->layout = -1;
+    input->data = NULL;
+    input->dtype = o->dtype;
+    if (o->scalar) {
+        input->number = o->value;
+    } else if (is_one(plan, o)) {
+        memcpy(&input->number, o->data, dt_dtype_size(o->dtype));
+    } else {
+        const bool dense = is_dense(plan, o);
+        access *a = find(o, dense);
+        if (dense && a->writer >= 0) {
+            input->step = a->writer;
+            return;
+        }
+        a->read = true;
+        input->data = o->data;
+        if (dense)
+            return;
+        dt_chain_layout *layout = &chain.layouts[chain.nlayouts];
+        input->layout = chain.nlayouts++;
+        layout->ndim = plan->ndim;
+        memcpy(layout->shape, plan->shape, sizeof *plan->shape * (size_t)plan->ndim);
+        memcpy(layout->strides, o->strides, sizeof *o->strides * (size_t)plan->ndim);
+    }
+}
+
+static void append(dt_elementwise_op op, const dt_plan *plan, int line)
+{
+    dt_chain_step *step = &chain.steps[chain.nsteps];
+    step->op = op;
+    step->ninputs = plan->noperands - 1;
+    step->type = op == DT_CHAIN_CONVERT
+                     ? plan->operands[1].dtype
+                     : dt_plan_type(plan, dt_elementwise_rows[op].class_.choice);
+    step->result = plan->operands[0].dtype;
+    step->out = NULL;
+    step->wanted = false;
+    chain.numel = plan->numel;
+    for (int i = 0; i < step->ninputs; i++)
+        set_input(&step->inputs[i], plan, &plan->operands[i + 1]);
+    find(&plan->operands[0], true)->writer = chain.nsteps;
+    lines[chain.nsteps] = line;
+    if (listening) {
+        for (int i = 0; i < plan->noperands; i++)
+            if (!plan->operands[i].scalar)
+                apart += plan->numel * (int64_t)dt_dtype_size(plan->operands[i].dtype);
+    }
+    chain.nsteps++;
+    dt_fusion_bound = INT64_MAX;
+    drop_dead();
+}
+
+/* True: the operation waits. Else it is to be run, and what it needs has been. */
+static bool collect(dt_elementwise_op op, const dt_plan *plan)
+{
+    if (!wanted && !chain.nsteps)
+        return false;
+    const bool takes = is_step(op, plan);
+    const int line = takes && listening ? dt_activity_line() : -1; /* before all else */
+    if (chain.nsteps) {
+        const char *why = NULL;
+        for (int i = 0; i < plan->noperands; i++)
+            if (conflicts(plan, i) || (!takes && !plan->operands[i].scalar &&
+                                       touches(plan->operands[i].storage, !i)))
+                why = takes ? "memory is read or written otherwise"
+                            : "an operation that is not fused";
+        if (takes && plan->numel != chain.numel)
+            why = "another number of elements";
+        else if (takes && chain.nsteps == DT_CHAIN_STEPS)
+            why = "the chain is full";
+        else if (takes && chain.nlayouts + DT_MAX_INPUTS > DT_CHAIN_LAYOUTS)
+            why = "too many broadcasts";
+        if (why)
+            dt_fusion_run(why);
+    }
+    if (takes)
+        append(op, plan, line);
+    return takes;
+}
+
+/* --- the backend that collects --- */
+
+static int collect_elementwise(dt_stream stream, dt_elementwise_op op, const dt_plan *c)
+{
+    return collect(op, c) ? 0 : real->elementwise(stream, op, c);
+}
+
+static int collect_copy(dt_stream stream, const dt_plan *c)
+{
+    return collect(DT_CHAIN_CONVERT, c) ? 0 : real->copy(stream, c);
+}
+
+/* A tensor that is filled is often new, and begins no chain. */
+static int collect_fill(dt_stream stream, const dt_plan *c)
+{
+    if (chain.nsteps && c->numel == chain.numel && collect(DT_CHAIN_CONVERT, c))
+        return 0;
+    if (chain.nsteps && touches(c->operands[0].storage, true))
+        dt_fusion_run("fill");
+    return real->fill(stream, c);
+}
+
+#define WORK(member, parameters, arguments, ...)                                       \
+    static int after_##member parameters                                               \
+    {                                                                                  \
+        dt_fusion_run(#member);                                                        \
+        return real->member arguments;                                                 \
+    }
+#define GPU_WORK(...)
+#include "device/works.def"
+
+static void install(void)
+{
+    real = dt_works_real(DT_CPU);
+    collecting = *real;
+#define WORK(member, ...) collecting.member = after_##member;
+#define GPU_WORK(...)
+#include "device/works.def"
+    collecting.elementwise = collect_elementwise;
+    collecting.copy = collect_copy;
+    collecting.fill = collect_fill;
+    dt_works_replace(DT_CPU, &collecting);
+}
+
+void dt_fusion_begin(void)
+{
+    if (!real)
+        install();
+    dt_fusion_blocks++;
+    wanted++;
+}
+
+void dt_fusion_end(void)
+{
+    dt_fusion_blocks--;
+    if (!--wanted)
+        dt_fusion_run("the end of the block");
+}
+
+bool dt_fusion_asked(void)
+{
+    return wanted;
+}
