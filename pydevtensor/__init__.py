@@ -105,6 +105,7 @@ _LATER = {
     "xpu": "xpu",
     "compile": "compiler",
     "compiler": "compiler",
+    "fused": "compiler",
     "install_as_torch": "_as_torch",
     "load_ipython_extension": "_magic",
     "jit": "jit",

@@ -1,15 +1,47 @@
-"""torch.compiler: functions and modules run as they are written."""
+"""torch.compiler: the program itself runs, and chains in one pass over the memory.
+
+Nothing is traced or translated: the program runs as it is written, with all of Python.
+While a compiled function runs, elementwise operations on large tensors of the CPU wait,
+and run together when a value is needed (docs/fusion.md). Values are those of the
+program that is not compiled, bit for bit.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
-from pydevtensor._absent import warn_of_compiling as _warn_of_compiling
+from pydevtensor import _C
 from pydevtensor._answers import answer as _answer
 from pydevtensor._names import publish as _publish
+from pydevtensor.autograd import _Mode
 
-__all__ = ["compile", "disable", "is_compiling", "reset"]
+__all__ = ["compile", "disable", "explain", "fused", "is_compiling", "reset"]
+
+
+class fused(_Mode):
+    """In this block, or in calls of this function, elementwise operations wait for one
+    pass over the memory.
+
+    It concerns tensors on the CPU of 16384 elements or more, in the calling thread, and
+    the backward pass of what is recorded here. Results that nobody holds any more when
+    the pass begins are never stored. Values are those without fused(), bit for bit.
+
+    >>> x = torch.linspace(-1, 1, 100_000)
+    >>> with torch.fused():
+    ...     y = torch.relu(x * x + x)
+    >>> y[-1]
+    tensor(2.)
+    """
+
+    _enabled = True
+
+    def __enter__(self) -> None:
+        _C._fusion_begin()
+
+    def __exit__(self, *unused: object) -> None:
+        _C._fusion_end()
 
 
 def compile(
@@ -26,29 +58,70 @@ def compile(
     isolate_recompiles: bool = False,
     shapes_spec: Any = None,
 ) -> Any:
-    """The function or module itself, with a warning the first time.
+    """A function that calls model in fused(); a module is changed itself, and returned.
 
-    Without model, a decorator that does the same. Raises TypeError for what cannot be
-    called.
+    Without model, a decorator that does the same. The function has explain(*args), as
+    torch.compiler.explain() with it. disable: gives back model as it is. Raises
+    TypeError for what cannot be called.
 
-    fullgraph, dynamic, backend, mode, options, name, disable, recompile_limit,
+    fullgraph, dynamic, backend, mode, options, name, recompile_limit,
     isolate_recompiles and shapes_spec are PyTorch's and have no effect.
 
-    >>> import warnings
-    >>> with warnings.catch_warnings(action='ignore'):
-    ...     f = torch.compile(torch.exp, mode='max-autotune')
-    >>> f is torch.exp
-    True
+    >>> f = torch.compile(lambda x: torch.relu(x * x + x), mode='max-autotune')
+    >>> f(torch.tensor([-2.0, 1.0]))
+    tensor([2., 2.])
     """
     if model is None:
-        return compile
+        return functools.partial(compile, disable=disable)
     if not callable(model):
         raise TypeError(
             f"compile(): a {type(model).__name__} was given; give a function or a "
             "module"
         )
-    _warn_of_compiling("torch.compile")
-    return model
+    if disable:
+        return model
+    if hasattr(model, "_fuses"):  # a module
+        model.compile()  # type: ignore[attr-defined]
+        return model
+    function: Any = fused()(model)
+    function.explain = functools.partial(explain, model)
+    return function
+
+
+def explain(model: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
+    """A text about a call of model: each chain that was fused, and what ended it.
+
+    Bytes are those read and written in one pass, and by the operations one by one.
+    Lines are those of the program.
+
+    >>> x = torch.ones(100_000)
+    >>> text = torch.compiler.explain(lambda x: torch.relu(x * x + x), x)
+    >>> print(text)  # doctest: +ELLIPSIS
+    100000 elements: 0.8 MB moved, not 3.2
+      mul    <doctest ...>:1 not stored
+      add    <doctest ...>:1 not stored
+      relu   <doctest ...>:1 stored
+      ended by: the end of the block
+    """
+    reports: list[Any] = []
+    _C._fusion_listen(reports)
+    try:
+        with fused():
+            kept = model(*args, **kwargs)  # what the caller would hold
+    finally:
+        _C._fusion_listen(None)
+    del kept
+    lines = []
+    for why, numel, moved, apart, steps in reports:
+        lines.append(
+            f"{numel} elements: {moved / 1e6:.1f} MB moved, not {apart / 1e6:.1f}"
+        )
+        width = max(len(step[0]) for step in steps) + 2
+        for name, line, stored, wanted in steps:
+            fate = "stored" if stored else "not stored" if wanted else "not computed"
+            lines.append(f"  {name:{width}} {line or 'backward':20} {fate}")
+        lines.append(f"  ended by: {why}")
+    return "\n".join(lines) or "nothing was fused"
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: Any = None) -> Any:

@@ -23,7 +23,7 @@ __all__ += ["load", "optimize_for_inference", "save", "script", "trace", "unused
 
 _FORMAT = "pydevtensor.jit"
 # What Module itself keeps, and save() writes in another way or not at all.
-_OWN = {"training", "_parameters", "_buffers", "_modules", "_has_hooks"}
+_OWN = {"training", "_parameters", "_buffers", "_modules", "_has_hooks", "_fuses"}
 _OWN |= {"_non_persistent_buffers_set", "_scripted"}
 
 
@@ -228,6 +228,7 @@ def _record(
 ) -> dict[Any, Any]:
     """The records of modules in a file, one for each module."""
     from pydevtensor.nn import functional
+    from pydevtensor.nn.modules._hooks import HOOKS
     from pydevtensor.nn.parameter import is_lazy
 
     if id(module) in known:
@@ -239,7 +240,7 @@ def _record(
             "pydevtensor.nn, and a file cannot hold its code; save its state_dict() "
             f"with torch.save(), and load that into a new {kind.__qualname__}"
         )
-    if module._has_hooks:
+    if any(vars(module)[name] for name in HOOKS):
         raise RuntimeError(
             f"jit.save(): {path} has hooks, and a file cannot hold their code; remove "
             "them first, or save its state_dict() with torch.save()"

@@ -38,20 +38,14 @@ import warnings
 import pydevtensor as torch
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
-    @torch.compile
+    @torch.jit.script
     def f(x):
         return x + 1
-    @torch.compile(mode="reduce-overhead", fullgraph=True)
-    def g(x):
-        return x + 2
-    @torch.jit.script
-    def h(x):
-        return x + 3
     net = torch.nn.ReLU()
-    assert torch.compile(net) is net and torch.jit.trace(net, torch.ones(1)) is net
-print(f(1), g(1), h(1), len(said), said[0].filename, said[0].message)
+    assert torch.jit.trace(net, torch.ones(1)) is net
+print(f(1), len(said), said[0].filename, said[0].message)
 """)
-    assert out.startswith("2 3 4 1 <string> torch.compile() gives back what it gets")
+    assert out.startswith("2 1 <string> torch.jit.script() gives back what it gets")
 
 
 @pytest.fixture

@@ -48,13 +48,13 @@ is installed, as in PyTorch.
 
 """
 DIFFERS = {
-    "": "`compile` gives the function back and compiles nothing",
+    "": "`compile` fuses chains and translates nothing",
     "autograd.forward_ad": "a dual Tensor requires a gradient; `no_grad()` inside of a "
     "level drops tangents; `jvp` of a `Function` is not called",
     "backends.cuda": "`matmul.allow_tf32` is `set_float32_matmul_precision`",
     "backends.cudnn": "settings are remembered; `allow_tf32` counts",
     "backends.mkldnn": "settings are remembered",
-    "compiler": "compiles nothing",
+    "compiler": "chains of elementwise operations are fused",
     "func": "`vmap` loops",
     "fx": "the functions of this package, of `math` and of `wrap()` are recorded while "
     "`symbolic_trace` runs; a `GraphModule` is not pickled",

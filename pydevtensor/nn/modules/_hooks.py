@@ -72,6 +72,7 @@ class Hooks:
 
     forward: Callable[..., Any]
     _has_hooks: bool
+    _fuses = False  # compile() was called; then _has_hooks is true as well
     _options_of_hooks: OrderedDict[Any, Any]
     _forward_pre_hooks: OrderedDict[Any, Any]
     _forward_hooks: OrderedDict[Any, Any]
@@ -240,13 +241,22 @@ class HookedCall:
         watch = self._watch()
         if watch is not None:
             self.args = watch.inputs(self.args)
-        self.result = self.module.forward(*self.args, **self.kwargs)
+        self.result = self._forward()
         for key, hook, with_kwargs, _ in self._hooks("_forward_hooks"):
             self._ran.add(key)
             self._after(hook, with_kwargs)
         if watch is not None:
             self.result = watch.outputs(self.result)
         return self.result
+
+    def _forward(self) -> Any:
+        if not self.module._fuses:
+            return self.module.forward(*self.args, **self.kwargs)
+        _C._fusion_begin()
+        try:
+            return self.module.forward(*self.args, **self.kwargs)
+        finally:
+            _C._fusion_end()
 
     def _watch(self) -> Watch | None:
         if not _C.is_grad_enabled():

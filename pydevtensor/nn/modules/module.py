@@ -10,7 +10,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from pydevtensor import _C
-from pydevtensor._absent import warn_of_compiling
 from pydevtensor._module_paths import follow_with
 from pydevtensor.nn.modules import _hooks
 from pydevtensor.nn.modules._hooks import *  # noqa: F403
@@ -192,7 +191,7 @@ class Module(Hooks, States):
         self.__dict__.update(state)
         for name in HOOKS:
             self.__dict__.setdefault(name, OrderedDict())
-        self._has_hooks = any(self.__dict__[name] for name in HOOKS)
+        self._has_hooks = self._fuses or any(self.__dict__[name] for name in HOOKS)
 
     # --- registering
 
@@ -422,13 +421,16 @@ class Module(Hooks, States):
         return self._float_to("float64")
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Changes nothing, and warns the first time: see torch.compile().
+        """Let calls of the module run in torch.fused(): see torch.compile().
 
-        >>> import warnings
-        >>> with warnings.catch_warnings(action='ignore'):
-        ...     nn.ReLU().compile()
+        The arguments are PyTorch's and have no effect.
+
+        >>> net = nn.ReLU()
+        >>> net.compile()
+        >>> net(torch.tensor([-1.0, 1.0]))
+        tensor([0., 1.])
         """
-        warn_of_compiling("nn.Module.compile")
+        self._fuses = self._has_hooks = True
 
     def _graph_parameters(self) -> list[Parameter]:
         """The tensors that cuda.make_graphed_callables() captures beside arguments."""

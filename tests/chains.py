@@ -1,0 +1,50 @@
+"""Functions that run in torch.fused() and without it, for comparison bit for bit."""
+
+import pydevtensor as torch
+from pydevtensor import _C
+
+N = 20_011  # no multiple of a tile
+
+
+def line():
+    return torch.linspace(-3, 3, N)
+
+
+def chains(f, *args):
+    """f's result in fused(), and what was fused: a list of names for each chain."""
+    found = []
+    _C._fusion_listen(found)
+    try:
+        with torch.fused():
+            result = f(*args)
+    finally:
+        _C._fusion_listen(None)
+    return result, [[step[0] for step in steps] for *_, steps in found]
+
+
+def bits(t):
+    t = t.detach().contiguous()
+    return (t.view(torch.int16) if t.dtype == torch.bfloat16 else t).numpy().tobytes()
+
+
+def same(a, b):
+    """Bit for bit: zeros have signs, and NaNs payloads."""
+    if isinstance(a, tuple | list):
+        return len(a) == len(b) and all(map(same, a, b))
+    assert a.dtype == b.dtype and a.shape == b.shape and a.stride() == b.stride()
+    return bits(a) == bits(b)
+
+
+def check(f, *args, fuses=None):
+    """args are tensors or numbers, of which each run has its own copies."""
+    copies = [a.clone() if isinstance(a, torch.Tensor) else a for a in args]
+    want = f(*copies)
+    got, found = chains(f, *args)
+    assert same(got, want)
+    assert same(
+        [a for a in args if isinstance(a, torch.Tensor)],
+        [a for a in copies if isinstance(a, torch.Tensor)],
+    )
+    if fuses is not None:
+        assert found == fuses
+    return found

@@ -1,0 +1,102 @@
+"""Random programs: fused, they give what they give without, bit for bit."""
+
+import gc
+
+from chains import same
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pydevtensor as torch
+
+UNARY = ["relu", "neg", "abs", "exp", "tanh", "sigmoid", "square", "sign", "floor"]
+BINARY = ["add", "sub", "mul", "div", "maximum", "fmod", "lt", "eq", "atan2"]
+TYPES = [torch.float32, torch.float64, torch.bfloat16, torch.int32, torch.bool]
+STEPS = [
+    *("unary", "binary", "number", "first", "cast", "row", "column", "where"),
+    *("in_place", "view", "part", "whole", "item", "sum", "drop", "copy"),
+    *("scalar", "same"),
+]
+SHAPE = (130, 131)
+
+
+def program(seeds, tensors):
+    """Runs a program of steps; what fails, fails in the same way in both runs."""
+    pool, notes = list(tensors), []
+    for kind, i, j, k in seeds:
+        a, b = pool[i % len(pool)], pool[j % len(pool)]
+        try:
+            if kind == "unary":
+                made = getattr(torch, UNARY[k % len(UNARY)])(a)
+            elif kind == "binary":
+                made = getattr(torch, BINARY[k % len(BINARY)])(a, b)
+            elif kind == "number":
+                made = getattr(torch, BINARY[k % len(BINARY)])(a, k - 3.5)
+            elif kind == "first":
+                made = (k - 3.5) - a if k % 2 else (k - 3.5) / a
+            elif kind == "cast":
+                made = a.to(TYPES[k % len(TYPES)])
+            elif kind == "row":
+                made = a.reshape(SHAPE) + b.reshape(SHAPE)[k]
+            elif kind == "column":
+                made = a.reshape(SHAPE) * b.reshape(SHAPE)[:, k : k + 1]
+            elif kind == "where":
+                made = torch.where(a > 0, a, b)
+            elif kind == "in_place":
+                getattr(a, ["add_", "mul_", "copy_"][k % 3])(b)
+                made = None
+            elif kind == "view":
+                made = a.view(-1) if a.dim() > 1 else a.view(SHAPE)
+            elif kind == "part":
+                a.reshape(-1)[k : k + 20] *= 2
+                made = None
+            elif kind == "whole":
+                part = a.reshape(SHAPE)[:, k % 9 :]
+                made = torch.zeros(SHAPE)
+                made[:, k % 9 :] = part + 1
+            elif kind == "item":
+                notes.append(repr(a.reshape(-1)[k].item()))
+                made = None
+            elif kind == "sum":
+                notes.append(repr(a.sum().item()))
+                made = None
+            elif kind == "drop":
+                pool[i % len(pool)] = b
+                made = None
+            elif kind == "scalar":
+                made = a * b.reshape(-1)[k]
+            elif kind == "same":
+                made = torch.addcmul(a, a, b) if k % 2 else torch.lerp(a, b, 0.25)
+            else:
+                made = a.clone()
+        except (RuntimeError, NotImplementedError, TypeError) as error:
+            notes.append(str(error))
+            made = None
+        if made is not None:
+            pool = [*pool[-5:], made]
+    return pool, notes
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(STEPS),
+            *(st.integers(0, 5), st.integers(0, 5), st.integers(0, 120)),
+        ),
+        max_size=30,
+    )
+)
+def test_random_programs(seeds):
+    torch.manual_seed(1)
+    tensors = [
+        torch.randn(SHAPE),
+        torch.randn(SHAPE).view(-1),
+        torch.randint(-5, 5, SHAPE),
+        torch.randn(SHAPE) > 0,
+    ]
+    want, said = program(seeds, [t.clone() for t in tensors])
+    with torch.fused():
+        got, told = program(seeds, [t.clone() for t in tensors])
+    assert told == said
+    assert same(got, want)
+    gc.collect()
