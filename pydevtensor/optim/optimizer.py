@@ -24,6 +24,31 @@ ParamsT: TypeAlias = (
     Iterable[_C.Tensor] | Iterable[tuple[str, _C.Tensor]] | Iterable[dict[str, Any]]
 )
 _Step = TypeVar("_Step", bound=Callable[..., Any])
+_Hooks: TypeAlias = OrderedDict[object, Callable[..., Any]]
+_before_all: _Hooks = OrderedDict()
+_after_all: _Hooks = OrderedDict()
+
+
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call a function before each step() of all optimizers.
+
+    hook  as that of Optimizer.register_step_pre_hook()
+    """
+    return _add_hook(_before_all, hook)
+
+
+def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call a function after each step() of all optimizers.
+
+    hook  hook(optimizer, args, kwargs), where args starts with the optimizer
+
+    >>> all = torch.optim.optimizer
+    >>> handle = all.register_optimizer_step_post_hook(lambda *_: print('stepped'))
+    >>> torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1).step()
+    stepped
+    >>> handle.remove()
+    """
+    return _add_hook(_after_all, hook)
 
 
 def _names(text: str) -> list[str]:
@@ -48,7 +73,7 @@ def _hooked(step: _Step) -> _Step:
             return step(self, *args, **kwargs)
         self._in_step = True
         try:
-            for hook in [*self._step_pre_hooks.values()]:
+            for hook in [*_before_all.values(), *self._step_pre_hooks.values()]:
                 changed = hook(self, (self, *args), kwargs)
                 if changed is None:
                     continue
@@ -59,7 +84,7 @@ def _hooked(step: _Step) -> _Step:
                     )
                 (_, *args), kwargs = changed
             result = step(self, *args, **kwargs)
-            for hook in [*self._step_post_hooks.values()]:
+            for hook in [*self._step_post_hooks.values(), *_after_all.values()]:
                 hook(self, (self, *args), kwargs)
         finally:
             self._in_step = False
