@@ -21,7 +21,7 @@ void lay_out(Block &block)
 {
     char *seen = seen_from(block.base);
     open_pages(seen, block.rounded);
-    if (clock_runs && block.bytes > kPoisonWhole) {
+    if (clock_started && block.bytes > kPoisonWhole) {
         memset(seen, kPoison, kPoisonEnd);
         memset(seen + block.bytes - kPoisonEnd, kPoison, kPoisonEnd);
     } else {

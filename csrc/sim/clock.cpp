@@ -7,7 +7,8 @@
 
 namespace sim {
 
-bool clock_runs;
+bool clock_started;
+thread_local bool clock_hidden;
 
 /* The share of the specified figures that public measurements reach: of a GPU's
  * bandwidth in a plain loop, of its FLOP/s in products of large matrices. */
@@ -132,7 +133,7 @@ void clock_start(const std::vector<const dt_sim_card *> &cards, Host host, int d
         clock.devices.resize((size_t)devices);
         all.clocks.push_back(clock);
     }
-    clock_runs = !cards.empty();
+    clock_started = !cards.empty();
 }
 
 template <class F>
@@ -425,6 +426,16 @@ void clock_order(Stream &stream, const Moment &moment)
     });
 }
 
+int64_t clock_ready(const Stream *stream)
+{
+    clock_settle();
+    CardClock &first = all.clocks[0];
+    if (!stream)
+        return first.host;
+    clock_launch();
+    return std::max(first.host + first.card->latency, stream->end.of[0]);
+}
+
 /* --- waits --- */
 
 static void wait(CardClock &clock, int64_t until)
@@ -475,6 +486,22 @@ void clock_wait(int device)
 void clock_wait_all()
 {
     wait_devices(0, state().devices.size());
+}
+
+int64_t clock_meet(Stream *stream, int64_t time)
+{
+    clock_settle();
+    CardClock &first = all.clocks[0];
+    const int64_t came = stream ? std::max(first.host, stream->end.of[0]) : first.host;
+    if (!stream) {
+        all.waits++;
+        wait(first, time);
+    } else {
+        int64_t &end = stream->end.of[0], &all_ends = device_end(first, *stream);
+        end = std::max(end, time);
+        all_ends = std::max(all_ends, end);
+    }
+    return came;
 }
 
 static bool reached(const Times &when)

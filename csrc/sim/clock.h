@@ -48,8 +48,14 @@ Cost product_cost(double m, double n, double k, double batch, dt_dtype dtype,
 
 enum Host { kMeasured, kFixed };
 
+extern bool clock_started;
+/* This thread's calls take no time: they stand for what a card would do otherwise. */
+extern thread_local bool clock_hidden;
 /* Whether there is a card, and so a clock: all functions below need it. */
-extern bool clock_runs;
+inline bool clock_runs()
+{
+    return clock_started && !clock_hidden;
+}
 
 /* The clocks for the cards begin at 0. */
 void clock_start(const std::vector<const dt_sim_card *> &cards, Host host, int devices);
@@ -71,6 +77,13 @@ void clock_stage(size_t bytes);
 void clock_settle();
 /* The stream goes on when the moment has come. */
 void clock_order(Stream &stream, const Moment &moment);
+
+/* The first card's time at which work that others share, as a collective, could begin on a
+ * stream; the host queues it. Its own time for nullptr. */
+int64_t clock_ready(const Stream *stream);
+/* The stream goes on at a time of the first card, or the host for nullptr. When it had
+ * nothing else to do. */
+int64_t clock_meet(Stream *stream, int64_t time);
 
 /* The host waits: for a stream's work, a moment, a device, or all devices. */
 void clock_wait(const Stream &stream);

@@ -68,6 +68,32 @@ static std::string clocks()
     return clock_report();
 }
 
+/* "ready DEVICE STREAM" and "meet DEVICE STREAM TIME": see clock_ready and clock_meet; device
+ * -1 is the host. */
+static std::string meeting(bool meets, const char *text)
+{
+    int device = -1;
+    unsigned long long handle = 0;
+    long long time = 0;
+    sscanf(text, "%d %llu %lld", &device, &handle, &time);
+    Entry in(Entry::kNothing);
+    if (in.error || state().options.cards.empty() || open_devices() || !clock_runs())
+        return "";
+    Stream *stream = nullptr;
+    if (device >= 0 && (size_t)device < state().devices.size())
+        stream = handle ? stream_of((cudaStream_t)handle)
+                        : device_at(device).own_stream.get();
+    return std::to_string(meets ? clock_meet(stream, time) : clock_ready(stream));
+}
+
+/* Whether the clock was hidden before. */
+static int hide(bool hidden)
+{
+    const bool before = clock_hidden;
+    clock_hidden = hidden;
+    return before;
+}
+
 static const char *checked_module(const char *text)
 {
     Entry in(Entry::kNothing);
@@ -96,6 +122,10 @@ int dt_sim_control(const char *command, char *reply, size_t size)
         snprintf(reply, size, "%s", check_finding(atol(value)).c_str());
     else if (name == "clock")
         snprintf(reply, size, "%s", clocks().c_str());
+    else if (name == "ready" || name == "meet")
+        snprintf(reply, size, "%s", meeting(name == "meet", value).c_str());
+    else if (name == "hide")
+        snprintf(reply, size, "%d", hide(*value == '1'));
     else if (name != "checks" && (status = dt_sim_set(name.c_str(), value)))
         snprintf(reply, size, "%s", dt_sim_complaint());
     return status;

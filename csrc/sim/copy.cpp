@@ -125,7 +125,7 @@ static cudaError_t copy(void *to, bool to_device, int to_owner, const void *from
             memmove((char *)there + i * rows.to_pitch,
                     (const char *)here + i * rows.from_pitch, rows.width);
     };
-    if (clock_runs)
+    if (clock_runs())
         work.cost = copy_cost(to, from, bytes);
     push(*stream, std::move(work));
     return cudaSuccess;

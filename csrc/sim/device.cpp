@@ -213,7 +213,7 @@ cudaError_t cudaDeviceSynchronize(void)
     if (cudaError_t error = refuse_of_device(device))
         return answer(error);
     device_at(device).counted.waits++;
-    if (clock_runs)
+    if (clock_runs())
         clock_wait(device);
     drain_device(device);
     each_stream([device](Stream &stream) {

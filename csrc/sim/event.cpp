@@ -30,7 +30,7 @@ MomentRef record_moment(Stream &stream)
 void wait_for_moment(Stream &stream, const MomentRef &moment)
 {
     race_stream_waits(stream, *moment);
-    if (clock_runs)
+    if (clock_runs())
         clock_order(stream, *moment);
     if (moment->done)
         return;
@@ -116,7 +116,7 @@ cudaError_t cudaEventQuery(cudaEvent_t handle)
     MomentRef moment = event->moment;
     uint64_t before = state().violations;
     bool ready = moment->done;
-    if (clock_runs) {
+    if (clock_runs()) {
         ready = clock_reached(*moment);
         while (ready && !moment->done)
             advance(*moment->stream);
@@ -144,7 +144,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle)
         return cudaSuccess;
     MomentRef moment = event->moment;
     nudge();
-    if (clock_runs)
+    if (clock_runs())
         clock_wait(*moment);
     while (!moment->done)
         advance(*moment->stream);
@@ -163,10 +163,10 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start,
         return answer(cudaErrorInvalidResourceHandle);
     if (from->moment->within || to->moment->within)
         return answer(cudaErrorCapturedEvent);
-    if (clock_runs ? !clock_reached(*from->moment) || !clock_reached(*to->moment)
-                   : !from->moment->done || !to->moment->done)
+    if (clock_runs() ? !clock_reached(*from->moment) || !clock_reached(*to->moment)
+                     : !from->moment->done || !to->moment->done)
         return answer(cudaErrorNotReady);
-    *milliseconds = clock_runs
+    *milliseconds = clock_runs()
                         ? clock_between(*from->moment, *to->moment)
                         : (float)(1e3 * (to->moment->seconds - from->moment->seconds));
     return cudaSuccess;

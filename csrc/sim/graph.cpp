@@ -161,7 +161,7 @@ void capture(Stream &stream, Work work)
         work.moment->before = known;
     }
     race_captured(work);
-    if (clock_runs && work.kind == Work::kRun)
+    if (clock_runs() && work.kind == Work::kRun)
         clock_capture(stream, work);
     capture.steps.push_back({number, std::move(work)});
 }
@@ -389,7 +389,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t handle, cudaStream_t to)
     if (cudaError_t error = failure("launch", cudaErrorLaunchOutOfResources))
         return answer(error);
     Exec &exec = *found->second;
-    if (clock_runs)
+    if (clock_runs())
         clock_launch();
     if (exec.last) /* a graph's launches run one after another */
         wait_for_moment(*stream, exec.last);
@@ -426,7 +426,7 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t handle)
     for (Stream *own : found->second->streams)
         if (own)
             own->destroyed = true;
-    if (clock_runs)
+    if (clock_runs())
         clock_settle();
     all().execs.erase(found);
     return cudaSuccess;

@@ -193,7 +193,7 @@ static cudaError_t wait_to_free()
 {
     if (cudaError_t error = refuse_while_capturing())
         return error;
-    if (clock_runs)
+    if (clock_runs())
         clock_wait_all();
     drain_all();
     return cudaSuccess;

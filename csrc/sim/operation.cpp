@@ -15,7 +15,7 @@ static int begin_operation(const dt_activity *activity, void **)
     if (!has_work(activity))
         return 0;
     Entry in(Entry::kNothing);
-    if (clock_runs && !in.error) {
+    if (clock_runs() && !in.error) {
         const bool kernel = activity->kind == DT_ACTIVITY_KERNEL;
         clock_begin_operation(kernel ? (double)activity->bytes : 0, activity->flops,
                               activity->dtype);
@@ -28,7 +28,7 @@ static void end(const dt_activity *activity, void *, int)
     if (!has_work(activity))
         return;
     Entry in(Entry::kNothing);
-    if (clock_runs && !in.error)
+    if (clock_runs() && !in.error)
         clock_end_operation();
 }
 
@@ -49,7 +49,7 @@ const dt_observer *sim_observer()
 void sim::host_staged(size_t bytes)
 {
     Entry in(Entry::kNothing);
-    if (clock_runs)
+    if (clock_runs())
         clock_stage(bytes);
 }
 
@@ -57,11 +57,11 @@ void sim::host_staged(size_t bytes)
 int64_t sim_clock()
 {
     Entry in(Entry::kNothing);
-    return clock_runs ? clock_now() : 0;
+    return clock_runs() ? clock_now() : 0;
 }
 
 bool sim_span(int64_t *begin, int64_t *end)
 {
     Entry in(Entry::kNothing);
-    return clock_runs && clock_span(begin, end);
+    return clock_runs() && clock_span(begin, end);
 }

@@ -340,12 +340,12 @@ cudaError_t dt_program_launch(const dt_module_kernel *kernel, dim3 grid, dim3 bl
         abandon_block("launches a kernel, which simulated GPUs cannot do in a kernel");
     {
         SIM_ENTER();
-        if (clock_runs)
+        if (clock_runs())
             clock_begin_operation(bytes_of(call, strides), 0, DT_FLOAT32);
     }
     const cudaError_t error = queue_module(call, stream);
     Entry in(Entry::kNothing);
-    if (clock_runs)
+    if (clock_runs())
         clock_end_operation();
     return error;
 }
@@ -451,7 +451,7 @@ cudaError_t dt_program_register(void *pointer, size_t bytes)
         pinned[(char *)pointer] = bytes;
         return cudaSuccess;
     }
-    if (clock_runs)
+    if (clock_runs())
         clock_wait_all();
     drain_all();
     race_forget((char *)pointer, pinned[(char *)pointer]);

@@ -40,7 +40,7 @@ Entry::Entry(Need need) : error(cudaSuccess), locked(false)
     dt_lock(DT_LOCK_SIMULATOR);
     thread().inside = true;
     locked = true;
-    if (clock_runs)
+    if (clock_runs())
         clock_enter();
     error = read_options();
     State &all = state();
@@ -60,7 +60,7 @@ Entry::~Entry()
 {
     if (!locked)
         return;
-    if (clock_runs)
+    if (clock_runs())
         clock_leave();
     thread().inside = false;
     dt_unlock(DT_LOCK_SIMULATOR);

@@ -178,7 +178,7 @@ void push(Stream &stream, Work work)
     if (program_runs && work.kind != Work::kWait)
         program_orders(stream);
     race_queued(stream, work);
-    if (clock_runs)
+    if (clock_runs())
         clock_queue(stream, work);
     stream.queue.push_back(std::move(work));
     switch (state().options.schedule) {
@@ -222,7 +222,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle)
         return answer(cudaErrorInvalidResourceHandle);
     stream->destroyed = true;
     capture_forgets(*stream);
-    if (clock_runs)
+    if (clock_runs())
         clock_settle(); /* what has no times yet knows the stream */
     sweep();
     return cudaSuccess;
@@ -239,7 +239,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle)
     uint64_t before = state().violations;
     nudge();
     device_at(stream->device).counted.waits++;
-    if (clock_runs)
+    if (clock_runs())
         clock_wait(*stream);
     drain(*stream);
     race_host_waits(*stream);
@@ -256,7 +256,7 @@ cudaError_t cudaStreamQuery(cudaStream_t handle)
         return answer(error);
     uint64_t before = state().violations;
     bool ready = stream->queue.empty();
-    if (clock_runs) {
+    if (clock_runs()) {
         ready = clock_reached(*stream);
         if (ready)
             drain(*stream);
