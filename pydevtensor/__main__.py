@@ -6,7 +6,8 @@ real and simulated, in the way of nvidia-smi, and `python -m pydevtensor top` th
 processes that use pydevtensor.
 
 `python -m pydevtensor launch --nproc-per-node=4 script.py ARGUMENTS` runs it as four
-processes that work together: docs/distributed.md.
+processes that work together: docs/distributed.md. With --nodes 2 --gpus 4 --card h100
+they are the ranks of a simulated cluster: docs/scale.md.
 
 `python -m pydevtensor estimate script.py ARGUMENTS --cards t4,h200` says how long it
 would take on these cards: docs/clock.md.
@@ -153,8 +154,9 @@ if __name__ == "__main__":
 
         sys.exit(nvcc(sys.argv[2:]))
     elif sys.argv[1:2] == ["estimate"]:
+        from pydevtensor._cluster import estimate as scale
         from pydevtensor._estimate import main as estimate
 
-        sys.exit(estimate(sys.argv[2:]))
+        sys.exit(estimate(sys.argv[2:], scale))
     else:
         main()

@@ -13,13 +13,15 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 from pydevtensor import _C, cuda
 from pydevtensor.cuda._simulation import cards_named
+from pydevtensor.distributed._clocks import records
+from pydevtensor.distributed._links import Cluster
 
 # The shares of a device's time, by their names in the clock's report.
 LIMITS = {
@@ -56,7 +58,7 @@ class Estimate:
     def limit(self) -> str:
         """The reason that limited most of the busiest GPU's work."""
         name = max(self.busy, key=lambda name: self.busy[name])
-        return f"{LIMITS[name]} ({_percent(self.busy[name], self.worked())})"
+        return f"{LIMITS[name]} ({percent(self.busy[name], self.worked())})"
 
 
 def estimates(report: dict[str, Any]) -> list[Estimate]:
@@ -85,13 +87,37 @@ def estimates(report: dict[str, Any]) -> list[Estimate]:
 # --- the child
 
 
+_steps: list[int] = []  # the ends of the first optimizer's steps
+
+
+def _clocks() -> dict[str, Any]:
+    return dict(json.loads(_C._sim_control("clock") or "{}"))
+
+
+def _note_steps() -> None:
+    from pydevtensor.optim.optimizer import register_optimizer_step_post_hook
+
+    first: list[Any] = []
+
+    def note(optimizer: Any, *_: Any) -> None:
+        first[:] = first or [optimizer]
+        if optimizer is first[0] and _C._device_loaded("cuda"):
+            card = _clocks()["cards"][0]
+            ends = [device["end"] for device in card["devices"]]
+            _steps.append(max(card["now"], *ends))
+
+    register_optimizer_step_post_hook(note)
+
+
 def _write(path: str) -> None:
     report: dict[str, Any] = {}
     if _C._device_loaded("cuda"):
         for i in range(cuda.device_count()):
             cuda.synchronize(i)
-        report = json.loads(_C._sim_control("clock") or "{}")
+        report = _clocks()
         report["peak"] = max(map(cuda.max_memory_allocated, range(cuda.device_count())))
+        report["calls"] = [call.record() for call in records]
+        report["steps"] = _steps
     with open(path, "w", encoding="utf-8") as file:
         json.dump(report, file)
 
@@ -101,20 +127,27 @@ def child(path: str, program: Sequence[str]) -> None:
     from pydevtensor._as_torch import run
 
     atexit.register(_write, path)
+    _note_steps()
     run(program)
 
 
 # --- the parent
 
 
-def _measure(
-    program: list[str], gpus: int, cards: list[str], host: str, quiet: bool
+def measure(
+    program: list[str],
+    gpus: int,
+    cards: list[str],
+    host: str,
+    quiet: bool,
+    more: Mapping[str, str],
 ) -> dict[Any, Any]:
     """The report of a run. Exits with its status if it fails.
 
-    A quiet run shows only its stderr, and only when it fails.
+    A quiet run shows only its stderr, and only when it fails. more: variables of its
+    environment.
     """
-    memory = dict(_C._sim_cards(None))
+    memory = {name: size for name, size, *_ in _C._sim_cards(None)}
     largest = max(memory[card] for card in cards)
     chosen = {
         "PYDEVTENSOR_SIM_GPUS": str(gpus),
@@ -129,7 +162,7 @@ def _measure(
         safe = ["-P"] if sys.flags.safe_path else []
         done = subprocess.run(
             [sys.executable, *safe, "-m", __name__, path, *program],
-            env={**os.environ, **chosen},
+            env={**os.environ, **chosen, **more},
             stdout=subprocess.DEVNULL if quiet else None,
             stderr=subprocess.PIPE if quiet else None,
             text=True,
@@ -146,18 +179,18 @@ def _measure(
             return json.load(file)
 
 
-def _percent(part: float, whole: float) -> str:
+def percent(part: float, whole: float) -> str:
     return f"{100 * part / max(whole, 1):.0f}%"
 
 
-def _time(nanoseconds: float) -> str:
+def time_text(nanoseconds: float) -> str:
     for unit, size in (("s", 1e9), ("ms", 1e6)):
         if nanoseconds >= size:
             return f"{nanoseconds / size:.3f} {unit}"
     return f"{nanoseconds / 1e3:.1f} us"
 
 
-def _bytes(count: float) -> str:
+def bytes_text(count: float) -> str:
     for unit in ("B", "KiB", "MiB"):
         if count < 1024:
             return f"{count:.0f} {unit}"
@@ -176,23 +209,28 @@ def table(found: list[Estimate]) -> str:
     for each in found:
         gain = first.setdefault(each.card, each.time) / max(each.time, 1)
         counts = map(str, (each.kernels, each.copies, each.waits))
-        memory = _bytes(each.peak)
+        memory = bytes_text(each.peak)
         if each.peak > each.memory:
-            memory += f", more than {_bytes(each.memory)}"
-        rows.append([each.card, str(each.gpus), _time(each.time), f"{gain:.2f}"])
-        rows[-1] += [_time(each.worked()), *counts, _time(each.waited), memory]
+            memory += f", more than {bytes_text(each.memory)}"
+        rows.append([each.card, str(each.gpus), time_text(each.time), f"{gain:.2f}"])
+        rows[-1] += [time_text(each.worked()), *counts, time_text(each.waited), memory]
         rows[-1].append(each.limit())
-        share = f"{_percent(each.host(), each.time)} of the time"
-        rows.append(["  the host", "", _time(each.host()), *[""] * 7, share])
+        share = f"{percent(each.host(), each.time)} of the time"
+        rows.append(["  the host", "", time_text(each.host()), *[""] * 7, share])
+    return "\n".join(columns(rows, 0, 9, 10))
+
+
+def columns(rows: list[list[str]], *left: int) -> list[str]:
+    """The rows as lines, these columns to the left."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
         cells = [
-            cell.ljust(width) if i in (0, 9, 10) else cell.rjust(width)
+            cell.ljust(width) if i in left else cell.rjust(width)
             for i, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
+    return lines
 
 
 def svg(found: list[Estimate]) -> str:
@@ -210,7 +248,7 @@ def svg(found: list[Estimate]) -> str:
             f'height="{height}"/><rect class="host" x="{left}" y="{y}" '
             f'width="{own:.1f}" height="{height}"/>'
         )
-        note = f"{_time(each.time)}: {each.limit()}"
+        note = f"{time_text(each.time)}: {each.limit()}"
         parts.append(
             f'<text x="{left + wide + 6:.1f}" y="{y + 15}">{escape(note)}</text>'
         )
@@ -249,6 +287,9 @@ def _arguments(given: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         "what it takes on this machine",
     )  # fmt: skip
     parser.add_argument("--svg", metavar="FILE", help="also draw the times")
+    parser.add_argument("--ranks", help="how many, such as 1,8,64: docs/scale.md")
+    parser.add_argument("--link", default="ib400", help="between nodes of 8 GPUs")
+    parser.add_argument("--node", type=int, default=8, help="another number of them")
     given, more = list(given), []
     if "--" in given:
         at = given.index("--")
@@ -262,17 +303,24 @@ def _arguments(given: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         chosen.gpus = [int(count) for count in chosen.gpus.split(",")]
         if not all(1 <= count <= 32 for count in chosen.gpus):
             raise ValueError(f"--gpus {chosen.gpus}: give numbers from 1 to 32")
+        if chosen.ranks:
+            chosen.ranks = [int(count) for count in chosen.ranks.split(",")]
+            if min(chosen.ranks) < 1 or chosen.node < 1 or chosen.gpus != [1]:
+                raise ValueError("--ranks and --node: give 1 or more, and no --gpus")
+            Cluster.of(chosen.cards[0], chosen.node, chosen.link)
     except ValueError as error:
         parser.error(str(error))
     return chosen, program
 
 
-def main(given: Sequence[str]) -> int:
-    """Estimate a program: the exit status."""
+def main(given: Sequence[str], scale: Callable[..., int]) -> int:
+    """Estimate a program: the exit status. scale: what --ranks wants."""
     chosen, program = _arguments(given)
+    if chosen.ranks:
+        return scale(chosen, program)
     found: list[Estimate] = []
     for gpus in chosen.gpus:
-        report = _measure(program, gpus, chosen.cards, chosen.host, bool(found))
+        report = measure(program, gpus, chosen.cards, chosen.host, bool(found), {})
         if not report.get("kernels") and not report.get("copies"):
             print("estimate: the program used no GPU", file=sys.stderr)
             return 1

@@ -14,9 +14,12 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from types import FrameType
+
+from pydevtensor import _cluster
 
 _PATIENCE = 10.0  # seconds that ranks have to end after another one failed
 
@@ -38,6 +41,11 @@ def _parser() -> argparse.ArgumentParser:
     option("master-port", type=int, default=0, help="its port; 0: one that is free")
     parser.add_argument("--standalone", action="store_true", help="the same as without")
     option("no-python", action="store_true", help="program is a command")
+    option("nodes", type=int, default=1, metavar="2", help="nodes that are simulated")
+    option("gpus", type=int, default=1, metavar="4", help="simulated GPUs of a node")
+    option("card", help="the card that they are like; with it, ranks have a clock")
+    option("link", default="ib400", help="between nodes: eth25, eth100, ib100 to ib400")
+    option("timeline", metavar="FILE", help="also write the calls, as a trace")
     parser.add_argument("-m", "--module", action="store_true", help="it is a module")
     parser.add_argument("program", help="script.py, or the module with -m")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's")
@@ -64,24 +72,29 @@ def _free_port(address: str) -> int:
         return int(probe.getsockname()[1])
 
 
-def _command(options: argparse.Namespace) -> list[str]:
+def _command(options: argparse.Namespace, record: str) -> list[str]:
+    """The command of a rank. record: the file that a simulated one writes."""
     if options.no_python:
         return [options.program, *options.arguments]
     kind = ["-m"] if options.module else []
-    start = [sys.executable, "-m", "pydevtensor", "run", *kind]
+    how = ["pydevtensor._estimate", record] if options.card else ["pydevtensor", "run"]
+    start = [sys.executable, "-m", *how, *kind]
     return [*start, options.program, *options.arguments]
 
 
 def _environment(options: argparse.Namespace, rank: int, size: int) -> dict[str, str]:
+    here = options.gpus if options.card else size  # ranks of a node
     ours = {
         "RANK": rank,
-        "LOCAL_RANK": rank,
+        "LOCAL_RANK": rank % here,
         "WORLD_SIZE": size,
-        "LOCAL_WORLD_SIZE": size,
-        "GROUP_RANK": 0,
+        "LOCAL_WORLD_SIZE": here,
+        "GROUP_RANK": rank // here,
         "MASTER_ADDR": options.master_addr,
         "MASTER_PORT": options.master_port,
     }
+    if options.card:
+        ours |= _cluster.environment(options.card, options.gpus, options.link)
     threads = max(1, len(os.sched_getaffinity(0)) // size)
     defaults = {
         "PYDEVTENSOR_NUM_THREADS": str(threads),
@@ -99,13 +112,44 @@ def main(arguments: Sequence[str]) -> int:
             f"--nnodes is {options.nnodes}; ranks of several machines are not there "
             "yet, so give 1"
         )
-    size = _count(parser, options.nproc_per_node)
+    if options.card:
+        size = _check_cluster(parser, options)
+    else:
+        size = _count(parser, options.nproc_per_node)
     if not options.master_port:
         options.master_port = _free_port(options.master_addr)
-    command = _command(options)
+    with tempfile.TemporaryDirectory() as folder:
+        records = [os.path.join(folder, f"{rank}.json") for rank in range(size)]
+        status = _run(options, records)
+        if options.card and not status:
+            sys.stdout.flush()
+            print(_cluster.report(options, records))
+    return status
+
+
+def _check_cluster(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    """The number of ranks of a simulated cluster."""
+    if options.no_python or options.nproc_per_node != "1":
+        parser.error(
+            "--card simulates GPUs; leave out --nproc-per-node and --no-python"
+        )
+    if options.nodes < 1 or options.gpus < 1:
+        parser.error(f"--nodes {options.nodes} --gpus {options.gpus}: give 1 or more")
+    try:
+        options.card = _cluster.check(options.card, options.gpus, options.link)
+    except ValueError as error:
+        parser.error(str(error))
+    return int(options.nodes * options.gpus)
+
+
+def _run(options: argparse.Namespace, records: Sequence[str]) -> int:
+    """Run the ranks, one for each record. The exit status."""
+    size = len(records)
     ranks = [
-        subprocess.Popen(command, env=_environment(options, rank, size))
-        for rank in range(size)
+        subprocess.Popen(
+            _command(options, record), env=_environment(options, rank, size)
+        )
+        for rank, record in enumerate(records)
     ]
 
     def stop(number: int, frame: FrameType | None) -> None:

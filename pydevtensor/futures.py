@@ -32,6 +32,7 @@ class Future(Generic[T]):
         self._value: Any = None
         self._error: BaseException | None = None
         self._callbacks: list[Callable[[Future[T]], Any]] = []
+        self._arrive: Callable[[], Any] | None = None  # by wait(), when it has ended
 
     def done(self) -> bool:
         """Whether it has its value or error."""
@@ -40,6 +41,8 @@ class Future(Generic[T]):
     def wait(self) -> T:
         """Wait for the value, and return it. Raises the error, if there is one."""
         self._ended.wait()
+        if self._arrive is not None:
+            self._arrive()
         return self.value()
 
     def value(self) -> T:
@@ -100,6 +103,7 @@ class Future(Generic[T]):
     def then(self, callback: Callable[[Future[T]], S]) -> Future[S]:
         """The future of callback(self), which is called when the value is there."""
         later: Future[S] = Future()
+        later._arrive = self._arrive
 
         def call(done: Future[T]) -> None:
             try:

@@ -32,7 +32,7 @@ LAYERS = {
     "extras": "array_api distributions fx library ops profiler vision",
     "aliases": "_aliases",
     "imitations": "_as_torch _stand_ins accelerator backends jit mps xpu",
-    "tools": "__main__ _estimate _launch _magic _nvcc _pytest _smi _top",
+    "tools": "__main__ _cluster _estimate _launch _magic _nvcc _pytest _smi _top",
 }
 # Those that are counted apart from the core.
 PARTS = {

@@ -467,13 +467,14 @@ static PyObject *sim_control(PyObject *Py_UNUSED(self), PyObject *value)
     return text;
 }
 
-/* ((name, bytes of memory), ...). */
+/* ((name, bytes of memory, GB/s to another card, whether by NVLink), ...). */
 static PyObject *known_cards(void)
 {
     DT_REF cards = PyTuple_New(DT_SIM_CARDS);
     for (int i = 0; cards && i < DT_SIM_CARDS; i++) {
-        PyObject *card = Py_BuildValue("(sL)", dt_sim_cards[i].name,
-                                       (long long)dt_sim_cards[i].gib << 30);
+        PyObject *card = Py_BuildValue(
+            "(sLdO)", dt_sim_cards[i].name, (long long)dt_sim_cards[i].gib << 30,
+            dt_sim_cards[i].peer, dt_sim_cards[i].nvlink ? Py_True : Py_False);
         if (!card)
             return NULL;
         PyTuple_SET_ITEM(cards, i, card);
@@ -493,8 +494,8 @@ static PyObject *refuse_card(PyObject *value)
                         value, names);
 }
 
-/* _sim_cards(text): the names of the cards that text lists, separated by commas; names and
- * memory of all cards for None. */
+/* _sim_cards(text): the names of the cards that text lists, separated by commas; what is
+ * known of all cards for None. */
 static PyObject *sim_cards(PyObject *Py_UNUSED(self), PyObject *value)
 {
     if (value == Py_None)

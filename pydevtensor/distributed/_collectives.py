@@ -171,7 +171,9 @@ def _collective(
     found: ProcessGroup, key: str, exchange: Exchange, results: Any, is_async: bool
 ) -> Work | None:
     call = found._call(key)
-    return found._do(lambda: exchange.run(found, call), results, is_async, "all")
+    tensors = exchange.inputs, exchange.outputs
+    run = lambda: exchange.run(found, call)
+    return found._collect(run, results, is_async, call, tensors)
 
 
 def _only(size: int, rank: int, tensor: Tensor) -> list[Tensor | None]:
@@ -193,7 +195,8 @@ def barrier(
         return None
     seconds = seconds_of(timeout, timedelta(seconds=found._timeout))
     call = found._call("barrier", timeout=seconds)
-    return found._do(lambda: Exchange(None, None).run(found, call), [], async_op, "all")
+    run = lambda: Exchange(None, None).run(found, call)
+    return found._collect(run, [], async_op, call, [()])
 
 
 def monitored_barrier(
@@ -236,7 +239,7 @@ def all_reduce(
     else:
         both = [tensor]
         run = lambda: Exchange(both, both, 1, op).run(found, call)
-    return found._do(run, [tensor], async_op, "all")
+    return found._collect(run, [tensor], async_op, call, [tensor])
 
 
 def _reduce_by_shares(group: ProcessGroup, call: Call, tensor: Tensor, op: str) -> None:

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor.distributed import _clocks
 from pydevtensor.distributed._rendezvous import LOCAL_RANK, from_environment, meet
 from pydevtensor.distributed._shared_engine import Call, SharedEngine
 from pydevtensor.distributed._stores import (
@@ -68,6 +69,7 @@ class ProcessGroup:
         else:
             self._engine = SharedEngine(store, self._rank, len(ranks))
         self._lines: dict[Any, Line] = {}
+        self._clocks: dict[Any, int] = {}  # by line: the end of the last call
 
     def rank(self) -> int:
         """This process's rank in the group."""
@@ -105,13 +107,38 @@ class ProcessGroup:
         return name, key, _C._source_line(), seconds
 
     def _do(
-        self, run: Callable[[], Any], results: Iterable[Any], is_async: bool, line: Any
+        self,
+        run: Callable[[], Any],
+        results: Iterable[Any],
+        is_async: bool,
+        line: Any,
+        timed: _clocks.Timed | None = None,
     ) -> Work | None:
         """Run a call after the others of a line: the collectives, or what goes to or
-        comes from one rank. The work, if it is_async."""
+        comes from one rank. The work, if it is_async. timed: on the clock."""
         if line not in self._lines:
             self._lines[line] = Line(f"{self._name} {line}")
-        return self._lines[line].do(run, list(results), is_async)
+        work = self._lines[line].do(run, list(results), is_async)
+        if timed and work:
+            work._future._arrive = timed.arrive
+        elif timed:
+            timed.arrive()
+        return work
+
+    def _collect(
+        self,
+        run: Callable[[], Any],
+        results: Iterable[Any],
+        is_async: bool,
+        call: Call,
+        tensors: Any,
+    ) -> Work | None:
+        """Run a call of all ranks, of the tensors that this one gives, and takes."""
+        timed = None
+        if _clocks.RUNS:
+            timed, untimed = _clocks.Timed(self, call, tensors, "all"), run
+            run = lambda: timed.collect(untimed)
+        return self._do(run, results, is_async, "all", timed)
 
     def _meet(self, name: str) -> None:
         """The first call: waits until all ranks are there."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor.distributed import _clocks
 from pydevtensor.distributed._collectives import _Host, check_tensor
 from pydevtensor.distributed._groups import ProcessGroup, get_group_rank, member_of
 from pydevtensor.distributed._work import Work
@@ -45,7 +46,12 @@ def _send(
         found._engine.send(call, peer, tag, _Host(tensor).memory)
         return found.rank()
 
-    return found._do(run, [tensor], is_async, f"to {peer}")
+    line = f"to {peer}"
+    if not _clocks.RUNS:
+        return found._do(run, [tensor], is_async, line)
+    timed = _clocks.Timed(found, call, [tensor], line)
+    do = lambda: timed.send(peer, tag, run)
+    return found._do(do, [tensor], is_async, line, timed)
 
 
 def _receive(
@@ -62,14 +68,19 @@ def _receive(
         peer = _peer(found, src, group_src, "src")
     call = found._call(_key(tensor), "recv of ")
 
-    def run() -> int:
+    def run(giver: int = peer) -> int:
         host = _Host(tensor)
-        rank = found._engine.receive(call, peer, tag, host.memory)
+        rank = found._engine.receive(call, giver, tag, host.memory)
         host.put_back()
         sender.append(found._ranks[rank])
         return rank
 
-    return found._do(run, [tensor], is_async, f"from {peer}"), sender
+    line = f"from {peer}"
+    if not _clocks.RUNS:
+        return found._do(run, [tensor], is_async, line), sender
+    timed = _clocks.Timed(found, call, [tensor], line)
+    do = lambda: timed.receive(peer, tag, run)
+    return found._do(do, [tensor], is_async, line, timed), sender
 
 
 def send(

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+from pydevtensor.distributed import _clocks
 from pydevtensor.distributed._stores import seconds_of
 from pydevtensor.futures import Future
 
@@ -42,7 +43,7 @@ class Work:
                 f"wait(): the call has not ended within {seconds:g} s; some rank has "
                 "not made it yet"
             )
-        self._future.value()
+        self._future.wait()
         return True
 
     def get_future(self) -> Future[list[Any]]:
@@ -131,6 +132,8 @@ class Line:
 
     def _loop(self) -> None:
         while (work := self._waiting.get()) is not None:
+            if _clocks.RUNS:
+                _clocks.hide()
             work._do()
             self._count_down()
             del work  # which frees its tensors

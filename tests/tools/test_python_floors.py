@@ -28,12 +28,12 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 66_980,
+    "csrc": 67_040,
     "core": 26_730,
-    "processes": 2_890,
+    "processes": 3_150,
     "extras": 8_460,
     "imitations": 700,
-    "tools": 1_230,
+    "tools": 1_495,
 }
 
 
