@@ -17,7 +17,15 @@ from pydevtensor._answers import answer as _answer
 from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import _Mode
 
-__all__ = ["compile", "disable", "explain", "fused", "is_compiling", "reset"]
+__all__ = ["compile", "cudagraph_mark_step_begin", "disable", "explain", "fused"]
+__all__ += ["get_default_backend", "is_compiling", "is_dynamo_compiling"]
+__all__ += ["is_exporting", "reset", "set_default_backend", "set_stance"]
+
+_STANCES = ["default", "force_eager", "eager_on_recompile", "fail_on_recompile"]
+_STANCES += ["eager_then_compile", "aot_eager_then_compile"]
+
+_stance = "default"
+_backend: Any = "inductor"
 
 
 class fused(_Mode):
@@ -42,6 +50,19 @@ class fused(_Mode):
 
     def __exit__(self, *unused: object) -> None:
         _C._fusion_end()
+
+
+class _Compiled(fused):
+    """fused(), unless the stance is that compiled functions run eagerly."""
+
+    def __enter__(self) -> None:
+        self._outer.append(_stance != "force_eager")
+        if self._outer[-1]:
+            super().__enter__()
+
+    def __exit__(self, *unused: object) -> None:
+        if self._outer.pop():
+            super().__exit__()
 
 
 def compile(
@@ -83,7 +104,7 @@ def compile(
     if hasattr(model, "_fuses"):  # a module
         model.compile()  # type: ignore[attr-defined]
         return model
-    function: Any = fused()(model)
+    function: Any = _Compiled()(model)
     function.explain = functools.partial(explain, model)
     return function
 
@@ -133,7 +154,90 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: Any = None) -> An
     return disable if fn is None else fn
 
 
+class set_stance:
+    """Let compiled functions run eagerly: with "force_eager", until another stance is
+    set, or in this block, or in calls of this function.
+
+    The other stances of PyTorch are as "default": nothing is compiled anew here.
+    Raises RuntimeError for an unknown stance, and for a force_backend with a stance
+    that is not "default"; skip_guard_eval_unsafe and force_backend have no effect.
+
+    >>> double = torch.compile(lambda x: x * 2)
+    >>> with torch.compiler.set_stance('force_eager'):
+    ...     double(torch.tensor(1.5))
+    tensor(3.)
+    """
+
+    def __init__(
+        self,
+        stance: str = "default",
+        *,
+        skip_guard_eval_unsafe: bool = False,
+        force_backend: Any = None,
+    ) -> None:
+        global _stance
+        if stance not in _STANCES:
+            raise RuntimeError(
+                f"set_stance(): {stance!r} was given; give one of {', '.join(_STANCES)}"
+            )
+        if force_backend is not None and stance != "default":
+            raise RuntimeError(
+                f"set_stance(): force_backend was given with {stance!r}; give it with "
+                "'default' alone"
+            )
+        self._new, self._before = stance, _stance
+        _stance = stance
+
+    def __enter__(self) -> None:
+        global _stance
+        _stance = self._new
+
+    def __exit__(self, *unused: object) -> None:
+        global _stance
+        _stance = self._before
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function with the stance in its calls alone."""
+        global _stance
+        _stance = self._before
+
+        @functools.wraps(function)
+        def with_stance(*args: Any, **kwargs: Any) -> Any:
+            with set_stance(self._new):
+                return function(*args, **kwargs)
+
+        return with_stance
+
+
+def get_default_backend() -> Any:
+    """The value that set_default_backend() was given; "inductor" at first.
+
+    >>> torch.compiler.get_default_backend()
+    'inductor'
+    """
+    return _backend
+
+
+def set_default_backend(backend: Any) -> None:
+    """Remember backend, a name or a function; None: "inductor". It has no effect.
+
+    Raises TypeError for anything else.
+
+    >>> torch.compiler.set_default_backend(None)
+    """
+    global _backend
+    if backend is not None and not isinstance(backend, str) and not callable(backend):
+        raise TypeError(
+            f"set_default_backend(): {type(backend).__name__} was given; give a name "
+            "or a function"
+        )
+    _backend = "inductor" if backend is None else backend
+
+
+cudagraph_mark_step_begin = _answer(__name__, "cudagraph_mark_step_begin", None)
 is_compiling = _answer(__name__, "is_compiling", False)
+is_dynamo_compiling = _answer(__name__, "is_dynamo_compiling", False)
+is_exporting = _answer(__name__, "is_exporting", False)
 reset = _answer(__name__, "reset", None)
 
 _publish(__name__)

@@ -477,6 +477,45 @@ def test_compile_of_modules():
     assert same(pickle.loads(pickle.dumps(layer))(x), x.relu())
 
 
+def test_stances():
+    x = line()
+    compiled = torch.compile(lambda x: torch.relu(x * x + x))
+    net = torch.compile(nn.Softsign())
+
+    def fused_calls(*, eagerly):
+        found = []
+        _C._fusion_listen(found)
+        y = compiled(x), net(x)
+        _C._fusion_listen(None)
+        assert same(y, (torch.relu(x * x + x), nn.Softsign()(x)))
+        assert len(found) == (0 if eagerly else 2)
+
+    fused_calls(eagerly=False)
+    torch.compiler.set_stance("force_eager")
+    fused_calls(eagerly=True)
+    with torch.compiler.set_stance("eager_then_compile"):
+        fused_calls(eagerly=False)
+        torch.compiler.set_stance("force_eager")(fused_calls)(eagerly=True)
+        fused_calls(eagerly=False)
+    fused_calls(eagerly=True)
+    torch.compiler.set_stance("default")
+    fused_calls(eagerly=False)
+    with pytest.raises(RuntimeError, match="give one of default, force_eager"):
+        torch.compiler.set_stance("eager")
+    with pytest.raises(RuntimeError, match="with 'default' alone"):
+        torch.compiler.set_stance("force_eager", force_backend="eager")
+    fused_calls(eagerly=False)
+
+
+def test_the_default_backend_is_remembered():
+    torch.compiler.set_default_backend("eager")
+    assert torch.compiler.get_default_backend() == "eager"
+    torch.compiler.set_default_backend(None)
+    assert torch.compiler.get_default_backend() == "inductor"
+    with pytest.raises(TypeError, match="int was given; give a name or a function"):
+        torch.compiler.set_default_backend(3)
+
+
 def test_blocks_nest():
     x = line()
     with torch.fused():

@@ -252,11 +252,10 @@ class HookedCall:
     def _forward(self) -> Any:
         if not self.module._fuses:
             return self.module.forward(*self.args, **self.kwargs)
-        _C._fusion_begin()
-        try:
+        from pydevtensor import compiler
+
+        with compiler._Compiled():
             return self.module.forward(*self.args, **self.kwargs)
-        finally:
-            _C._fusion_end()
 
     def _watch(self) -> Watch | None:
         if not _C.is_grad_enabled():
