@@ -212,6 +212,10 @@ def try_all_gpus() -> "list[_C.device]":
     return gpus or [_C.device("cpu")]
 
 
+def _assert(condition, message):  # which fx records, as assert is not
+    assert condition, message
+
+
 __all__ = [name for name in __dir__() if not name.startswith("_")]
 
 if _builtins.any(name.startswith("PYDEVTENSOR_") for name in _os.environ):

@@ -151,6 +151,18 @@ def test_what_cannot_be_traced(error, words, f):
         fx.wrap(3)
 
 
+def test_assertions_are_recorded():
+    def f(x):
+        torch._assert(x.ndim == 2, "give a matrix")
+        return x
+
+    made = fx.symbolic_trace(f)
+    assert not made.graph.eliminate_dead_code() and "torch._assert(eq, " in made.code
+    assert made(torch.ones(1, 1)).shape == (1, 1)
+    with pytest.raises(AssertionError, match="give a matrix"):
+        made(torch.ones(1))
+
+
 def test_concrete_arguments_and_leaves():
     def f(x, flag=False):
         return x.relu() if flag else x.exp()

@@ -121,6 +121,12 @@ def test_what_is_registered_with_a_part_that_is_not_there():
         cell()
 
 
+def test_options_of_a_compiler_can_be_set(monkeypatch):
+    config = torch._dynamo.config
+    monkeypatch.setattr(config, "suppress_errors", True, raising=False)
+    assert config.suppress_errors and not hasattr(config, "cache_size_limit")
+
+
 def test_a_layout_can_be_made_and_not_used():
     from pydevtensor.distributed.tensor import Replicate, Shard, distribute_tensor
 

@@ -36,6 +36,7 @@ PRIVATE = {
         "disable",
     ],
     "_dynamo._trace_wrapped_higher_order_op": ["TransformGetItemToIndex"],
+    "_dynamo.config": [],  # whose options programs set
     "distributed._composable": [],
     "distributed._composable.fsdp": ["fully_shard"],
     "distributed._functional_collectives": [

@@ -85,7 +85,9 @@ def _functions() -> dict[int, tuple[Any, Any]]:
     for space in _SPACES:
         for name in dir(space):
             value = vars(space).get(name)
-            if name[0] != "_" and callable(value) and not isinstance(value, type):
+            if name[0] == "_" and name != "_assert":
+                continue
+            if callable(value) and not isinstance(value, type):
                 found[id(value)] = value, _recording(value)
     for name, value in vars(math).items():
         if callable(value) and name[0] != "_":

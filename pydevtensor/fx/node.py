@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import pydevtensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.fx.immutable_collections import immutable_dict, immutable_list
 
@@ -17,7 +18,7 @@ __all__ = ["Node", "has_side_effect", "map_aggregate", "map_arg"]
 
 OPS = {"placeholder", "get_attr", "call_function", "call_method", "call_module"}
 OPS |= {"output", "root"}
-_impure: set[Any] = set()
+_impure: set[Any] = {pydevtensor._assert}
 
 
 def map_aggregate(a: Any, fn: Callable[[Any], Any]) -> Any:
