@@ -78,10 +78,14 @@ def _recording(function: Any) -> Any:
     return call
 
 
-@functools.cache
+_known: dict[int, tuple[Any, Any]] = {}
+
+
 def _functions() -> dict[int, tuple[Any, Any]]:
     """By identity, the package's functions, and those that record them."""
-    found = {}
+    if _known:
+        return _known
+    found = _known
     for space in _SPACES:
         for name in dir(space):
             value = vars(space).get(name)

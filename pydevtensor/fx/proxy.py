@@ -6,7 +6,7 @@ import builtins
 import enum
 import operator
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from pydevtensor import _C
@@ -165,6 +165,16 @@ class GraphAppendingTracer(TracerBase):
         self.graph = graph
 
 
+def _record(function: Any, reflected: bool = False) -> Callable[..., Any]:
+    """A method of Proxy that adds a call of an operator."""
+
+    def call(self: Any, *others: Any) -> Any:
+        args = (*others, self) if reflected else (self, *others)
+        return self.tracer.create_proxy("call_function", function, args, {})
+
+    return call
+
+
 class Proxy:
     """A value that records what is done with it, as nodes of a graph.
 
@@ -209,7 +219,45 @@ class Proxy:
     def __contains__(self, item: Any) -> bool:
         raise TraceError("'in' asks for a bool, which is not known while tracing")
 
-    __hash__ = object.__hash__  # __eq__() is recorded
+    __add__ = _record(operator.add)
+    __sub__ = _record(operator.sub)
+    __mul__ = _record(operator.mul)
+    __truediv__ = _record(operator.truediv)
+    __floordiv__ = _record(operator.floordiv)
+    __mod__ = _record(operator.mod)
+    __pow__ = _record(operator.pow)
+    __matmul__ = _record(operator.matmul)
+    __lshift__ = _record(operator.lshift)
+    __rshift__ = _record(operator.rshift)
+    __and__ = _record(operator.and_)
+    __or__ = _record(operator.or_)
+    __xor__ = _record(operator.xor)
+    __radd__ = _record(operator.add, True)
+    __rsub__ = _record(operator.sub, True)
+    __rmul__ = _record(operator.mul, True)
+    __rtruediv__ = _record(operator.truediv, True)
+    __rfloordiv__ = _record(operator.floordiv, True)
+    __rmod__ = _record(operator.mod, True)
+    __rpow__ = _record(operator.pow, True)
+    __rmatmul__ = _record(operator.matmul, True)
+    __rlshift__ = _record(operator.lshift, True)
+    __rrshift__ = _record(operator.rshift, True)
+    __rand__ = _record(operator.and_, True)
+    __ror__ = _record(operator.or_, True)
+    __rxor__ = _record(operator.xor, True)
+    __getitem__ = _record(operator.getitem)
+    __setitem__ = _record(operator.setitem)
+    __lt__ = _record(operator.lt)
+    __le__ = _record(operator.le)
+    __gt__ = _record(operator.gt)
+    __ge__ = _record(operator.ge)
+    __ne__ = _record(operator.ne)
+    __neg__ = _record(operator.neg)
+    __pos__ = _record(operator.pos)
+    __invert__ = _record(operator.invert)
+    __abs__ = _record(abs)
+    __eq__ = _record(operator.eq)
+    __hash__ = object.__hash__  # not None, which a class with __eq__() gets
 
     def keys(self) -> Any:
         """A call of the method keys()."""
@@ -243,25 +291,5 @@ class Attribute(Proxy):
         args = (self.root, *args)
         return self.tracer.create_proxy("call_method", self.attr, args, kwargs)
 
-
-_BINARY = "add sub mul truediv floordiv mod pow matmul lshift rshift and_ or_ xor"
-_ONE_WAY = "getitem lt le gt ge eq ne neg pos invert"
-
-
-def _record(function: Any, reflected: bool) -> Any:
-    def call(self: Proxy, *others: Any) -> Any:
-        args = (*others, self) if reflected else (self, *others)
-        return self.tracer.create_proxy("call_function", function, args, {})
-
-    return call
-
-
-for _name in f"{_BINARY} {_ONE_WAY}".split():
-    _plain = _name.rstrip("_")
-    setattr(Proxy, f"__{_plain}__", _record(getattr(operator, _name), False))
-    if _name in _BINARY.split():
-        setattr(Proxy, f"__r{_plain}__", _record(getattr(operator, _name), True))
-setattr(Proxy, "__abs__", _record(abs, False))  # noqa: B010
-setattr(Proxy, "__setitem__", _record(operator.setitem, False))  # noqa: B010
 
 _publish(__name__)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pydevtensor
 from pydevtensor import _C
-from pydevtensor._functions.dtypes import finfo
 from pydevtensor.optim._options import options_of
 from pydevtensor.optim.optimizer import Optimizer, ParamsT, new_count
 
@@ -90,7 +90,7 @@ def _step(parameter: Any, gradient: Any, kept: dict[str, Any], group: Any) -> No
     count, d = kept["step"].item(), group["d"]
     least, smallest = group["eps"]
     if least is None:
-        least = finfo(parameter.dtype).eps
+        least = pydevtensor.finfo(parameter.dtype).eps
     for name, dim in _means(gradient).items():
         kept[name].lerp_(_squares(gradient, dim), count ** group["beta2_decay"])
     if "variance" in kept:
