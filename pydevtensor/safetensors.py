@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from io import BytesIO
+from io import BytesIO, FileIO
 from math import prod
 from typing import Any
 
@@ -279,7 +279,6 @@ def _read_rows(file, start, entry, device, rows=None):
         row = (end - begin) // max(shape[0], 1)
         begin, end = begin + rows.start * row, begin + rows.stop * row
         shape = [len(rows), *shape[1:]]
-        file.seek(start + begin)
     try:
         tensor = _C.empty(shape, dtype=dtype, device="cpu")
     except RuntimeError as error:
@@ -289,7 +288,10 @@ def _read_rows(file, start, entry, device, rows=None):
     view = memoryview(_C._storage_bytes(tensor))
     place = 0
     while place < end - begin:
-        count = file.readinto(view[place:])
+        if isinstance(file, FileIO):  # forked workers share where it is read next
+            count = os.preadv(file.fileno(), [view[place:]], start + begin + place)
+        else:
+            count = file.readinto(view[place:])
         if not count:
             raise _bad(f"the file ends within {name!r}")
         place += count
@@ -312,6 +314,9 @@ class _Slice:
     def get_dtype(self) -> str:
         return _CODES[str(self._entry[1]).removeprefix("torch.")]
 
+    def __len__(self) -> int:
+        return int(self._entry[2][0])
+
     def __getitem__(self, index: Any) -> _C.Tensor:
         first, *others = index if isinstance(index, tuple) else (index,)
         shape = self._entry[2]
@@ -319,6 +324,9 @@ class _Slice:
             rows = range(*first.indices(shape[0]))
             rows = range(rows.start, max(rows.start, rows.stop))
             return self._opened._rows(self._entry, rows)[(slice(None), *others)]
+        if shape and type(first) is int and -shape[0] <= first < shape[0]:
+            row = first % shape[0]
+            return self._opened._rows(self._entry, range(row, row + 1))[(0, *others)]
         return self._opened._rows(self._entry)[index]
 
 
@@ -370,14 +378,19 @@ class safe_open:
         return self._rows(self._entry(name))
 
     def get_slice(self, name: str) -> Any:
-        """The tensor of a name, to be indexed: a slice reads the rows that it takes.
+        """The tensor of a name, to be indexed: a slice or a number reads the rows that
+        it takes.
 
-        It has get_shape() and get_dtype().
+        It has get_shape(), get_dtype() and a length, so it is a dataset of rows that
+        are read when they are asked for, by workers too.
         """
         return _Slice(self, self._entry(name))
 
+    def __reduce__(self) -> Any:
+        """Another process opens the file anew."""
+        return safe_open, (self._file.name, "pt", str(self._device))
+
     def _rows(self, entry: Any, rows: range | None = None) -> _C.Tensor:
-        self._file.seek(self._start + entry[3])
         return _read_rows(self._file, self._start, entry, self._device, rows)
 
 

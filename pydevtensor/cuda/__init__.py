@@ -34,7 +34,14 @@ __all__ += ["is_simulated", "manual_seed", "manual_seed_all", "max_memory_alloca
 __all__ += ["max_memory_reserved", "mem_get_info", "memory_allocated"]
 __all__ += ["memory_reserved", "memory_snapshot", "memory_stats", "memory_summary"]
 __all__ += ["reset_peak_memory_stats", "seed", "seed_all", "set_device", "set_stream"]
-__all__ += ["sim_counters", "sim_fail", "sim_schedule", "sim_schedules", "simulate"]
+__all__ += [
+    "prefetch",
+    "sim_counters",
+    "sim_fail",
+    "sim_schedule",
+    "sim_schedules",
+    "simulate",
+]
 __all__ += ["stream"]
 __all__ += ["get_rng_state", "get_rng_state_all", "set_rng_state"]
 __all__ += ["get_sync_debug_mode", "set_rng_state_all", "set_sync_debug_mode"]
@@ -410,6 +417,7 @@ from pydevtensor.cuda import (  # noqa: E402
     random,
     streams,
 )
+from pydevtensor.cuda._prefetch import prefetch  # noqa: E402
 from pydevtensor.cuda._raw_kernels import (  # noqa: E402
     GlobalVariable,
     RawKernel,

@@ -29,7 +29,7 @@ LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
     "csrc": 67_040,
-    "core": 26_800,
+    "core": 26_846,
     "processes": 3_150,
     "extras": 8_460,
     "imitations": 700,
