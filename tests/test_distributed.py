@@ -305,3 +305,18 @@ def test_objects(tmp_path):
     assert one == [["for 0", "for one"][rank]]
     """
     ranks.run(tmp_path, 2, code)
+
+
+def test_a_group_of_some_ranks_is_made_again(tmp_path):
+    code = """
+from datetime import timedelta
+begin(timeout=timedelta(seconds=10))
+for _ in range(3):
+    own = dist.new_group([0, 1], use_local_synchronization=True)
+    x = torch.ones(1)
+    dist.all_reduce(x, group=own)
+    assert x == 2
+    dist.destroy_process_group(own)
+print("made")
+"""
+    assert ranks.run(tmp_path, 2, code) == ["made\n"] * 2

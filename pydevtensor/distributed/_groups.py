@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import timedelta
@@ -170,6 +171,7 @@ class _Groups:
         self.others: list[ProcessGroup] = []
         self.begun = 0  # init_process_group() calls, which are as many on all ranks
         self.made = 0  # new_group() calls, too
+        self.local: Counter[str] = Counter()  # those of some ranks alone, by them
         self.rank = 0  # of the world that is being made
 
 
@@ -330,7 +332,8 @@ def new_group(
     if use_local_synchronization:
         name = f"{group_desc or 'group'} of {members}"
         if world.rank() in members:
-            name += f" {sum(each._name.startswith(name) for each in _groups.others)}"
+            _groups.local[name] += 1
+            name += f" {_groups.local[name]}"
     else:
         _groups.made += 1
         name = f"{group_desc or 'group'} {_groups.made}"
