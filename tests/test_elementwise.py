@@ -421,3 +421,22 @@ def test_two_devices_are_refused(two_gpus):
     with pytest.raises(RuntimeError, match="devices"):
         x.clamp(torch.ones(2))
     assert x.clamp(torch.tensor(2.0)).tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("n", [32, 33, 255, 256, 257, 1000])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.uint8])
+def test_a_number_is_the_first_operand(n, dtype, device):
+    values = np.random.default_rng(n).integers(1, 100, n).astype(dtype)
+    x = torch.tensor(values, device=device)
+    for result, expected in [
+        (100 - x, 100 - values),
+        (3 * x, 3 * values),
+        (50 / x, 50 / values),
+        (7 > x, 7 > values),
+        (torch.maximum(x.new_tensor(40), x), np.maximum(values, 40)),
+        (torch.where(x > 50, 2, x), np.where(values > 50, 2, values)),
+        (torch.add(x.new_tensor(5), x[::2], alpha=2), 5 + 2 * values[::2]),
+    ]:
+        np.testing.assert_allclose(result.cpu().numpy(), expected, rtol=1e-6)
+    torch.sub(x.new_tensor(100), x, out=x)
+    np.testing.assert_array_equal(x.cpu().numpy(), 100 - values)

@@ -28,7 +28,7 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 67_040,
+    "csrc": 67_070,
     "core": 26_846,
     "processes": 3_150,
     "extras": 8_460,

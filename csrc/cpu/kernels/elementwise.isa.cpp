@@ -42,6 +42,30 @@ DT_INLINE void run_dense(int64_t n, R *out, const First *a, const E *b, const E 
             (Compute<First>)a[i], each_b ? (T)b[i] : b0, each_c ? (T)c[i] : c0, d);
 }
 
+/* Calls a kernel whose first input is a single element, as in 1 - x, for parts of the
+ * others, with the element as often as a part has elements. */
+__attribute__((noinline)) void run_with_first(dt_kernel *kernel, int operands,
+                                              size_t size, int64_t n, char *const *data,
+                                              const int64_t *strides)
+{
+    constexpr int SOME = 256;
+    alignas(16) char first[SOME * 16];
+    char *at[DT_MAX_OPERANDS];
+    int64_t steps[DT_MAX_OPERANDS];
+    const int64_t most = n < SOME ? n : SOME;
+    for (int64_t i = 0; i < most; i++)
+        memcpy(first + (size_t)i * size, data[1], size);
+    memcpy(at, data, (size_t)operands * sizeof *at);
+    memcpy(steps, strides, (size_t)operands * sizeof *steps);
+    at[1] = first;
+    steps[1] = (int64_t)size;
+    for (; n > 0; n -= SOME) {
+        kernel(n < SOME ? n : SOME, at, steps);
+        for (int i = 0; i < operands; i++)
+            at[i] += i == 1 ? 0 : SOME * steps[i];
+    }
+}
+
 /* A function of 1 to 4 inputs, a fourth one being a number. Where elements are next to
  * each other, and inputs behind the first are that or a single element, a loop is made
  * for the case. For an input that the function lacks stands one that it has: the compiler
@@ -70,6 +94,12 @@ void run_loop(int64_t n, char *const *data, const int64_t *strides)
             run_dense<Row, false, true>(n, out, a, b, c, d);
         else
             run_dense<Row, false, false>(n, out, a, b, c, d);
+        return;
+    }
+    if (Row::arity > 1 && n > 32 && as == 0 && strides[0] == (int64_t)sizeof(R) &&
+        bs == size && (cs == size || cs == 0)) {
+        run_with_first(run_loop<Row, E>, Row::arity + 1, sizeof(First), n, data,
+                       strides);
         return;
     }
     char *out = data[0];
