@@ -150,3 +150,31 @@ def test_rows_of_a_file(tmp_path, device):
         torch.safetensors.safe_open(path, "pt")
     with pytest.raises(torch.safetensors.SafetensorError, match="give 'pt'"):
         torch.safetensors.safe_open(path, "np")
+
+
+def test_saving_goes_on_beside_training(tmp_path):
+    code = """
+import pydevtensor.distributed.checkpoint as checkpoint
+from pydevtensor.distributed.fsdp import fully_shard
+begin()
+torch.manual_seed(0)
+net = fully_shard(nn.Linear(3, 5))
+rows = net.weight.full_tensor()
+saving = checkpoint.async_save({"net": net, "step": 7}, checkpoint_id="there")
+for _ in range(20):
+    with torch.no_grad():
+        net.weight.zero_()
+    dist.all_reduce(torch.ones(2))
+assert saving.result() is None and saving.done()
+state = {"net": net, "step": 0}
+checkpoint.load(state, checkpoint_id="there")
+assert state["step"] == 7 and torch.equal(net.weight.full_tensor(), rows)
+if rank == 0:
+    open("file", "w").close()
+dist.barrier()
+try:
+    checkpoint.async_save({"x": rows}, checkpoint_id="file").result()
+except checkpoint.CheckpointException as error:
+    print(sorted(error.failures))
+"""
+    assert ranks.run(tmp_path, 2, code) == ["[0, 1]\n"] * 2

@@ -30,7 +30,7 @@ LONGEST = 600
 BUDGET = {
     "csrc": 67_070,
     "core": 26_846,
-    "processes": 3_150,
+    "processes": 3_190,
     "extras": 8_460,
     "imitations": 700,
     "tools": 1_495,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,14 @@ from pydevtensor import _C
 from pydevtensor import distributed as dist
 from pydevtensor._archive import replacing
 from pydevtensor._names import publish as _publish
+from pydevtensor._tree import map_leaves
 from pydevtensor.autograd import no_grad
-from pydevtensor.distributed.fsdp._shards import Sharding
+from pydevtensor.distributed.fsdp._shards import ShardedTensor, Sharding
 from pydevtensor.safetensors import safe_open, save_file
 from pydevtensor.serialization import load as _load_values
 from pydevtensor.serialization import save as _save_values
 
-__all__ = ["CheckpointException", "load", "save"]
+__all__ = ["CheckpointException", "async_save", "load", "save"]
 
 Tensor = _C.Tensor
 _METADATA = ".metadata"
@@ -160,6 +162,52 @@ def save(
                 each.unlink()
 
     _together("save()", finish, group)
+
+
+def async_save(
+    state_dict: dict[str, Any],
+    *,
+    checkpoint_id: Any,
+    process_group: Any = None,
+    no_dist: bool = False,
+) -> Future[None]:
+    """save() in another thread, of a copy in the host's memory that is made first.
+
+    state_dict, checkpoint_id, process_group, no_dist: those of save(). Tensors may
+    change when it returns. The future is one of concurrent.futures, whose result()
+    raises save()'s errors. All ranks of the group call it, and the program ends after
+    it has.
+
+    >>> x = torch.ones(1)
+    >>> checkpoint = torch.distributed.checkpoint
+    >>> saving = checkpoint.async_save({'x': x}, checkpoint_id='saved')
+    >>> x.zero_()
+    tensor([0.])
+    >>> saving.result()
+    """
+    group = _group(process_group, no_dist)
+    # A group of its own, since the program goes on to use the other.
+    own = group and dist.new_group(group._ranks, use_local_synchronization=True)
+    copies = map_leaves(_copy, _states(state_dict))
+
+    def run() -> None:
+        save(copies, checkpoint_id=checkpoint_id, process_group=own, no_dist=no_dist)
+        if own:
+            dist.destroy_process_group(own)
+
+    thread = ThreadPoolExecutor(1, "async_save")
+    future = thread.submit(run)
+    thread.shutdown(wait=False)
+    return future
+
+
+def _copy(value: Any) -> Any:
+    """A tensor's copy in the host's memory, of the same rows."""
+    if not isinstance(value, Tensor):
+        return value
+    copy = value.detach().to("cpu", copy=True)
+    sharding = getattr(value, "_sharding", None)
+    return ShardedTensor.of(copy, sharding) if sharding else copy
 
 
 class _Reader:
