@@ -85,7 +85,7 @@ def test_any_shape_dim_layout_and_type(data):
 
 # Lengths round about what kernels take at once: lanes, packs, a warp's and a block's
 # registers, spans, tiles.
-LENGTHS = [1, 3, 4, 15, 16, 17, 31, 33, 64, 257, 512, 513, 1000, 1024, 1028, 2050]
+LENGTHS = [1, 3, 4, 15, 16, 17, 31, 33, 64, 256, 257, 513, 1000, 1024, 1028, 2050]
 LONG = [4096, 4099, 9001]
 
 

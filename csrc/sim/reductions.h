@@ -24,31 +24,25 @@ void meet(unsigned threads, T &mine, F f)
         [](void *with, void *const *all) { (*(F *)with)((T *const *)all); }, &f);
 }
 
-/* Combine by shuffles over 16, 8, ... 1 lanes: the value of lane 0, and of each lane. */
+/* Combine by shuffles over count / 2, ... 1 lanes: the value of lane 0, and of each. */
 template <class T, class Combine>
-T first_of_warp(T *const *all, Combine combine)
+T first_of(T *v, int count, Combine combine)
 {
-    T v[32];
-    for (int l = 0; l < 32; l++)
-        v[l] = *all[l];
-    for (int lanes = 16; lanes; lanes /= 2)
+    for (int lanes = count / 2; lanes; lanes /= 2)
         for (int l = 0; l < lanes; l++)
             v[l] = combine(v[l], v[l + lanes]);
     return v[0];
 }
 template <class T, class Combine>
-void all_of_warp(T *const *all, Combine combine)
+void each_of(T *v, int count, Combine combine)
 {
-    T v[32], next[32];
-    for (int l = 0; l < 32; l++)
-        v[l] = *all[l];
-    for (int lanes = 16; lanes; lanes /= 2) {
-        for (int l = 0; l < 32; l++)
+    T next[32];
+    for (int lanes = count / 2; lanes; lanes /= 2) {
+        for (int l = 0; l < count; l++)
             next[l] = combine(v[l], v[l ^ lanes]);
-        memcpy(v, next, sizeof v);
+        for (int l = 0; l < count; l++)
+            v[l] = next[l];
     }
-    for (int l = 0; l < 32; l++)
-        *all[l] = v[l];
 }
 
 /* reduce_group. */
@@ -56,18 +50,23 @@ template <bool EVERYONE, class T, class Combine>
 void reduce(T &value, int threads, Combine combine)
 {
     meet((unsigned)threads, value, [threads, combine](T *const *all) {
-        if (threads == 32) {
-            if constexpr (EVERYONE)
-                all_of_warp(all, combine);
-            else
-                *all[0] = first_of_warp(all, combine);
+        T lanes[32], warps[32];
+        int count = threads / 32;
+        for (int w = 0; w < count; w++) {
+            for (int l = 0; l < 32; l++)
+                lanes[l] = *all[32 * w + l];
+            if (count > 1)
+                warps[w] = first_of(lanes, 32, combine);
+        }
+        T *last = count > 1 ? warps : lanes;
+        count = count > 1 ? count : 32;
+        if (!EVERYONE) {
+            *all[0] = first_of(last, count, combine);
             return;
         }
-        T sum = first_of_warp(all, combine);
-        for (int first = 32; first < threads; first += 32)
-            sum = combine(sum, first_of_warp(all + first, combine));
-        for (int i = 0; i < (EVERYONE ? threads : 1); i++)
-            *all[i] = sum;
+        each_of(last, count, combine);
+        for (int i = 0; i < threads; i++)
+            *all[i] = last[i % count];
     });
 }
 

@@ -2,17 +2,15 @@
  *
  * A row belongs to one thread (short rows, and rows across memory, whose neighbours are
  * then next to each other) or to a group: a warp or a block. Groups read up to 16 bytes
- * at a time where pointers and sizes allow it, and keep the elements of a row that they
- * need again in registers where they have room, so that memory is read once.
+ * at a time where pointers allow it, and keep the elements of a row that they need again
+ * in registers or in shared memory where they have room, so that memory is read once.
  *
  * The operands of a call that may be stored in 16 bits all are, or none: its `half`. */
 #ifndef DT_CUDA_KERNELS_NN_KERNELS_H
 #define DT_CUDA_KERNELS_NN_KERNELS_H
 
-#include <utility>
-
 #include "cuda/kernels/device_functions.h"
-#include "cuda/kernels/pack.h"
+#include "cuda/kernels/nn_elements.h"
 #include "cuda/kernels/warp.h"
 #include "cuda/runtime/kernel_errors.h"
 
@@ -27,12 +25,35 @@ struct NnCall {
     KernelReport *report;
     int64_t rows, n, inner;
     LongDivider by_n, by_inner;
-    int threads; /* of a row: 1, 32 or BLOCK */
+    int threads; /* of a row: 1, 32 or a block's */
+    int shift;   /* 2 to that: elements of all of them in a vector each */
+    int room;    /* vectors of a thread that are in shared memory */
     Half half;   /* the type of stored operands */
     dt_nn_params params;
 };
 POINTERS_OF(NnCall, for (int k = 0; k < DT_NN_OPERANDS; k++) f(s.operands[k]);
             f(s.report);)
+
+/* The ROW operands of an operation. */
+namespace nn {
+template <class Op>
+constexpr int rows_of = 0;
+#define OUT(name)
+#define INOUT(name)
+#define OUT_PER_ROW(name)
+#define OUT_SHARED(name)
+#define ROW(name) +1
+#define PER_ROW(name)
+#define INDEX(name)
+#define SHARED(name)
+#define STATISTIC(name)
+#define SINGLE(name)
+#define MASK(name)
+#define NN_OP(op, ...)                                                                 \
+    template <>                                                                        \
+    constexpr int rows_of<op> = 0 __VA_ARGS__;
+#include "ops/nn.def"
+} // namespace nn
 
 /* A thread's part of a sum: see ops/nn_operands.h. */
 template <typename T>
@@ -53,178 +74,6 @@ struct RunningSum {
     __device__ __forceinline__ double value() const { return total + (double)run; }
 };
 
-/* Where element i of a stored operand lies. */
-template <typename T, typename Byte>
-static __device__ __forceinline__ Byte *stored_at(Byte *data, int64_t i, Half half)
-{
-    if constexpr (std::is_same_v<T, float>)
-        if (half)
-            return data + i * 2;
-    return data + i * (int64_t)sizeof(T);
-}
-template <typename T>
-static __device__ __forceinline__ T stored(const T *data, int64_t i, Half half)
-{
-    return element_at<T>(stored_at<T>((const char *)data, i, half), half);
-}
-
-/* f(an element of each vector) */
-template <typename T, int N, class F, class... V>
-static __device__ __forceinline__ Vector<T, N> each_element(F f, const V &...v)
-{
-    Vector<T, N> made;
-    UNROLL
-    for (int j = 0; j < N; j++)
-        made.v[j] = f(v.v[j]...);
-    return made;
-}
-
-/* --- elements: a thread's vector number `slot`, from element i on. Where they are
- * stored in 16 bits, a thread asks for those of all operands before it widens the first.
- * at(i) is one element. --- */
-
-template <typename T, int N>
-using Halves = typename StoredPack<T, N>::Halves;
-template <typename T, int N>
-static __device__ __forceinline__ Vector<float, N> widened(const Halves<T, N> &halves,
-                                                           bool brain)
-{
-    return widened(halves.elements(), brain);
-}
-
-/* KEPT elements of a thread are in registers; 0: they are read each time. */
-template <typename T, int KEPT, int N>
-struct Elements {
-    static constexpr bool loads = !KEPT;
-    const char *data; /* of the row */
-    int64_t stride;
-    Half half;
-    Vector<T, N> kept[KEPT ? KEPT / N : 1];
-
-    __device__ __forceinline__ int64_t offset(int64_t i) const
-    {
-        return N > 1 ? i : i * stride;
-    }
-    __device__ __forceinline__ Vector<T, N> load(int64_t i) const
-    {
-        return *(const Vector<T, N> *)((const T *)data + offset(i));
-    }
-    __device__ __forceinline__ Halves<T, N> load_halves(int64_t i) const
-    {
-        return {*(const decltype(Halves<T, N>::words) *)((const uint16_t *)data +
-                                                         offset(i))};
-    }
-    __device__ __forceinline__ Vector<T, N> vector(int slot, int64_t i) const
-    {
-        if constexpr (KEPT > 0)
-            return kept[slot];
-        else
-            return load(i);
-    }
-    __device__ __forceinline__ Halves<T, N> ask(int64_t i) const
-    {
-        if constexpr (KEPT > 0)
-            return {};
-        else
-            return load_halves(i);
-    }
-    __device__ __forceinline__ Vector<T, N> widen(const Halves<T, N> &asked, int slot,
-                                                  bool brain) const
-    {
-        if constexpr (KEPT > 0)
-            return kept[slot];
-        else
-            return widened<T, N>(asked, brain);
-    }
-    __device__ __forceinline__ T at(int64_t i) const
-    {
-        return element_at<T>(stored_at<T>(data, i * stride, half), half);
-    }
-};
-
-template <typename T, int N>
-static __device__ __forceinline__ Vector<T, N> filled(T value)
-{
-    Vector<T, N> same;
-    UNROLL
-    for (int j = 0; j < N; j++)
-        same.v[j] = value;
-    return same;
-}
-
-template <typename T, int N>
-struct SharedElements {
-    static constexpr bool loads = true;
-    const char *data;
-    T missing;
-    Half half;
-
-    __device__ __forceinline__ Vector<T, N> vector(int, int64_t i) const
-    {
-        return data ? *(const Vector<T, N> *)((const T *)data + i)
-                    : filled<T, N>(missing);
-    }
-    __device__ __forceinline__ Halves<T, N> ask(int64_t i) const
-    {
-        Halves<T, N> asked = {};
-        if (data)
-            asked.words = *(const decltype(asked.words) *)((const uint16_t *)data + i);
-        return asked;
-    }
-    __device__ __forceinline__ Vector<T, N> widen(const Halves<T, N> &asked, int,
-                                                  bool brain) const
-    {
-        return data ? widened<T, N>(asked, brain) : filled<T, N>(missing);
-    }
-    __device__ __forceinline__ T at(int64_t i) const
-    {
-        return data ? element_at<T>(stored_at<T>(data, i, half), half) : missing;
-    }
-};
-
-/* f of each element, computed when it is read. */
-template <typename T, int N, class F, class E>
-struct Mapped {
-    static constexpr bool loads = E::loads;
-    F f;
-    E elements;
-    __device__ __forceinline__ Vector<T, N> vector(int slot, int64_t i) const
-    {
-        return each_element<T, N>(f, elements.vector(slot, i));
-    }
-    __device__ __forceinline__ Halves<T, N> ask(int64_t i) const
-    {
-        return elements.ask(i);
-    }
-    __device__ __forceinline__ Vector<T, N> widen(const Halves<T, N> &asked, int slot,
-                                                  bool brain) const
-    {
-        return each_element<T, N>(f, elements.widen(asked, slot, brain));
-    }
-};
-
-/* use(the vector of each e...) */
-template <typename T, int N, class Use, class... E, size_t... K>
-static __device__ __forceinline__ auto with_vectors(std::index_sequence<K...>,
-                                                    Half half, int slot, int64_t i,
-                                                    Use use, const E &...e)
-{
-    Vector<T, N> v[sizeof...(E) + 1];
-    if constexpr (std::is_same_v<T, float> && (E::loads || ...)) {
-        if (half) {
-            const Halves<T, N> asked[] = {e.ask(i)...};
-            ((v[K] = e.widen(asked[K], slot, half == BRAIN16)), ...);
-        } else {
-            ((v[K] = e.vector(slot, i)), ...);
-        }
-    } else {
-        ((v[K] = e.vector(slot, i)), ...);
-    }
-    return use(v[K]...);
-}
-
-/* --- rows --- */
-
 /* Where a row across memory starts. */
 static __device__ __forceinline__ int64_t row_start(const NnCall &call, int64_t row)
 {
@@ -232,20 +81,33 @@ static __device__ __forceinline__ int64_t row_start(const NnCall &call, int64_t 
     return slab * call.n * call.inner + (row - slab * call.inner);
 }
 
+/* The number of a loose element, in the place of a slot. */
+struct Loose {
+    int64_t i;
+};
+
+/* Memory holds vectors of N from addresses that N divides. A row that starts or ends
+ * between two of them has up to N - 1 loose elements at each end: the first threads take
+ * one each. */
 template <typename T, bool GROUP, int KEPT, int N>
 struct CudaRow {
     typedef Elements<T, KEPT, N> E;
+    static constexpr bool RAGGED = N > 1 && KEPT <= 0;
+    static constexpr int COPIED = 4; /* vectors at a time into shared memory */
     const NnCall &call;
     const dt_nn_params &params;
     int64_t number, n, base, stride;
     int first, step; /* the thread's first vector, and elements to its next one, a power
                         of two */
+    int slots;       /* vectors of the thread */
+    int head, loose; /* elements before the vectors, and at both ends */
+    mutable char *free_shared;
 
-    __device__ __forceinline__ CudaRow(const NnCall &given, int64_t row)
+    __device__ __forceinline__ CudaRow(const NnCall &given, int64_t row, char *shared)
         : call(given), params(given.params), number(row), n(given.n),
           base(row * given.n), stride(1),
           first(GROUP ? (int)(threadIdx.x & (unsigned)(given.threads - 1)) * N : 0),
-          step(GROUP ? given.threads * N : N)
+          step(GROUP ? given.threads * N : N), head(0), loose(0), free_shared(shared)
     {
         /* Vectors are never across memory. */
         if constexpr (N == 1)
@@ -253,6 +115,12 @@ struct CudaRow {
                 base = row_start(given, row);
                 stride = given.inner;
             }
+        if constexpr (RAGGED) {
+            head = (int)(-base & (N - 1));
+            loose = head + (int)((n - head) & (N - 1));
+        }
+        const int64_t end = n - loose;
+        slots = end > first ? (int)((end - first - 1) >> given.shift) + 1 : 0;
     }
 
     __device__ __forceinline__ E read(nn::Row<const T> x) const
@@ -261,16 +129,38 @@ struct CudaRow {
         e.data = stored_at<T>((const char *)x.data, base, call.half);
         e.stride = stride;
         e.half = call.half;
+        e.hop = hop();
+        e.mine = stored_at<T>(e.data, start(), e.half);
         if constexpr (KEPT > 0) {
-            if (call.half) {
-                Halves<T, N> asked[KEPT / N];
-                each_vector(
-                    [&](int slot, int64_t i) { asked[slot] = e.load_halves(i); });
-                each_vector([&](int slot, int64_t) {
-                    e.kept[slot] = widened<T, N>(asked[slot], call.half == BRAIN16);
-                });
-            } else {
-                each_vector([&](int slot, int64_t i) { e.kept[slot] = e.load(i); });
+            StoredPack<T, N> asked[KEPT / N];
+            UNROLL
+            for (int s = 0; s < KEPT / N; s++)
+                if (s < slots)
+                    asked[s].read(e.mine + s * e.hop, e.half);
+            UNROLL
+            for (int s = 0; s < KEPT / N; s++)
+                e.kept[s] = asked[s].elements(e.half);
+        } else if constexpr (KEPT == IN_SHARED) {
+            char *near = free_shared + first * stored_size<T>(e.half);
+            e.near = near;
+            e.near_hop = step * stored_size<T>(e.half);
+            e.room = call.room;
+            free_shared += (int64_t)e.room * e.near_hop;
+            int end = slots < e.room ? slots : e.room;
+            if (has_loose())
+                e.single = e.at(loose_at());
+            /* By the thread that will read them. */
+            ROLLED
+            for (int s = 0; s < end; s += COPIED) {
+                StoredPack<T, N> asked[COPIED];
+                UNROLL
+                for (int f = 0; f < COPIED; f++)
+                    if (f < end - s)
+                        asked[f].read(e.mine + (s + f) * e.hop, e.half);
+                UNROLL
+                for (int f = 0; f < COPIED; f++)
+                    if (f < end - s)
+                        asked[f].write(near + (s + f) * e.near_hop, e.half);
             }
         }
         return e;
@@ -278,7 +168,12 @@ struct CudaRow {
     __device__ __forceinline__ SharedElements<T, N> shared(nn::Shared<T> w,
                                                            T missing) const
     {
-        return {(const char *)w.data, missing, call.half};
+        const char *data = (const char *)w.data;
+        int hop = step * stored_size<T>(call.half);
+        bool aligned = !RAGGED || head == 0;
+        return {data,      stored_at<T>(data, head + first, call.half),
+                hop,       missing,
+                call.half, aligned};
     }
     template <class F, class... S>
     __device__ __forceinline__ void cases(F f, const S &...shared) const
@@ -286,37 +181,45 @@ struct CudaRow {
         f(shared...);
     }
 
-    /* f(slot, i) for each of the thread's vectors. */
-    template <class F>
-    __device__ __forceinline__ void each_vector(F f) const
+    /* use(slot, vectors of each e...) for each of the thread's vectors; for its loose
+     * element, too, in a vector of one. */
+    template <class Use, class... S>
+    __device__ __forceinline__ void each_vector(Use use, const S &...e) const
     {
+        auto round = [&](int slot) {
+            [&](const auto &...asked) {
+                use(slot, e.got(asked, slot)...);
+            }(e.ask(slot)...);
+        };
         if constexpr (KEPT > 0) {
             UNROLL
-            for (int s = 0; s < KEPT / N; s++) {
-                int64_t i = first + (int64_t)s * step;
-                if (i < n)
-                    f(s, i);
-            }
+            for (int s = 0; s < KEPT / N; s++)
+                if (s < slots)
+                    round(s);
         } else {
             ROLLED
-            for (int64_t i = first; i < n; i += step)
-                f(0, i);
+            for (int s = 0; s < slots; s++)
+                round(s);
         }
+        if constexpr (RAGGED)
+            if (has_loose())
+                use(Loose{loose_at()}, Vector<T, 1>{{e.loose(loose_at())}}...);
     }
 
     template <class F, class... S>
     __device__ __forceinline__ T sum(F f, const S &...e) const
     {
-        if constexpr (KEPT > 0) {
-            T mine = 0;
-            each_vector([&](int slot, int64_t i) { mine += sum_of(f, slot, i, e...); });
-            return reduce(mine, plus);
-        } else {
-            RunningSum<T> mine;
-            each_vector(
-                [&](int slot, int64_t i) { mine.add(sum_of(f, slot, i, e...)); });
-            return reduce((T)mine.value(), plus);
-        }
+        RunningSum<T> mine;
+        T part = 0;
+        each_vector(
+            [&](auto, const auto &...v) {
+                if constexpr (KEPT > 0)
+                    part += sum_vector(f, v...);
+                else
+                    mine.add(sum_vector(f, v...));
+            },
+            e...);
+        return reduce(KEPT > 0 ? part : (T)mine.value(), plus);
     }
     template <class S>
     __device__ __forceinline__ T sum(const S &e) const
@@ -329,11 +232,11 @@ struct CudaRow {
     {
         if constexpr (KEPT > 0) {
             E terms;
-            each_vector([&](int slot, int64_t) {
-                UNROLL
-                for (int j = 0; j < N; j++)
-                    terms.kept[slot].v[j] = f(e.kept[slot].v[j]);
-            });
+            each_vector(
+                [&](int slot, const Vector<T, N> &v) {
+                    terms.kept[slot] = each_element<T, N>(f, v);
+                },
+                e);
             *sum = this->sum(terms);
             return terms;
         } else {
@@ -344,32 +247,32 @@ struct CudaRow {
     __device__ __forceinline__ T max(const E &x) const
     {
         T mine = -(T)INFINITY;
-        each_vector([&](int slot, int64_t i) {
-            with(
-                slot, i,
-                [&](const Vector<T, N> &v) {
-                    UNROLL
-                    for (int j = 0; j < N; j++)
-                        mine = larger(mine, v.v[j]);
-                },
-                x);
-        });
+        each_vector(
+            [&](auto, const auto &v) {
+                UNROLL
+                for (T each : v.v)
+                    mine = larger(mine, each);
+            },
+            x);
         return reduce(mine, larger);
     }
 
     template <class F, class... S>
     __device__ __forceinline__ void write(nn::Out<T> y, F f, const S &...e) const
     {
-        char *data = stored_at<T>((char *)y.data, base, call.half);
-        each_vector([&](int slot, int64_t i) {
-            with(
-                slot, i,
-                [&](const auto &...v) {
-                    put_elements(stored_at<T>(data, N > 1 ? i : i * stride, call.half),
-                                 each_element<T, N>(f, v...), call.half);
-                },
-                e...);
-        });
+        char *row = stored_at<T>((char *)y.data, base, call.half),
+             *mine = stored_at<T>(row, start(), call.half);
+        const int64_t by = hop();
+        each_vector(
+            [&](auto slot, const auto &...v) {
+                if constexpr (std::is_same_v<decltype(slot), Loose>)
+                    put_element(stored_at<T>(row, slot.i, call.half), f(v.v[0]...),
+                                call.half);
+                else
+                    put_elements(mine + slot * by, each_element<T, N>(f, v...),
+                                 call.half);
+            },
+            e...);
     }
     /* Computed once more, since what is stored may be rounded. */
     template <class F, class... S>
@@ -377,7 +280,10 @@ struct CudaRow {
                                         const S &...e) const
     {
         /* By the thread that wrote it. */
-        if ((i & (step - 1)) / N * N == first)
+        bool wrote = ((i - head) & (step - 1)) / N * N == first;
+        if (RAGGED && (i < head || i >= n - (loose - head)))
+            wrote = has_loose() && loose_at() == i;
+        if (wrote)
             put_element(stored_at<T>((char *)y.data, base + i * stride, call.half),
                         f(e.at(i)...) + value, call.half);
     }
@@ -411,26 +317,30 @@ struct CudaRow {
     }
 
   private:
-    template <class Use, class... S>
-    __device__ __forceinline__ auto with(int slot, int64_t i, Use use,
-                                         const S &...e) const
+    /* From the row to the thread's first vector, and from each to the next one. */
+    __device__ __forceinline__ int64_t start() const
     {
-        return with_vectors<T, N>(std::index_sequence_for<S...>(), call.half, slot, i,
-                                  use, e...);
+        return N > 1 ? head + first : first * stride;
     }
-    template <class F, class... S>
-    __device__ __forceinline__ T sum_of(F f, int slot, int64_t i, const S &...e) const
+    __device__ __forceinline__ int64_t hop() const
     {
-        return with(
-            slot, i, [&](const auto &...v) { return sum_vector(f, v...); }, e...);
+        return (N > 1 ? step : step * stride) * stored_size<T>(call.half);
     }
-    template <class F, class... V>
-    static __device__ __forceinline__ T sum_vector(F f, const V &...v)
+    /* Whether the thread has a loose element, and which. */
+    __device__ __forceinline__ bool has_loose() const { return first / N < loose; }
+    __device__ __forceinline__ int64_t loose_at() const
     {
-        T part = f(v.v[0]...);
+        int mine = first / N;
+        return mine < head ? mine : n - loose + mine;
+    }
+    template <class F, int M, class... V>
+    static __device__ __forceinline__ T sum_vector(F f, const Vector<T, M> &v,
+                                                   const V &...others)
+    {
+        T part = f(v.v[0], others.v[0]...);
         UNROLL
-        for (int j = 1; j < N; j++)
-            part += f(v.v[j]...);
+        for (int j = 1; j < M; j++)
+            part += f(v.v[j], others.v[j]...);
         return part;
     }
     static __device__ __forceinline__ T plus(T a, T b) { return a + b; }
@@ -445,17 +355,29 @@ struct CudaRow {
     }
 };
 
+/* Threads of a row that is long enough for one block of a multiprocessor. */
+#define WIDE 1024
+
 template <class Op, typename T, bool GROUP, int KEPT, int N>
-__global__ void nn_kernel(GRID_CONSTANT(NnCall) call)
+__global__ void __launch_bounds__(KEPT == IN_SHARED ? WIDE : BLOCK,
+                                  KEPT == NOWHERE && N == 1 ? MANY_BLOCKS : 1)
+    nn_kernel(GRID_CONSTANT(NnCall) call)
 {
     int64_t row = blockIdx.x;
+    char *shared = nullptr;
     if (!GROUP)
         row = row * BLOCK + threadIdx.x;
     else if (call.threads == 32)
         row = row * (BLOCK / 32) + threadIdx.x / 32;
+    if constexpr (KEPT == IN_SHARED) {
+        DYNAMIC_SHARED(char, rooms);
+        shared = rooms + threadIdx.x / (unsigned)call.threads * nn::rows_of<Op> *
+                             call.room * (call.threads * N * stored_size<T>(call.half));
+    }
     /* The threads of a row leave together. */
     if (row < call.rows)
-        Op::run(CudaRow<T, GROUP, KEPT, N>(call, row), nn::named<Op, T>(call.operands));
+        Op::run(CudaRow<T, GROUP, KEPT, N>(call, row, shared),
+                nn::named<Op, T>(call.operands));
 }
 
 /* --- launches --- */
@@ -477,11 +399,20 @@ static inline int nn_prepare(dt_stream stream, const dt_nn_call *given, NnCall *
     return out->report ? 0 : -1;
 }
 
+static inline void nn_set_threads(NnCall &call, int threads, int each)
+{
+    call.threads = threads;
+    call.shift = 0;
+    while (1 << call.shift < threads * each)
+        call.shift++;
+}
+
 template <class Op, typename T, bool GROUP, int KEPT, int N>
 static int nn_launch(dt_stream stream, NnCall &call, int threads)
 {
-    int64_t each = BLOCK / threads, blocks = (call.rows + each - 1) / each;
-    call.threads = threads;
+    int64_t each = threads < BLOCK ? BLOCK / threads : 1;
+    int64_t blocks = (call.rows + each - 1) / each;
+    nn_set_threads(call, threads, N);
     if constexpr (GROUP)
         return START_BARRIERS("starting an operation on rows", stream,
                               (nn_kernel<Op, T, true, KEPT, N>), blocks, call);
@@ -490,15 +421,56 @@ static int nn_launch(dt_stream stream, NnCall &call, int threads)
                             (nn_kernel<Op, T, false, KEPT, N>), blocks, call);
 }
 
-/* Rows from which on a GPU is busy with one thread for each. */
+/* Rows from which on a GPU is busy with one thread, or one warp, for each. */
 #define ROWS_MANY  16384
+#define ROWS_WARPS 2048
 #define ROWS_SHORT 16
+
+/* Bytes that all blocks have beside static ones, and that a multiprocessor has. */
+#define SHARED_OF_BLOCK (47 << 10)
+static inline int shared_of_multiprocessor(int device, int64_t *bytes)
+{
+    dt_device_properties p;
+    if (dt_cuda_device_properties(device, &p))
+        return -1;
+    *bytes = (int64_t)p.shared_memory_per_block_optin - (1 << 10);
+    return 0;
+}
+
+/* The elements that threads need again are in shared memory, as many as fit. The blocks
+ * of a multiprocessor have WIDE threads together. */
+template <class Op, typename T, int N>
+static int nn_launch_shared(dt_stream stream, NnCall &call, bool warps)
+{
+    const char *doing = "starting an operation on rows";
+    auto kernel = nn_kernel<Op, T, true, IN_SHARED, N>;
+    const int64_t item = nn::rows_of<Op> * stored_size<T>(call.half);
+    int64_t most;
+    if (shared_of_multiprocessor(stream.device, &most))
+        return -1;
+    int threads = warps ? 32 : BLOCK;
+    while (!warps && threads < WIDE && call.n * item * (WIDE / threads) > most)
+        threads *= 2;
+    nn_set_threads(call, threads, N);
+    const int block = threads < BLOCK ? BLOCK : threads, each = block / threads;
+    const int64_t slot = item * block * N, slots = (call.n >> call.shift) + 1;
+    call.room = (int)(slots * slot > most ? most / slot : slots);
+    const size_t bytes = (size_t)(call.room * slot);
+    if (bytes > SHARED_OF_BLOCK)
+        CUDA_TRY(doing,
+                 cudaFuncSetAttribute(
+                     kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+    int64_t blocks = (call.rows + each - 1) / each;
+    return start_result(
+        doing, (Relaxed(), LAUNCH_BARRIERS(kernel, blocks, block, bytes,
+                                           (cudaStream_t)stream.handle, call)));
+}
 
 template <class Op, typename T>
 static int nn_start(dt_stream stream, const dt_nn_call *given)
 {
     NnCall call;
-    bool vectors = given->inner == 1 && given->n % vector_size<T> == 0;
+    bool vectors = given->inner == 1;
     if (nn_prepare(stream, given, &call))
         return -1;
     for (int k = 0; k < DT_NN_OPERANDS; k++)
@@ -508,24 +480,32 @@ static int nn_start(dt_stream stream, const dt_nn_call *given)
     /* Each form is a kernel of its own, so doubles, which are rare, have one. */
     constexpr bool rare = sizeof(T) > 4;
     constexpr int N = rare ? 1 : vector_size<T>, KEPT = 8, LONG_KEPT = 32;
+    const int threads = call.n <= 512 ? 32 : BLOCK;
     if constexpr (Op::passes == 0) {
-        return nn_launch<Op, T, false, 0, 1>(stream, call, 1);
+        return nn_launch<Op, T, false, NOWHERE, 1>(stream, call, 1);
+    } else if constexpr (rare) {
+        return nn_launch<Op, T, true, NOWHERE, 1>(stream, call, threads);
     } else {
-        if constexpr (!rare)
-            if (alone)
-                return nn_launch<Op, T, false, 0, 1>(stream, call, 1);
-        if constexpr (!rare && Op::passes > 1) {
-            if (vectors && call.n <= BLOCK * KEPT)
-                return nn_launch<Op, T, true, KEPT, N>(
-                    stream, call, call.n <= 32 * KEPT ? 32 : BLOCK);
-            if (vectors && call.n <= BLOCK * LONG_KEPT)
-                return nn_launch<Op, T, true, LONG_KEPT, N>(stream, call, BLOCK);
+        if (alone)
+            return nn_launch<Op, T, false, NOWHERE, 1>(stream, call, 1);
+        if (!vectors)
+            return nn_launch<Op, T, true, NOWHERE, 1>(stream, call, threads);
+        if constexpr (Op::passes == 1) {
+            return nn_launch<Op, T, true, NOWHERE, N>(stream, call, threads);
+        } else {
+            /* Warps have no barriers to wait at. */
+            const bool many = call.rows >= ROWS_WARPS;
+            bool warps = call.n <= 32 * (many ? LONG_KEPT : KEPT);
+            int group = warps ? 32 : BLOCK;
+            if (call.n % N || call.n > group * LONG_KEPT) {
+                /* Three blocks of a multiprocessor have room for such rows. */
+                warps = warps || (many && call.n * nn::rows_of<Op> <= 2048);
+                return nn_launch_shared<Op, T, N>(stream, call, warps);
+            }
+            if (call.n <= group * KEPT)
+                return nn_launch<Op, T, true, KEPT, N>(stream, call, group);
+            return nn_launch<Op, T, true, LONG_KEPT, N>(stream, call, group);
         }
-        int threads = call.n <= 512 ? 32 : BLOCK;
-        if constexpr (!rare)
-            if (vectors)
-                return nn_launch<Op, T, true, 0, N>(stream, call, threads);
-        return nn_launch<Op, T, true, 0, 1>(stream, call, threads);
     }
 }
 

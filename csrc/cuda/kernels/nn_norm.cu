@@ -28,7 +28,8 @@ template <typename T, int N>
 struct ElementsRow {
     const dt_nn_params &params;
     Half half;
-    int64_t i, channel;
+    int64_t i, channel; /* the first ones */
+    bool columns; /* whether each element of a vector is of a channel of its own */
 
     template <typename E>
     __device__ __forceinline__ Asked<std::remove_const_t<E>, N> read(nn::Row<E> x) const
@@ -41,10 +42,17 @@ struct ElementsRow {
     }
     __device__ __forceinline__ Vector<T, N> shared(nn::Shared<T> w, T missing) const
     {
-        return filled<T, N>(w.data ? stored(w.data, channel, half) : missing);
+        if (!w.data)
+            return filled<T, N>(missing);
+        if (columns)
+            return elements_at<T, N>(stored_at<T>((const char *)w.data, channel, half),
+                                     half);
+        return filled<T, N>(stored(w.data, channel, half));
     }
     __device__ __forceinline__ Vector<T, N> shared(nn::Statistic<T> w) const
     {
+        if (columns && w.data)
+            return *(const Vector<T, N> *)(w.data + channel);
         return filled<T, N>(w.data ? w.data[channel] : T(0));
     }
     template <class F, class... S>
@@ -75,7 +83,7 @@ __global__ void elements_kernel(GRID_CONSTANT(NnCall) call, int64_t numel)
         int64_t slab = divide(i, call.by_inner);
         channel = slab - divide(slab, call.by_n) * call.n;
     }
-    Op::run(ElementsRow<T, N>{call.params, call.half, i, channel},
+    Op::run(ElementsRow<T, N>{call.params, call.half, i, channel, call.inner == 1},
             nn::named<Op, T>(call.operands));
 }
 
@@ -98,7 +106,8 @@ static int vectors_start(dt_stream stream, const dt_nn_call *given, int64_t run)
     if (nn_prepare(stream, given, &call))
         return -1;
     for (int k = 0; k < DT_NN_OPERANDS; k++)
-        vectors = vectors && is_aligned(given->operands[k], call.half ? 8 : 16);
+        vectors =
+            vectors && is_aligned(given->operands[k], call.half && !channels ? 8 : 16);
     return vectors ? elements_launch<Op, T, N, channels>(stream, call)
                    : elements_launch<Op, T, 1, channels>(stream, call);
 }
@@ -106,7 +115,8 @@ static int vectors_start(dt_stream stream, const dt_nn_call *given, int64_t run)
 template <class Op, typename T>
 static int channels_start(dt_stream stream, const dt_nn_call *given)
 {
-    return vectors_start<Op, T, true>(stream, given, given->inner);
+    return vectors_start<Op, T, true>(stream, given,
+                                      given->inner == 1 ? given->n : given->inner);
 }
 template <class Op, typename T>
 static int elements_start(dt_stream stream, const dt_nn_call *given)

@@ -69,6 +69,15 @@ struct StoredPack {
                 return put({*(const decltype(Halves::words) *)at});
         pack.words = *(const decltype(pack.words) *)at;
     }
+    __device__ __forceinline__ void write(char *at, Half half) const
+    {
+        if constexpr (std::is_same_v<T, float>)
+            if (half) {
+                *(decltype(Halves::words) *)at = halves().words;
+                return;
+            }
+        *(decltype(pack.words) *)at = pack.words;
+    }
     /* One by one. */
     __device__ __forceinline__ void read_each(const char *const (&at)[N], Half half)
     {
@@ -91,18 +100,21 @@ struct StoredPack {
             return tested(pack.elements());
         } else {
             if constexpr (std::is_same_v<T, float>)
-                if (half) {
-                    Halves halves;
-                    UNROLL
-                    for (int w = 0; w < N / Halves::EACH; w++)
-                        halves.words.v[w] = pack.words.v[w];
-                    return widened(halves.elements(), half == BRAIN16);
-                }
+                if (half)
+                    return widened(halves().elements(), half == BRAIN16);
             return pack.elements();
         }
     }
 
   private:
+    __device__ __forceinline__ Halves halves() const
+    {
+        Halves halves;
+        UNROLL
+        for (int w = 0; w < N / Halves::EACH; w++)
+            halves.words.v[w] = pack.words.v[w];
+        return halves;
+    }
     __device__ __forceinline__ void put(Halves halves)
     {
         UNROLL

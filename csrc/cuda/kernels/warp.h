@@ -24,8 +24,8 @@ static __device__ __forceinline__ T from_lane(const T &mine, Shuffle shuffle)
     return other;
 }
 
-/* combine(a, b) over the threads of a group: the result of the first of 1, 32 or BLOCK
- * threads or, with EVERYONE, of each of 32 or BLOCK. */
+/* combine(a, b) over the threads of a group: the result of the first of 1 or 32 threads
+ * or of a block's, a power of two, or with EVERYONE of each of more than one. */
 template <bool EVERYONE, typename T, class Combine>
 static __device__ __forceinline__ T reduce_group(T value, int threads, Combine combine)
 {
@@ -37,26 +37,26 @@ static __device__ __forceinline__ T reduce_group(T value, int threads, Combine c
         return value;
     }
 #endif
-    ROLLED
-    for (int lanes = 16; lanes; lanes /= 2)
-        value = combine(value, from_lane(value, [&](auto word) {
-                            return __shfl_xor_sync(0xffffffffu, word, lanes);
-                        }));
-    if (threads == 32)
-        return value;
-    __shared__ T warps[BLOCK / 32];
-    if (threadIdx.x % 32 == 0)
-        warps[threadIdx.x / 32] = value;
-    __syncthreads();
-    if (EVERYONE || threadIdx.x == 0) {
-        if (EVERYONE)
-            value = warps[0];
+    __shared__ T warps[32];
+    int lanes = 16;
+    for (bool meets = threads == 32;; meets = true) {
         ROLLED
-        for (int w = 1; w < BLOCK / 32; w++)
-            value = combine(value, warps[w]);
+        for (; lanes; lanes /= 2)
+            value = combine(value, from_lane(value, [&](auto word) {
+                                return __shfl_xor_sync(0xffffffffu, word, lanes);
+                            }));
+        if (meets)
+            break;
+        if (threadIdx.x % 32 == 0)
+            warps[threadIdx.x / 32] = value;
+        __syncthreads();
+        if (!EVERYONE && threadIdx.x >= 32)
+            return value;
+        lanes = threads / 64;
+        value = warps[threadIdx.x % (unsigned)(threads / 32)];
+        if (EVERYONE)
+            __syncthreads(); /* before the next reduction writes there */
     }
-    if (EVERYONE)
-        __syncthreads(); /* before the next reduction writes there */
     return value;
 }
 
