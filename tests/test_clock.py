@@ -233,6 +233,28 @@ print(json.dumps(times))
     assert t["torch.float64 True"] == t["torch.float64 False"]
 
 
+def test_recurrent_layers_use_tensor_cores_for_their_inputs():
+    t = measure(
+        """
+won = {}
+for inputs in (8, 1024):
+    x = torch.ones(16, 32, inputs, device='cuda', requires_grad=True)
+    layer = torch.nn.LSTM(inputs, 64).cuda()
+    def step():
+        layer(x)[0].sum().backward()
+    step()
+    times = []
+    for allowed in (True, False):
+        torch.backends.cudnn.allow_tf32 = allowed
+        times.append(timed(step))
+    won[inputs] = times[1] - times[0]
+print(json.dumps(won))
+""",
+        PYDEVTENSOR_SIM_CARD="a100",
+    )
+    assert t["1024"] > t["8"] >= 0
+
+
 def test_events_and_queries_tell_the_clock():
     t = measure("""
 x = torch.ones(1000, 1000, device='cuda')

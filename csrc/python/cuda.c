@@ -386,6 +386,12 @@ static PyObject *convolution_tf32(PyObject *Py_UNUSED(self), PyObject *args)
     return set(&dt_convolution_tf32, args, "|p:allow_tf32");
 }
 
+/* _products_are_recurrent(asked=None) */
+static PyObject *products_are_recurrent(PyObject *Py_UNUSED(self), PyObject *args)
+{
+    return set(&dt_products_are_recurrent, args, "|p:recurrent");
+}
+
 /* _cudnn_enabled(asked=None), _cudnn_deterministic(asked=None) */
 static PyObject *cudnn_enabled(PyObject *Py_UNUSED(self), PyObject *args)
 {
@@ -523,6 +529,7 @@ static PyObject *sim_cards(PyObject *Py_UNUSED(self), PyObject *value)
 
 static PyMethodDef functions[] = {
     {"_convolution_tf32", convolution_tf32, METH_VARARGS, NULL},
+    {"_products_are_recurrent", products_are_recurrent, METH_VARARGS, NULL},
     {"_cudnn_version", cudnn_version, METH_NOARGS, NULL},
     {"_cudnn_enabled", cudnn_enabled, METH_VARARGS, NULL},
     {"_cudnn_deterministic", cudnn_deterministic, METH_VARARGS, NULL},

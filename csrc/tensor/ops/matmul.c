@@ -5,6 +5,7 @@
 
 #include "device/stream.h"
 #include "tensor/call.h"
+#include "tensor/ops/convolution.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/elementwise.h"
 #include "tensor/view.h"
@@ -19,6 +20,13 @@ dt_matmul_precision dt_float32_matmul_precision(void)
 void dt_set_float32_matmul_precision(dt_matmul_precision chosen)
 {
     precision = chosen;
+}
+
+_Thread_local bool dt_products_are_recurrent;
+
+bool dt_recurrent_tf32(void)
+{
+    return dt_convolution_tf32 || precision != DT_MATMUL_HIGHEST;
 }
 
 /* --- checks --- */
@@ -125,7 +133,8 @@ static int multiply_matrices(const char *op_name, dt_tensor *out, const dt_tenso
     dt_device device = dt_tensor_device(out);
     dt_gemm call = {
         .dtype = (dt_dtype)out->dtype,
-        .tf32 = precision != DT_MATMUL_HIGHEST,
+        .tf32 = dt_products_are_recurrent ? dt_recurrent_tf32()
+                                          : precision != DT_MATMUL_HIGHEST,
         .batch = a->shape[0],
         .m = a->shape[1],
         .n = b->shape[2],

@@ -142,6 +142,10 @@ typedef enum dt_matmul_precision {
 } dt_matmul_precision;
 dt_matmul_precision dt_float32_matmul_precision(void);
 void dt_set_float32_matmul_precision(dt_matmul_precision chosen);
+/* Whether this thread's products are those of a recurrent layer, and whether these may
+ * round to TF32: where convolutions may, too. */
+extern _Thread_local bool dt_products_are_recurrent;
+bool dt_recurrent_tf32(void);
 
 /* a @ b with PyTorch's rules: vectors, matrices, and batches that broadcast. */
 int dt_matmul(dt_tensor *out, const dt_tensor *a, const dt_tensor *b);

@@ -78,8 +78,7 @@ static int multiply_layer(const layer *l)
     const dt_rnn_call *step = &l->step;
     dt_gemm gemm = {
         .dtype = step->dtype,
-        .tf32 =
-            dt_convolution_tf32 || dt_float32_matmul_precision() != DT_MATMUL_HIGHEST,
+        .tf32 = dt_recurrent_tf32(),
         .batch = 1,
         .m = step->rows,
         .n = l->backward ? step->n : l->wide,

@@ -171,6 +171,16 @@ def _own(t: Any) -> Any:
     return t.clone(memory_format=_C.contiguous_format)
 
 
+class _OfLayer:
+    """Float32 products within are as exact as backends.cudnn.allow_tf32 says."""
+
+    def __enter__(self) -> None:
+        _C._products_are_recurrent(True)
+
+    def __exit__(self, *_: object) -> None:
+        _C._products_are_recurrent(False)
+
+
 class _Recurrence(Function):
     """composed(), with the steps in one call and gradients of all steps as products."""
 
@@ -191,7 +201,8 @@ class _Recurrence(Function):
         weight, bias = w_hh.contiguous(), b_ih
         if kind != GRU and b_ih is not None:
             bias = b_ih + b_hh
-        gates = F.linear(x, w_ih, bias)
+        with _OfLayer():
+            gates = F.linear(x, w_ih, bias)
         h_n = _own(h)
         y = gates.new_empty((gates.shape[0], h.shape[1]))
         before = _C.empty_like(y)
@@ -245,13 +256,17 @@ class _Recurrence(Function):
         operands.append(w_hh.contiguous())
         _C._rnn_steps(kind + _BACKWARD, operands, sizes, not reverse)
         bias = dgates.sum(0) if wants[5] or wants[6] else None
+        with _OfLayer():
+            dx = dgates @ w_ih if wants[0] else None
+            dw_ih = dgates.t() @ x if wants[3] else None
+            dw_hh = dhidden.t() @ before if wants[4] else None
         return (
             *(None, None, None),
-            dgates @ w_ih if wants[0] else None,
+            dx,
             dstate[0],
             dstate[1] if kind == LSTM else None,
-            dgates.t() @ x if wants[3] else None,
-            dhidden.t() @ before if wants[4] else None,
+            dw_ih,
+            dw_hh,
             bias if wants[5] else None,
             (dhidden.sum(0) if kind == GRU else bias) if wants[6] else None,
         )
