@@ -49,6 +49,49 @@ def test_derivatives(f, device):
     assert torch.autograd.gradgradcheck(f, x)
 
 
+@pytest.mark.parametrize(
+    ("shape", "sizes"),
+    [
+        ((2, 3, 7), (13,)),
+        ((2, 3, 5, 7), (10, 14)),
+        ((1, 2, 9, 3), (1, 260)),
+        ((3, 1, 64, 33), (31, 17)),
+        ((2, 1, 40, 50), (3, 2)),  # so many products that each dimension is a launch
+        ((1, 2, 3, 5, 4), (6, 5, 9)),
+    ],
+)
+@pytest.mark.parametrize("kind", ["nearest", "linear", "cubic"])
+def test_a_gpu_computes_as_the_cpu(shape, sizes, kind, gpu):
+    """Two dimensions are summed at once there, and each after the other on the CPU."""
+    ways = {1: "", 2: "bi", 3: "tri"}
+    mode = "nearest" if kind == "nearest" else ways[len(sizes)] + kind
+    if kind == "cubic" and len(sizes) != 2:
+        pytest.skip("there is no such mode")
+    for dtype in (torch.float32, torch.float64, torch.float16):
+        x = torch.arange(torch.Size(shape).numel(), dtype=dtype).reshape(shape) % 11
+        there = x.to(gpu).requires_grad_()
+        x.requires_grad_()
+        near = (
+            {"rtol": 2e-3, "atol": 2e-2} if dtype is torch.float16 else {"atol": 1e-5}
+        )
+        y, found = (F.interpolate(t, sizes, mode=mode) for t in (x, there))
+        assert torch.allclose(found.cpu(), y, **near)
+        g = torch.linspace(-1, 1, y.numel(), dtype=dtype).reshape(y.shape)
+        y.backward(g)
+        found.backward(g.to(gpu))
+        assert torch.allclose(there.grad.cpu(), x.grad, **near)
+
+
+def test_two_dimensions_are_one_launch(gpu):
+    if not torch.cuda.is_simulated():
+        pytest.skip("counts what simulated GPUs do")
+    x = torch.ones(2, 3, 5, 6, device=gpu)
+    for mode in ("nearest", "bilinear"):
+        before = torch.cuda.sim_counters(gpu)["launches"]
+        F.interpolate(x, scale_factor=2, mode=mode)
+        assert torch.cuda.sim_counters(gpu)["launches"] == before + 1
+
+
 def test_images_of_bytes_are_rounded(device):
     """After each dimension, the width first."""
     x = torch.tensor([[[[0, 255, 1], [3, 200, 7]]]], dtype=torch.uint8, device=device)

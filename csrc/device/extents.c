@@ -345,8 +345,9 @@ static void visit_pooling(const dt_pooling_call *c, const listing *to)
 static void visit_resample(const dt_resample_call *c, const listing *to)
 {
     const size_t item = dt_dtype_size(c->dtype);
-    dense(to, c->x, c->outer * c->inputs * c->inner, item, READ);
-    dense(to, c->y, c->outer * c->outputs * c->inner, item, WRITE);
+    const int64_t rows = c->outer * c->inner;
+    dense(to, c->x, rows * c->above.inputs * c->along.inputs, item, READ);
+    dense(to, c->y, rows * c->above.outputs * c->along.outputs, item, WRITE);
 }
 
 static void visit_lapack(const dt_lapack_call *c, const listing *to)

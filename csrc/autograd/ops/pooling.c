@@ -15,11 +15,14 @@ int dt_resample_backward(dt_grad *g)
 {
     dt_value args[DT_MAX_PARAMETERS];
     int64_t dim = g->args[1].i, ndim = dt_grad_like(g, 0)->ndim;
-    memcpy(args, g->args, 9 * sizeof *args);
+    const int64_t *size = dt_grad_like(g, 0)->shape + (dim < 0 ? dim + ndim : dim);
+    memcpy(args, g->args, 11 * sizeof *args);
     args[0] = TENSOR(GRAD);
-    args[2] = dt_value_int(dt_grad_like(g, 0)->shape[dim < 0 ? dim + ndim : dim]);
+    args[2] = dt_value_int(*size);
     args[8] = dt_value_bool(!g->args[8].b);
-    dt_grad_set(g, 0, dt_scope_call(g->scope, g->op, 9, args));
+    if (g->args[9].i >= 0)
+        args[9] = dt_value_int(size[-1]);
+    dt_grad_set(g, 0, dt_scope_call(g->scope, g->op, 11, args));
     const char *mode = g->args[3].text;
     bool pads = !strcmp(mode, "reflect") || !strcmp(mode, "replicate");
     return pads ? dt_grad_flat(g, 1, DT_FLAT_ZERO) : 0;

@@ -16,37 +16,37 @@ constexpr int ROWS = 4; /* that share a reading of the taps */
 bool picks(const dt_resample_call &c)
 {
     bool ones = true;
-    for (int64_t o = 0; o < c.outputs && ones; o++)
-        ones = c.starts[o + 1] == o + 1 && c.taps[o].weight == 1;
+    for (int64_t o = 0; o < c.along.outputs && ones; o++)
+        ones = c.along.starts[o + 1] == o + 1 && c.along.taps[o].weight == 1;
     return ones;
 }
 
 template <typename T>
 void pick_row(const dt_resample_call &c, int64_t number)
 {
-    const T *x = (const T *)c.x + number * c.inputs;
-    T *y = (T *)c.y + number * c.outputs;
-    for (int64_t o = 0; o < c.outputs; o++)
-        y[o] = x[c.taps[o].index];
+    const T *x = (const T *)c.x + number * c.along.inputs;
+    T *y = (T *)c.y + number * c.along.outputs;
+    for (int64_t o = 0; o < c.along.outputs; o++)
+        y[o] = x[c.along.taps[o].index];
 }
 
 /* The dimension is the last one. */
 template <typename T, int rows>
 void run_rows(const dt_resample_call &c, int64_t first)
 {
-    const T *x = (const T *)c.x + first * c.inputs;
-    T *y = (T *)c.y + first * c.outputs;
-    const dt_tap *tap = c.taps;
-    for (int64_t o = 0; o < c.outputs; o++) {
-        const dt_tap *const end = c.taps + c.starts[o + 1];
+    const T *x = (const T *)c.x + first * c.along.inputs;
+    T *y = (T *)c.y + first * c.along.outputs;
+    const dt_tap *tap = c.along.taps;
+    for (int64_t o = 0; o < c.along.outputs; o++) {
+        const dt_tap *const end = c.along.taps + c.along.starts[o + 1];
         Sum<T> sum[rows] = {};
         for (; tap < end; tap++) {
             const Sum<T> weight = (Sum<T>)tap->weight;
             for (int r = 0; r < rows; r++)
-                sum[r] += weight * (Sum<T>)x[r * c.inputs + tap->index];
+                sum[r] += weight * (Sum<T>)x[r * c.along.inputs + tap->index];
         }
         for (int r = 0; r < rows; r++)
-            y[r * c.outputs + o] = (T)sum[r];
+            y[r * c.along.outputs + o] = (T)sum[r];
     }
 }
 
@@ -70,10 +70,11 @@ DT_INLINE void add_run(T *y, const T *a, Sum<T> p, int64_t n)
 template <typename T>
 void run_inner(const dt_resample_call &c, int64_t number)
 {
-    const int64_t o = number % c.outputs, n = c.inner;
-    const T *x = (const T *)c.x + number / c.outputs * c.inputs * n;
+    const int64_t o = number % c.along.outputs, n = c.inner;
+    const T *x = (const T *)c.x + number / c.along.outputs * c.along.inputs * n;
     T *y = (T *)c.y + number * n;
-    const dt_tap *tap = c.taps + c.starts[o], *const end = c.taps + c.starts[o + 1];
+    const dt_tap *tap = c.along.taps + c.along.starts[o];
+    const dt_tap *const end = c.along.taps + c.along.starts[o + 1];
     if (end == tap) {
         memset(y, 0, (size_t)n * sizeof(T));
     } else if (end == tap + 1 && tap->weight == 1) {

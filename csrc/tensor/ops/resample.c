@@ -1,6 +1,7 @@
 /* Interpolation and padding with a tensor's own elements: sums with weights along one
  * dimension, for which a table of indices and weights is made. The weights are
  * PyTorch's, computed in the type of the elements, at least float32. */
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -175,6 +176,7 @@ static int make(const char *op_name, table *t, const rule *r)
 static int transpose(const char *op_name, table *t, const rule *r)
 {
     table turned;
+    assert(t->starts);
     int64_t count = t->starts[r->outputs];
     int status = allocate(op_name, &turned, r->inputs, count);
     for (int64_t n = 0; n < count && !status; n++)
@@ -197,11 +199,11 @@ static int transpose(const char *op_name, table *t, const rule *r)
     return status;
 }
 
-/* r, from the arguments of the call and the sizes that it has. */
-static int set_rule(dt_call *c, rule *r)
+/* r, from the arguments of the call, the sizes that it has and what the size is
+ * multiplied by. */
+static int set_rule(dt_call *c, rule *r, double factor)
 {
     const char *name = c->args[3].text;
-    double factor = c->args[4].f;
     int m = 0;
     while (m < MODES && strcmp(name, mode_names[m]) != 0)
         m++;
@@ -245,61 +247,130 @@ static int set_rule(dt_call *c, rule *r)
     return 0;
 }
 
+/* A dimension: `from` elements of x become `to`. */
+typedef struct side {
+    int64_t from, to;
+    rule rule;
+    table table;
+} side;
+
+static dt_taps taps_along(const side *s)
+{
+    return (dt_taps){s->from, s->to, s->table.starts, s->table.taps};
+}
+
+/* Sums of so many products of two dimensions cost less than what lies between them. */
+#define MOST_PRODUCTS 16
+
+static bool in_one_call(const dt_resample_call *call, dt_device device)
+{
+    const dt_taps *a = &call->along, *b = &call->above;
+    return !dt_device_is_cpu(device) && call->inner == 1 &&
+           (double)a->starts[a->outputs] * (double)b->starts[b->outputs] <=
+               MOST_PRODUCTS * (double)a->outputs * (double)b->outputs;
+}
+
+/* The sums along the dimension, and then along the one above it. */
+static int run_in_turn(const char *op_name, dt_resample_call call, dt_device device)
+{
+    const dt_taps along = call.along, above = call.above;
+    const int64_t numel = call.outer * above.inputs * along.outputs * call.inner;
+    const dt_backend *backend = dt_backend_of(device);
+    const dt_stream stream = dt_stream_current(device);
+    void *const y = call.y;
+    DT_LOCAL(between);
+    if (dt_tensor_empty(op_name, &between, call.dtype, 1, &numel, device) ||
+        dt_tensor_use(&between))
+        return -1;
+    call.above = (dt_taps){1, 1, NULL, NULL};
+    call.outer *= above.inputs;
+    call.y = dt_tensor_data(&between);
+    if (backend->resample(stream, &call))
+        return -1;
+    call.outer /= above.inputs;
+    call.inner *= along.outputs;
+    call.x = call.y;
+    call.y = y;
+    call.along = above;
+    return backend->resample(stream, &call);
+}
+
 int dt_resample_forward(dt_call *c)
 {
     const dt_tensor *x = c->args[0].tensor;
     dt_tensor *out = c->out[0];
     int dim = dt_shape_wrap_dim(c->name, c->args[1].i, x->ndim);
-    int64_t size = c->args[2].i, shape[DT_MAX_NDIM];
+    int64_t shape[DT_MAX_NDIM];
     bool transposed = c->args[8].b;
     dt_dtype dtype = (dt_dtype)x->dtype;
     dt_dtype compute = dtype == DT_FLOAT64        ? DT_FLOAT64
                        : dt_dtype_is_float(dtype) ? DT_FLOAT32
                                                   : DT_INT64;
     dt_device device = dt_tensor_device(x);
-    table t = {NULL, NULL};
-    int status = -1;
+    /* The dimension and, if wanted, the one above it. */
+    side sides[2] = {{.to = c->args[2].i}, {.to = c->args[9].i}};
+    const double factors[] = {c->args[4].f, c->args[10].f};
+    int count = sides[1].to >= 0 ? 2 : 1, status = -1;
     DT_LOCAL(input);
     if (dim < 0)
         return -1;
-    if (x->ndim == 0 || size < 0)
+    if (x->ndim < count || sides[0].to < 0)
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: the size is %" PRId64
                        " for a Tensor of %d dimensions; give "
-                       "0 or more, for one of at least 1",
-                       c->name, size, x->ndim);
+                       "0 or more, for one of at least %d",
+                       c->name, sides[0].to, x->ndim, count);
+    if (dim < count - 1)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: there is no dimension above the first one; give another "
+                       "dim, or no size above",
+                       c->name);
     memcpy(shape, x->shape, (size_t)x->ndim * sizeof *shape);
-    shape[dim] = size;
-    rule r = {.inputs = transposed ? size : x->shape[dim],
-              .outputs = transposed ? x->shape[dim] : size,
-              .single = compute != DT_FLOAT64};
-    if (set_rule(c, &r) || dt_contiguous_as(&input, x, compute, device) ||
+    for (int i = 0; i < count; i++) {
+        side *s = &sides[i];
+        s->from = x->shape[dim - i];
+        shape[dim - i] = s->to;
+        s->rule.inputs = transposed ? s->to : s->from;
+        s->rule.outputs = transposed ? s->from : s->to;
+        s->rule.single = compute != DT_FLOAT64;
+        if (set_rule(c, &s->rule, factors[i]))
+            return -1;
+    }
+    if (dt_contiguous_as(&input, x, compute, device) ||
         dt_tensor_empty(c->name, out, compute, x->ndim, shape, device))
         return -1;
     dt_resample_call call = {.dtype = compute,
                              .outer = 1,
-                             .inputs = x->shape[dim],
-                             .outputs = size,
                              .inner = 1,
                              .x = dt_tensor_data(&input),
-                             .y = dt_tensor_data(out)};
+                             .y = dt_tensor_data(out),
+                             .above = {1, 1, NULL, NULL}};
     for (int d = 0; d < x->ndim; d++)
-        if (d != dim)
+        if (d > dim || d <= dim - count)
             *(d < dim ? &call.outer : &call.inner) *= x->shape[d];
     if (out->numel && !x->numel)
         return dt_fill_into(c->name, out, dt_scalar_int(0)) ? -1
                                                             : dt_retype(out, dtype);
     if (!out->numel)
         return dt_retype(out, dtype);
-    if (make(c->name, &t, &r) || (transposed && transpose(c->name, &t, &r)))
+    for (int i = 0; i < count; i++) {
+        table *t = &sides[i].table;
+        if (make(c->name, t, &sides[i].rule) ||
+            (transposed && transpose(c->name, t, &sides[i].rule)))
+            goto end;
+    }
+    if (dt_tensor_use(&input) || dt_tensor_use(out))
         goto end;
-    call.starts = t.starts;
-    call.taps = t.taps;
-    if (dt_tensor_use(&input) || dt_tensor_use(out) ||
-        dt_backend_of(device)->resample(dt_stream_current(device), &call))
+    call.along = taps_along(&sides[0]);
+    if (count == 2)
+        call.above = taps_along(&sides[1]);
+    if (count == 1 || in_one_call(&call, device)
+            ? dt_backend_of(device)->resample(dt_stream_current(device), &call)
+            : run_in_turn(c->name, call, device))
         goto end;
     status = dt_retype(out, dtype);
 end:
-    clear(&t);
+    clear(&sides[0].table);
+    clear(&sides[1].table);
     return status;
 }

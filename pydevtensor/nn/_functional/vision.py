@@ -134,16 +134,31 @@ def interpolate(
     exact = way in ("nearest", "nearest-exact")
     wide = input.dtype in (_C.float32, _C.float64) or exact
     x = input if wide else input.float()
-    for d in range(ndim - 1, -1, -1):
-        factor = 0.0 if factors is None else float(factors[d])
+    rounds = input.dtype == _C.uint8 and not exact
+    scales = [0.0] * ndim if factors is None else [float(f) for f in factors]
+    if way == "nearest" and ndim == 2:
         # PyTorch takes these sizes of images alone by their ratio.
-        if way == "nearest" and ndim == 2 and sizes[d] in (given[d], 2 * given[d]):
-            factor = 0.0
+        for d in range(ndim):
+            if sizes[d] in (given[d], 2 * given[d]):
+                scales[d] = 0.0
+    d = ndim - 1
+    while d >= 0:
+        # Two dimensions at a time, but where what lies between them is rounded.
+        above = -1 if rounds or d == 0 else d - 1
         x = _C._resample(
-            x, 2 + d, sizes[d], way, factor, bool(align_corners), antialias
+            x,
+            2 + d,
+            sizes[d],
+            way,
+            scales[d],
+            bool(align_corners),
+            antialias,
+            above=-1 if above < 0 else sizes[above],
+            above_scale=0.0 if above < 0 else scales[above],
         )
-        if input.dtype == _C.uint8 and not exact:
+        if rounds:
             x = (x + 0.5).floor().clamp(0, 255)
+        d -= 1 if above < 0 else 2
     x = x.to(input.dtype)
     return _C._named(x, f"Upsample{node}{ndim}D{'Aa' * antialias}Backward0")
 
