@@ -1,4 +1,4 @@
-"""Softmax, losses, normalization and dropout, against NumPy and finite differences."""
+"""Softmax, losses and normalization, against NumPy and finite differences."""
 
 import numpy as np
 import pytest
@@ -537,43 +537,6 @@ def test_means_far_from_zero_lose_no_digits(device):
     z = F.batch_norm(x, None, None, training=True)
     assert abs(z.square().mean().item() - 1) < 1e-3
     assert abs(z.mean().item()) < 1e-3
-
-
-# --- dropout
-
-
-def test_dropout_keeps_what_its_mask_says(device):
-    for shape in ((3, 5), (4096,), (100, 333), (20001,)):
-        torch.manual_seed(7)
-        x = torch.randn(*shape, device=device, requires_grad=True)
-        y = F.dropout(x, 0.25)
-        g = torch.randn(*shape, device=device)
-        y.backward(g)
-        kept = (y != 0).cpu().numpy()
-        for found, source in ((y.detach(), x.detach()), (x.grad, g)):
-            np.testing.assert_allclose(
-                found.cpu().numpy(), source.cpu().numpy() * kept / 0.75, rtol=1e-6
-            )
-        if kept.size > 1000:
-            assert abs(kept.mean() - 0.75) < 0.04
-
-
-def test_gradients_of_dropout(device):
-    x = torch.randn(3, 4, dtype=torch.float64, device=device, requires_grad=True)
-
-    def run(v):
-        torch.manual_seed(1)
-        return F.dropout(v * v, 0.5)
-
-    assert gradcheck(run, (x,))
-    assert gradgradcheck(run, (x,))
-    assert gradcheck(lambda v: run(v.t()), (x,))
-
-
-def test_the_graph_of_dropout_ends_in_pytorchs_names(device):
-    x = torch.ones(3, device=device, requires_grad=True)
-    name = "MulBackward0" if device == "cpu" else "NativeDropoutBackward0"
-    assert F.dropout(x, 0.5).grad_fn.name() == name
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 3), (2, 0, 3), (2, 1, 2, 3)])

@@ -122,6 +122,8 @@ static void visit_arange(const dt_arange_call *c, const listing *to)
 static void visit_random(const dt_random_call *c, const listing *to)
 {
     dense(to, c->out, c->numel, dt_dtype_size(c->dtype), WRITE);
+    dense(to, c->x, c->numel, dt_dtype_size(c->dtype), READ);
+    dense(to, c->mask, c->numel, sizeof *c->mask, WRITE);
 }
 
 static void visit_index(const dt_index_call *c, const listing *to)

@@ -258,6 +258,8 @@ typedef enum dt_distribution {
     DT_RANDOM_INTEGERS,  /* any type: integers in [low, high). low 0 with high
                            INT64_MIN: all non-negative values of a signed type */
     DT_RANDOM_BERNOULLI, /* any type: 1 with probability low, else 0 */
+    DT_RANDOM_DROPOUT,   /* floats, on a GPU: x * mask / low, and the mask, which is a
+                            Bernoulli draw of bools */
     DT_NDISTRIBUTIONS
 } dt_distribution;
 
@@ -268,6 +270,9 @@ typedef struct dt_random_call {
     int64_t numel;
     dt_scalar low, high;
     bool singly; /* the CPU draws one normal number at a time, whatever numel */
+    /* For dropout alone, else NULL: numel each, contiguous. */
+    const void *x;
+    dt_bool *mask;
 } dt_random_call;
 
 /* --- optimizers --- */

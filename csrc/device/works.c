@@ -56,7 +56,7 @@ static const char *const scan_names[] = {"cumsum", "cumprod", "logcumsumexp", "c
 static const char *const pooling_names[] = {"max_pool", "avg_pool",
                                             "avg_pool_backward"};
 static const char *const random_names[] = {"uniform", "normal", "random_integers",
-                                           "bernoulli"};
+                                           "bernoulli", "dropout"};
 
 static dt_dtype plan_dtype(const dt_plan *plan)
 {

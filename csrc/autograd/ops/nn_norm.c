@@ -147,7 +147,7 @@ int dt_batch_norm_forward(dt_call *c)
 int dt_dropout_backward(dt_grad *g)
 {
     return dt_grad_set(
-        g, 0, CALL_OP(dropout, TENSOR(GRAD), TENSOR(dt_grad_input(g, 1)), g->args[2]));
+        g, 0, CALL_OP(dropout, TENSOR(GRAD), g->args[1], TENSOR(dt_grad_output(g, 1))));
 }
 
 int dt_nn_layer_norm_forward(dt_call *c)

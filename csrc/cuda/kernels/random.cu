@@ -103,15 +103,20 @@ struct Integers {
         }
     }
 };
+/* Words below so many are 1: a probability is a part of 2^32. */
+static uint64_t words_for(double probability)
+{
+    return (uint64_t)ceil(probability * 4294967296.0);
+}
 struct Bernoulli {
     static constexpr int count = 4;
-    double probability;
+    uint64_t words;
     template <typename T>
     __device__ __forceinline__ void draw(const dt_philox &p, T *out) const
     {
         UNROLL
         for (int i = 0; i < count; i++)
-            out[i] = (T)(Compute<T>)(p.words[i] * (1.0 / 4294967296.0) < probability);
+            out[i] = (T)(Compute<T>)(p.words[i] < words);
     }
 };
 template <typename C, class F>
@@ -166,6 +171,66 @@ int start_random(dt_stream stream, const dt_random_call *call,
                  is_aligned(call->out, sizeof(Vector<T, N>)), distribution);
 }
 
+/* A thread for each counter draws the mask as random_kernel does. */
+template <typename T>
+__global__ void dropout_kernel(T *out, dt_bool *mask, const T *x, int64_t n,
+                               uint64_t seed, uint64_t offset, const uint64_t *state,
+                               bool aligned, Bernoulli distribution, Compute<T> scale)
+{
+    constexpr int N = Bernoulli::count;
+    const int64_t counter = thread_number(), at = counter * N;
+    if (at >= n)
+        return;
+    const bool whole = aligned && at + N <= n;
+    Vector<T, N> values = {};
+    Vector<dt_bool, N> keeps;
+    if (whole)
+        values = *(const Vector<T, N> *)(x + at);
+    else
+        UNROLL
+    for (int i = 0; i < N; i++)
+        if (at + i < n)
+            values.v[i] = x[at + i];
+    if (state) {
+        seed = state[0];
+        offset += state[1];
+    }
+    distribution.draw<dt_bool>(dt_philox_words(seed, offset + (uint64_t)counter, 0),
+                               keeps.v);
+    UNROLL
+    for (int i = 0; i < N; i++)
+        values.v[i] = (T)((Compute<T>)values.v[i] * (keeps.v[i] ? scale : 0));
+    if (whole) {
+        *(Vector<T, N> *)(out + at) = values;
+        *(Vector<dt_bool, N> *)(mask + at) = keeps;
+        return;
+    }
+    UNROLL
+    for (int i = 0; i < N; i++)
+        if (at + i < n) {
+            out[at + i] = values.v[i];
+            mask[at + i] = keeps.v[i];
+        }
+}
+
+template <typename T>
+int run_dropout(dt_stream stream, const dt_random_call *call,
+                struct dt_generator *generator)
+{
+    constexpr int N = Bernoulli::count;
+    const int64_t counters = (call->numel + N - 1) / N;
+    const double kept = dt_scalar_as_double(call->low);
+    const bool aligned = is_aligned(call->out, sizeof(Vector<T, N>)) &&
+                         is_aligned(call->x, sizeof(Vector<T, N>)) &&
+                         is_aligned(call->mask, N);
+    DrawStart at;
+    if (graph_draw(stream, generator, (uint64_t)counters, &at))
+        return -1;
+    return START("dropping out", stream, dropout_kernel<T>, counters, (T *)call->out,
+                 call->mask, (const T *)call->x, call->numel, at.seed, at.offset,
+                 at.state, aligned, Bernoulli{words_for(kept)}, 1 / (Compute<T>)kept);
+}
+
 template <typename T>
 int run_random(dt_stream stream, const dt_random_call *call,
                struct dt_generator *generator)
@@ -183,10 +248,12 @@ int run_random(dt_stream stream, const dt_random_call *call,
                          : (uint64_t)call->high.i - (uint64_t)call->low.i});
     case DT_RANDOM_BERNOULLI:
         return start_random<T>(stream, call, generator,
-                               Bernoulli{dt_scalar_as_double(call->low)});
+                               Bernoulli{words_for(dt_scalar_as_double(call->low))});
     default:
         if constexpr (dt_kind_of<T> == DT_KIND_FLOAT)
-            return call->distribution == DT_RANDOM_UNIFORM
+            return call->distribution == DT_RANDOM_DROPOUT
+                       ? run_dropout<T>(stream, call, generator)
+                   : call->distribution == DT_RANDOM_UNIFORM
                        ? start_random<T>(stream, call, generator, Uniform<C>{low, high})
                        : start_random<T>(stream, call, generator, Normal<C>{low, high});
         return dt_fail(DT_ERROR_RUNTIME,

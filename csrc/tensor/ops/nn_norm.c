@@ -2,6 +2,8 @@
 
 #include <inttypes.h>
 
+#include "device/random.h"
+#include "device/stream.h"
 #include "tensor/call.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/ops.h"
@@ -324,24 +326,12 @@ static int lay_out(dt_tensor *out, const dt_tensor *t, const dt_tensor *like)
 
 /* x where mask, bools of x's shape, holds, divided by kept (the part of the elements
  * that is kept); else x * 0. Laid out as mask is. */
-int dt_dropout_forward(dt_call *c)
+static int drop(dt_tensor *out, const dt_tensor *x, const dt_tensor *mask, double kept)
 {
-    const dt_tensor *x = c->args[0].tensor, *mask = c->args[1].tensor;
     dt_nn_rows rows;
     DT_LOCAL(laid);
     DT_LOCAL(flat);
     DT_LOCAL(dense);
-    if (dt_check_float("dropout", DT_ERROR_NOT_IMPLEMENTED, x))
-        return -1;
-    if (mask->dtype != DT_BOOL ||
-        !dt_shape_equal(x->ndim, x->shape, mask->ndim, mask->shape))
-        return dt_fail(
-            DT_ERROR_RUNTIME,
-            "dropout: the mask must be bools of the input's shape; give a mask "
-            "like input > 0");
-    /* PyTorch multiplies on the CPU, and has a function on a GPU. */
-    if (!dt_device_is_cpu(dt_tensor_device(x)))
-        c->node = "NativeDropoutBackward0";
     /* Dense in any order of dimensions, mask and x are gone through as they lie. */
     if (!dt_tensor_is_non_overlapping_and_dense(mask)) {
         if (dt_contiguous(&dense, mask))
@@ -352,7 +342,7 @@ int dt_dropout_forward(dt_call *c)
         return -1;
     dt_nn_begin(&rows, "dropout", (dt_dtype)x->dtype, dt_tensor_device(x), 1, &x->numel,
                 0);
-    rows.call.params.keep = c->args[2].f;
+    rows.call.params.keep = kept;
     dt_tensor line = laid; /* borrowed: the elements in the order of memory */
     line.ndim = 1;
     line.shape[0] = x->numel;
@@ -363,6 +353,67 @@ int dt_dropout_forward(dt_call *c)
     NN_TAKE_AS_IT_IS(&rows, dropout, mask, mask);
     return dt_nn_run(&rows, DT_NN_dropout)
                ? -1
-               : dt_view_as_strided(c->out[0], &flat, x->ndim, x->shape, mask->strides,
-                                    0);
+               : dt_view_as_strided(out, &flat, x->ndim, x->shape, mask->strides, 0);
+}
+
+/* The same with a mask that is drawn, in the order in memory of x where that has no
+ * overlaps. A GPU does both in one launch. */
+static int draw_and_drop(dt_tensor *out, dt_tensor *mask, const dt_tensor *x,
+                         double kept)
+{
+    const dt_device device = dt_tensor_device(x);
+    const dt_scalar probability = dt_scalar_float(kept);
+    int order[DT_MAX_NDIM];
+    int64_t strides[DT_MAX_NDIM];
+    DT_LOCAL(laid);
+    if (!x->contiguous && x->numel && !dt_tensor_overlaps_itself(x)) {
+        dt_shape_order(x->ndim, x->strides, order);
+        dt_shape_ordered_strides(x->ndim, x->shape, order, strides);
+    } else {
+        dt_shape_strides(x->ndim, x->shape, strides);
+    }
+    if (dt_tensor_empty_strided("dropout", mask, DT_BOOL, x->ndim, x->shape, strides,
+                                device))
+        return -1;
+    if (dt_device_is_cpu(device) || !x->numel)
+        return dt_random_into("dropout", mask, DT_RANDOM_BERNOULLI, probability,
+                              probability, NULL)
+                   ? -1
+                   : drop(out, x, mask, kept);
+    if (lay_out(&laid, x, mask) ||
+        dt_tensor_empty_strided("dropout", out, (dt_dtype)x->dtype, x->ndim, x->shape,
+                                strides, device))
+        return -1;
+    const dt_random_call call = {.distribution = DT_RANDOM_DROPOUT,
+                                 .dtype = (dt_dtype)x->dtype,
+                                 .out = dt_tensor_data(out),
+                                 .numel = x->numel,
+                                 .low = probability,
+                                 .x = dt_tensor_data(&laid),
+                                 .mask = dt_tensor_data(mask)};
+    return dt_tensor_use(&laid) || dt_tensor_use(out) || dt_tensor_use(mask)
+               ? -1
+               : dt_backend_of(device)->random(dt_stream_current(device),
+                                               dt_default_generator(device), &call);
+}
+
+int dt_dropout_forward(dt_call *c)
+{
+    const dt_tensor *x = c->args[0].tensor, *mask = c->args[2].tensor;
+    const double kept = c->args[1].f;
+    if (dt_check_float("dropout", DT_ERROR_NOT_IMPLEMENTED, x))
+        return -1;
+    /* PyTorch multiplies on the CPU, and has a function on a GPU. */
+    if (!dt_device_is_cpu(dt_tensor_device(x)))
+        c->node = "NativeDropoutBackward0";
+    if (!mask)
+        return draw_and_drop(c->out[0], c->out[1], x, kept);
+    if (mask->dtype != DT_BOOL ||
+        !dt_shape_equal(x->ndim, x->shape, mask->ndim, mask->shape))
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "dropout: the mask must be bools of the input's shape; give a mask "
+            "like input > 0");
+    dt_tensor_alias(c->out[1], mask);
+    return drop(c->out[0], x, mask, kept);
 }

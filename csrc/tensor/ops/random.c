@@ -67,7 +67,7 @@ void dt_seed_all(uint64_t seed)
 /* --- filling a tensor --- */
 
 static const char *const distribution_names[DT_NDISTRIBUTIONS] = {
-    "uniform", "normal", "randint", "bernoulli"};
+    "uniform", "normal", "randint", "bernoulli", "dropout"};
 
 static int check_random(const char *op_name, dt_distribution distribution,
                         dt_dtype dtype, dt_scalar low, dt_scalar high)
@@ -121,8 +121,13 @@ int dt_random_into(const char *op_name, dt_tensor *target, dt_distribution distr
     dt_tensor *filled = in_one_run ? target : &dense;
     if (!generator)
         generator = dt_default_generator(device);
-    dt_random_call call = {distribution, dtype, dt_tensor_data(filled), filled->numel,
-                           low,          high,  !target->contiguous};
+    dt_random_call call = {.distribution = distribution,
+                           .dtype = dtype,
+                           .out = dt_tensor_data(filled),
+                           .numel = filled->numel,
+                           .low = low,
+                           .high = high,
+                           .singly = !target->contiguous};
     if (dt_storage_use(filled->storage) ||
         dt_backend_of(device)->random(dt_stream_current(device), generator, &call))
         return -1;

@@ -43,8 +43,7 @@ def dropout(
         return input.mul_(0) if inplace else input * 0
     if inplace:
         return input.mul_(_C.empty_like(input).bernoulli_(1 - p).div_(1 - p))
-    mask = _C.empty_like(input, dtype=_C.bool).bernoulli_(1 - p)
-    return _C._dropout(input, mask, 1 - p)
+    return _C._dropout(input, 1 - p)
 
 
 def _channels(input: Any) -> Any:
