@@ -74,37 +74,38 @@ __global__ void number_tiles(int64_t *counts, int64_t *totals, int64_t width,
 
 struct Shape {
     int ndim;
-    int64_t sizes[DT_MAX_NDIM];
+    LongDivider sizes[DT_MAX_NDIM];
 };
 NO_POINTERS(Shape)
 
 __global__ void write_places(const dt_bool *holds, const int64_t *counts, int64_t *out,
                              Tiles t, GRID_CONSTANT(Shape) shape)
 {
-    __shared__ unsigned warps[BLOCK / 32], packs[BLOCK], before[BLOCK];
+    __shared__ unsigned warps[BLOCK / 32];
+    __shared__ unsigned short found[DT_NONZERO_TILE]; /* places in the tile */
     const int64_t tile = blockIdx.x, total = counts[t.tiles + t.groups];
-    int64_t start = counts[tile] + counts[t.tiles + tile / t.group];
+    const int64_t start =
+        counts[tile] + counts[t.tiles + blockIdx.x / (unsigned)t.group];
     unsigned bits = bits_of_pack(holds, t.numel), all;
-    before[threadIdx.x] =
+    unsigned at =
         before_in_block((unsigned)__popc(bits), 0u, &all, warps, plus<unsigned>);
-    packs[threadIdx.x] = bits;
-    __syncthreads();
-    /* Neighbouring threads take neighbouring elements, so that places are written in
-     * runs. */
     ROLLED
-    for (int k = 0; k < PACK; k++) {
-        const unsigned at = (unsigned)k * BLOCK + threadIdx.x, pack = at / PACK;
-        const unsigned bit = 1u << at % PACK;
-        if (!(packs[pack] & bit))
-            continue;
-        int64_t to = start + before[pack] + __popc(packs[pack] & (bit - 1));
+    for (; bits; bits &= bits - 1)
+        found[at++] = (unsigned short)(threadIdx.x * PACK +
+                                       (unsigned)__popc((bits & (0 - bits)) - 1));
+    __syncthreads();
+    /* Neighbouring threads take neighbouring results. */
+    ROLLED
+    for (unsigned i = threadIdx.x; i < all; i += BLOCK) {
+        const int64_t to = start + i;
         if (to >= total) /* other work has written `holds` since they were counted */
             return;
-        int64_t rest = tile * DT_NONZERO_TILE + at;
+        int64_t rest = tile * DT_NONZERO_TILE + found[i];
         ROLLED
         for (int d = shape.ndim - 1; d > 0; d--) {
-            out[d * total + to] = rest % shape.sizes[d];
-            rest /= shape.sizes[d];
+            const int64_t above = divide(rest, shape.sizes[d]);
+            out[d * total + to] = rest - above * shape.sizes[d].divisor;
+            rest = above;
         }
         out[to] = rest;
     }
@@ -129,7 +130,7 @@ int dt_cuda_nonzero_write(dt_stream stream, const dt_nonzero_call *call)
     Shape shape = {};
     shape.ndim = call->ndim;
     for (int d = 0; d < call->ndim; d++)
-        shape.sizes[d] = call->shape[d];
+        shape.sizes[d] = long_divider_for(call->shape[d]);
     return START_BARRIERS("writing where something is not 0", stream, write_places,
                           t.tiles, call->holds, call->workspace, call->out, t, shape);
 }
