@@ -126,6 +126,44 @@ def test_values_and_gradients(problem, double, where):
     assert found == pytest.approx((alone * g).sum(), rel=1e-4, abs=scale * 1e-6)
 
 
+@pytest.mark.parametrize(
+    ("shape", "kernel", "numbers"),
+    [
+        ((2, 3, 9), (7,), {"padding": 5, "dilation": 2}),
+        ((2, 3, 17, 9), (3, 3), {"padding": 1}),
+        ((1, 2, 18, 7), (3, 5), {"stride": (2, 3), "padding": (0, 2)}),
+        ((3, 2, 19, 6), (4, 7), {"dilation": (3, 1), "padding": (4, 3)}),
+        ((1, 2, 3, 5, 6), (2, 3, 4), {"padding": 1, "stride": (1, 2, 1)}),
+        ((700, 1, 5, 4), (3, 3), {}),  # several parts of the sums
+    ],
+)
+@pytest.mark.parametrize("multiplier", [1, 2])
+def test_depthwise(shape, kernel, numbers, multiplier, gpu):
+    """Threads have 4 rows of a column and blocks 3 x 3 taps; sizes are not multiples."""
+    channels = shape[1]
+    convolve = (F.conv1d, F.conv2d, F.conv3d)[len(kernel) - 1]
+    shapes = (shape, (channels * multiplier, 1, *kernel), (channels * multiplier,))
+    leaves = [torch.tensor(random(k, *s)) for k, s in enumerate(shapes)]
+    for dtype in (torch.float32, torch.float64):
+        ours, exact = (
+            [change(t).requires_grad_() for t in leaves]
+            for change in (lambda t, to=dtype: t.to(to).to(gpu), torch.Tensor.clone)
+        )
+        y, wanted = (
+            convolve(*leaf, groups=channels, **numbers) for leaf in (ours, exact)
+        )
+        g = torch.linspace(-1, 1, y.numel(), dtype=torch.float64).reshape(y.shape)
+        y.backward(g.to(dtype).to(gpu))
+        wanted.backward(g)
+        for found, other in zip(
+            [y, *(t.grad for t in ours)],
+            [wanted, *(t.grad for t in exact)],
+            strict=True,
+        ):
+            scale = 5e-5 * max(1.0, other.abs().max().item())
+            assert torch.allclose(found.cpu().double(), other, rtol=1e-5, atol=scale)
+
+
 CASES = {
     "1d": (F.conv1d, (2, 4, 6), (4, 2, 3), {"stride": 2, "padding": 1, "groups": 2}),
     "2d": (F.conv2d, (2, 2, 4, 3), (3, 2, 2, 2), {"padding": (1, 0), "dilation": 2}),

@@ -1,5 +1,6 @@
 /* Depthwise convolutions: a channel's taps are too few for a product of matrices. A thread
- * computes an element of y or of x, a block an element of the weight. */
+ * computes some elements of y or of x, one below the other, which share taps; a block
+ * adds up a piece of a channel's taps over some of the windows. */
 #include "cuda/kernels/depthwise.h"
 
 #include <algorithm>
@@ -10,9 +11,11 @@
 
 namespace {
 
-/* Taps that a thread loads before it needs the first. A row of most kernels has three, but
- * ptxas would load those one after the other. */
-enum { AHEAD = 4 };
+enum {
+    ROWS = 4,  /* elements of a thread, which are loaded before the first is needed */
+    PIECE = 3, /* rows and columns of a kernel that a block adds up */
+    BLOCKS = 2048 /* that fill a large GPU */
+};
 
 struct Depthwise {
     Window window;
@@ -21,8 +24,10 @@ struct Depthwise {
     Divider planes;          /* channels of a launch */
     Divider out;             /* channels of y for one of x */
     Divider volume, windows; /* of a channel */
-    int32_t taps, first;     /* first: channel of a launch */
-    int64_t x_step, y_step;  /* elements of an image */
+    Divider strips,
+        bands;           /* ROWS rows of a column, of a channel; of rows, of a depth */
+    int32_t taps, first; /* first: channel of a launch */
+    int64_t x_step, y_step; /* elements of an image */
     int64_t numel;
 };
 POINTERS_OF(Depthwise, f(s.x); f(s.w); f(s.y); f(s.bias);)
@@ -47,18 +52,19 @@ struct Stored {
     }
 };
 
-/* sum and the products of the words that are there, in their order. */
-template <typename T, bool NARROW, typename Word>
-static __device__ __forceinline__ T add_products(T sum, const Word (&a)[AHEAD],
-                                                 const Word (&b)[AHEAD],
-                                                 const bool (&there)[AHEAD], Half half)
+/* The image of strip *number, which becomes its channel, and the strip's place: place[1]
+ * is its first row. */
+static __device__ __forceinline__ int32_t find_strip(const Depthwise &p,
+                                                     const Divider *by, int32_t *number,
+                                                     int32_t *place)
 {
-    typedef Stored<T, NARROW> S;
-    UNROLL
-    for (int f = 0; f < AHEAD; f++)
-        if (there[f])
-            sum = fma(S::read(a[f], half), S::read(b[f], half), sum);
-    return sum;
+    int32_t strip = *number;
+    *number = divide_from(&strip, p.strips);
+    place[2] = strip;
+    place[1] = divide_from(&place[2], by[2]);
+    place[0] = divide_from(&place[1], p.bands);
+    place[1] *= ROWS;
+    return divide_from(number, p.planes);
 }
 
 template <typename T, bool NARROW>
@@ -69,47 +75,54 @@ __global__ void depthwise_output(GRID_CONSTANT(Depthwise) p)
     const Window &w = p.window;
     if (thread_number() >= p.numel)
         return;
-    int32_t number = (int32_t)thread_number(), at[DT_WINDOW_DIMS];
-    int32_t channel = divide_from(&number, p.windows);
-    const int32_t image = divide_from(&channel, p.planes);
+    int32_t channel = (int32_t)thread_number(), at[DT_WINDOW_DIMS];
+    const int32_t image = find_strip(p, w.by[DT_BY_OUTPUT], &channel, at);
     channel += p.first;
     const int64_t group = divide((unsigned)channel, p.out);
     const Word *x = (const Word *)p.x + image * p.x_step + group * p.volume.divisor;
     const Word *weight = (const Word *)p.w + (int64_t)channel * p.taps;
-    T sum = p.bias ? S::read(((const Word *)p.bias)[channel], p.half) : T(0);
-    find_place(number, w.by[DT_BY_OUTPUT], at);
+    T sums[ROWS];
     UNROLL
-    for (int d = 0; d < DT_WINDOW_DIMS; d++)
-        at[d] = at[d] * w.stride[d] - w.padding[d];
+    for (int r = 0; r < ROWS; r++)
+        sums[r] = p.bias ? S::read(((const Word *)p.bias)[channel], p.half) : T(0);
     ROLLED
     for (int32_t i = 0; i < w.kernel[0]; i++) {
-        const int32_t depth = at[0] + i * w.dilation[0];
+        const int32_t depth = at[0] * w.stride[0] - w.padding[0] + i * w.dilation[0];
         ROLLED
         for (int32_t j = 0; j < w.kernel[1]; j++, weight += w.kernel[2]) {
-            const int32_t height = at[1] + j * w.dilation[1];
-            if (!is_below(depth, w.input[0]) || !is_below(height, w.input[1]))
-                continue;
-            const Word *row = x + (depth * w.input[1] + height) * w.input[2];
-            int32_t width = at[2];
+            int32_t rows[ROWS], column = at[2] * w.stride[2] - w.padding[2];
+            bool inside[ROWS];
+            UNROLL
+            for (int r = 0; r < ROWS; r++) {
+                const int32_t height =
+                    (at[1] + r) * w.stride[1] - w.padding[1] + j * w.dilation[1];
+                inside[r] = is_below(depth, w.input[0]) && is_below(height, w.input[1]);
+                rows[r] = (depth * w.input[1] + height) * w.input[2];
+            }
             ROLLED
-            for (int32_t k = 0; k < w.kernel[2]; k += AHEAD) {
-                Word from[AHEAD] = {}, with[AHEAD] = {};
-                bool there[AHEAD];
+            for (int32_t k = 0; k < w.kernel[2]; k++, column += w.dilation[2]) {
+                if (!is_below(column, w.input[2]))
+                    continue;
+                const Word with = weight[k];
+                Word from[ROWS] = {};
                 UNROLL
-                for (int f = 0; f < AHEAD; f++) {
-                    there[f] = k + f < w.kernel[2] && is_below(width, w.input[2]);
-                    if (there[f]) {
-                        from[f] = row[width];
-                        with[f] = weight[k + f];
-                    }
-                    width += w.dilation[2];
-                }
-                sum = add_products<T, NARROW>(sum, from, with, there, p.half);
+                for (int r = 0; r < ROWS; r++)
+                    if (inside[r])
+                        from[r] = x[rows[r] + column];
+                UNROLL
+                for (int r = 0; r < ROWS; r++)
+                    if (inside[r])
+                        sums[r] = fma(S::read(from[r], p.half), S::read(with, p.half),
+                                      sums[r]);
             }
         }
     }
-    ((Word *)p.y)[image * p.y_step + (int64_t)channel * p.windows.divisor + number] =
-        S::word(sum, p.half);
+    Word *y = (Word *)p.y + image * p.y_step + (int64_t)channel * p.windows.divisor +
+              (at[0] * w.output[1] + at[1]) * w.output[2] + at[2];
+    UNROLL
+    for (int r = 0; r < ROWS; r++)
+        if (at[1] + r < w.output[1])
+            y[r * w.output[2]] = S::word(sums[r], p.half);
 }
 
 template <typename T, bool NARROW>
@@ -120,92 +133,171 @@ __global__ void depthwise_input(GRID_CONSTANT(Depthwise) p)
     const Window &w = p.window;
     if (thread_number() >= p.numel)
         return;
-    int32_t number = (int32_t)thread_number(), at[DT_WINDOW_DIMS],
-            window[DT_WINDOW_DIMS];
-    int32_t group = divide_from(&number, p.volume);
-    const int32_t image = divide_from(&group, p.planes);
+    int32_t group = (int32_t)thread_number(), at[DT_WINDOW_DIMS];
+    const int32_t image = find_strip(p, w.by[DT_BY_INPUT], &group, at);
     group += p.first;
     const int64_t channel = (int64_t)group * p.out.divisor;
     const Word *y = (const Word *)p.y + image * p.y_step + channel * p.windows.divisor;
     const Word *weight = (const Word *)p.w + channel * p.taps;
-    T sum = p.bias ? S::read(((const Word *)p.bias)[group], p.half) : T(0);
-    find_place(number, w.by[DT_BY_INPUT], at);
+    T sums[ROWS];
+    UNROLL
+    for (int r = 0; r < ROWS; r++)
+        sums[r] = p.bias ? S::read(((const Word *)p.bias)[group], p.half) : T(0);
     ROLLED
     for (int32_t i = 0; i < w.kernel[0]; i++) {
-        const bool meets_depth = meets(w, 0, at[0], i, &window[0]);
+        int32_t depth = 0;
+        const bool meets_depth = meets(w, 0, at[0], i, &depth);
         ROLLED
         for (int32_t j = 0; j < w.kernel[1]; j++, weight += w.kernel[2]) {
-            if (!meets_depth || !meets(w, 1, at[1], j, &window[1]))
-                continue;
-            const Word *row = y + (window[0] * w.output[1] + window[1]) * w.output[2];
+            int32_t rows[ROWS];
+            bool inside[ROWS];
+            UNROLL
+            for (int r = 0; r < ROWS; r++) {
+                int32_t height = 0;
+                inside[r] = meets_depth && meets(w, 1, at[1] + r, j, &height);
+                rows[r] = (depth * w.output[1] + height) * w.output[2];
+            }
             ROLLED
-            for (int32_t k = 0; k < w.kernel[2]; k += AHEAD) {
-                int32_t column[AHEAD];
-                bool there[AHEAD];
-                UNROLL
-                for (int f = 0; f < AHEAD; f++)
-                    there[f] = meets(w, 2, at[2], k + f, &column[f]);
-                const Word *from = row, *with = weight + k;
+            for (int32_t k = 0; k < w.kernel[2]; k++) {
+                int32_t column;
+                if (!meets(w, 2, at[2], k, &column))
+                    continue;
+                const Word *from = y + column, *with = weight + k;
                 ROLLED
                 for (unsigned o = 0; o < p.out.divisor; o++) {
-                    Word term[AHEAD] = {}, factor[AHEAD] = {};
+                    const Word factor = *with;
+                    Word term[ROWS] = {};
                     UNROLL
-                    for (int f = 0; f < AHEAD; f++)
-                        if (there[f]) {
-                            term[f] = from[column[f]];
-                            factor[f] = with[f];
-                        }
-                    sum = add_products<T, NARROW>(sum, term, factor, there, p.half);
+                    for (int r = 0; r < ROWS; r++)
+                        if (inside[r])
+                            term[r] = from[rows[r]];
+                    UNROLL
+                    for (int r = 0; r < ROWS; r++)
+                        if (inside[r])
+                            sums[r] = fma(S::read(term[r], p.half),
+                                          S::read(factor, p.half), sums[r]);
                     from += p.windows.divisor;
                     with += p.taps;
                 }
             }
         }
     }
-    ((Word *)p.x)[image * p.x_step + (int64_t)group * p.volume.divisor + number] =
-        S::word(sum, p.half);
+    Word *x = (Word *)p.x + image * p.x_step + (int64_t)group * p.volume.divisor +
+              (at[0] * w.input[1] + at[1]) * w.input[2] + at[2];
+    UNROLL
+    for (int r = 0; r < ROWS; r++)
+        if (at[1] + r < w.input[1])
+            x[r * w.input[2]] = S::word(sums[r], p.half);
 }
 
-/* p.numel positions are windows of the launch's images; from the second launch on,
- * `adds`. */
+/* From the second launch on, `adds`. */
 template <typename T, bool NARROW>
-__global__ void depthwise_weight(GRID_CONSTANT(Depthwise) p, bool adds)
+static __device__ __forceinline__ void put_weight(const Depthwise &p, int64_t at, T sum,
+                                                  bool adds)
+{
+    typedef Stored<T, NARROW> S;
+    typename S::Word *weight = (typename S::Word *)p.w + at;
+    *weight = S::word(adds ? S::read(*weight, p.half) + sum : sum, p.half);
+}
+
+/* A block adds up a piece of the kernel of a channel over its part of the p.numel
+ * positions, windows of the launch's images; sums has a row of all taps for each part, or
+ * is NULL if there is one. */
+template <typename T, bool NARROW>
+__global__ void depthwise_weight(T *sums, int64_t all_taps, unsigned parts, bool adds,
+                                 GRID_CONSTANT(Depthwise) p)
 {
     typedef Stored<T, NARROW> S;
     typedef typename S::Word Word;
     const Window &w = p.window;
-    const unsigned element = blockIdx.x, taps = (unsigned)p.taps;
-    const unsigned channel = element / taps, tap = element - channel * taps;
-    const unsigned plane = (unsigned)(w.kernel[1] * w.kernel[2]);
-    const int32_t row = (int32_t)(tap % plane);
-    const int32_t taken[] = {(int32_t)(tap / plane), row / w.kernel[2],
-                             row % w.kernel[2]};
-    const int64_t group = divide(channel, p.out);
+    const int32_t across = (w.kernel[2] + PIECE - 1) / PIECE,
+                  down = (w.kernel[1] + PIECE - 1) / PIECE;
+    int32_t number = (int32_t)(blockIdx.x / parts);
+    const int32_t part = (int32_t)(blockIdx.x - (unsigned)number * parts);
+    const int32_t second = number % across * PIECE;
+    number /= across;
+    const int32_t first = number % down * PIECE;
+    number /= down; /* a plane of a channel's kernel */
+    const int32_t plane = number % w.kernel[0], channel = number / w.kernel[0];
+    const int64_t group = divide((unsigned)channel, p.out);
     const Word *x = (const Word *)p.x + group * p.volume.divisor;
     const Word *y = (const Word *)p.y + (int64_t)channel * p.windows.divisor;
-    T sum = 0;
+    T sum[PIECE][PIECE] = {};
     ROLLED
-    for (unsigned n = threadIdx.x; n < p.numel; n += BLOCK) {
-        int32_t number = (int32_t)n, at[DT_WINDOW_DIMS], from = 0;
-        const int32_t image = divide_from(&number, p.windows);
-        bool inside = true;
-        find_place(number, w.by[DT_BY_OUTPUT], at);
+    for (unsigned n = (unsigned)part * BLOCK + threadIdx.x; n < p.numel;
+         n += parts * BLOCK) {
+        int32_t left = (int32_t)n, at[DT_WINDOW_DIMS];
+        const int32_t image = divide_from(&left, p.windows);
+        const T factor = S::read(y[image * p.y_step + left], p.half);
+        find_place(left, w.by[DT_BY_OUTPUT], at);
+        const int32_t depth =
+            at[0] * w.stride[0] - w.padding[0] + plane * w.dilation[0];
+        const int32_t height =
+            at[1] * w.stride[1] - w.padding[1] + first * w.dilation[1];
+        const int32_t column =
+            at[2] * w.stride[2] - w.padding[2] + second * w.dilation[2];
+        if (!is_below(depth, w.input[0]))
+            continue;
+        const int64_t from =
+            image * p.x_step + (depth * w.input[1] + height) * w.input[2] + column;
+        Word there[PIECE][PIECE];
         UNROLL
-        for (int d = 0; d < DT_WINDOW_DIMS; d++) {
-            const int32_t here =
-                at[d] * w.stride[d] - w.padding[d] + taken[d] * w.dilation[d];
-            inside = inside && is_below(here, w.input[d]);
-            from = from * w.input[d] + here;
+        for (int j = 0; j < PIECE; j++) {
+            UNROLL
+            for (int k = 0; k < PIECE; k++) {
+                there[j][k] = 0;
+                if (is_below(height + j * w.dilation[1], w.input[1]) &&
+                    is_below(column + k * w.dilation[2], w.input[2]))
+                    there[j][k] =
+                        x[from + j * w.dilation[1] * w.input[2] + k * w.dilation[2]];
+            }
         }
-        if (inside)
-            sum = fma(S::read(x[image * p.x_step + from], p.half),
-                      S::read(y[image * p.y_step + number], p.half), sum);
+        UNROLL
+        for (int j = 0; j < PIECE; j++) {
+            UNROLL
+            for (int k = 0; k < PIECE; k++)
+                sum[j][k] = fma(S::read(there[j][k], p.half), factor, sum[j][k]);
+        }
     }
-    sum = reduce_group<false>(sum, BLOCK, [](T a, T b) { return a + b; });
-    if (threadIdx.x)
+    __shared__ T warps[BLOCK / 32][PIECE][PIECE];
+    UNROLL
+    for (int j = 0; j < PIECE; j++) {
+        UNROLL
+        for (int k = 0; k < PIECE; k++) {
+            const T all =
+                reduce_group<false>(sum[j][k], 32, [](T a, T b) { return a + b; });
+            if (threadIdx.x % 32 == 0)
+                warps[threadIdx.x / 32][j][k] = all;
+        }
+    }
+    __syncthreads();
+    const int32_t row = first + (int32_t)threadIdx.x / PIECE,
+                  tap = second + (int32_t)threadIdx.x % PIECE;
+    if (threadIdx.x >= PIECE * PIECE || row >= w.kernel[1] || tap >= w.kernel[2])
         return;
-    Word *weight = (Word *)p.w + element;
-    *weight = S::word(adds ? S::read(*weight, p.half) + sum : sum, p.half);
+    T all = 0;
+    ROLLED
+    for (unsigned i = 0; i < BLOCK / 32; i++)
+        all += warps[i][threadIdx.x / PIECE][threadIdx.x % PIECE];
+    const int64_t place = ((int64_t)number * w.kernel[1] + row) * w.kernel[2] + tap;
+    if (sums)
+        sums[part * all_taps + place] = all;
+    else
+        put_weight<T, NARROW>(p, place, all, adds);
+}
+
+template <typename T, bool NARROW>
+__global__ void depthwise_join(GRID_CONSTANT(Depthwise) p, const T *sums,
+                               unsigned parts, bool adds)
+{
+    const int64_t at = thread_number();
+    T sum = 0;
+    if (at >= p.numel)
+        return;
+    UNROLL_BY_4
+    for (unsigned i = 0; i < parts; i++)
+        sum += sums[i * p.numel + at];
+    put_weight<T, NARROW>(p, at, sum, adds);
 }
 
 template <typename T, bool NARROW>
@@ -232,8 +324,14 @@ int run_depthwise(dt_stream stream, const dt_convolution *call)
     const bool of_weight = call->part == DT_CONVOLUTION_WEIGHT,
                of_output = call->part == DT_CONVOLUTION_OUTPUT;
     const int64_t channels = of_output ? all : call->groups,
-                  items = of_output ? windows : volume,
+                  bands = ((of_output ? w.output[1] : w.input[1]) + ROWS - 1) / ROWS,
+                  items = bands * (of_output ? w.output[0] * w.output[2]
+                                             : w.input[0] * w.input[2]),
+                  pieces = all * w.kernel[0] * ((w.kernel[1] + PIECE - 1) / PIECE) *
+                           ((w.kernel[2] + PIECE - 1) / PIECE),
                   size = (int64_t)sizeof(typename Stored<T, NARROW>::Word);
+    p.strips = divider_for((unsigned)items);
+    p.bands = divider_for((unsigned)bands);
     const int64_t images = std::clamp(
         of_weight ? INT32_MAX / windows : planes / channels, (int64_t)1, call->batch);
     for (int64_t image = 0; image < call->batch; image += images) {
@@ -242,8 +340,18 @@ int run_depthwise(dt_stream stream, const dt_convolution *call)
         p.y = (char *)call->y + image * p.y_step * size;
         if (of_weight) {
             p.numel = count * windows;
-            if (START_BARRIERS(doing, stream, (depthwise_weight<T, NARROW>), all * taps,
-                               p, image > 0))
+            const int64_t parts = std::clamp(BLOCKS / pieces, (int64_t)1,
+                                             (p.numel + 4 * BLOCK - 1) / (4 * BLOCK));
+            Scratch sums(stream,
+                         (size_t)(parts > 1 ? parts * all * taps : 1) * sizeof(T));
+            if (!sums.data ||
+                START_BARRIERS(doing, stream, (depthwise_weight<T, NARROW>),
+                               pieces * parts, parts > 1 ? (T *)sums.data : nullptr,
+                               all * taps, (unsigned)parts, image > 0, p))
+                return -1;
+            p.numel = all * taps;
+            if (parts > 1 && START(doing, stream, (depthwise_join<T, NARROW>), p.numel,
+                                   p, (const T *)sums.data, (unsigned)parts, image > 0))
                 return -1;
             continue;
         }

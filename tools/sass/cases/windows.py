@@ -27,10 +27,10 @@ CASES = (
         "depthwise convolution, 3 x 3",
         "depthwise",
         "depthwise_output<float, false>",
-        elements=1,
-        passes=(*("load 4",) * 8, *("FFMA",) * 4) * 3 + ("store 4",),
+        elements=4,
+        passes=(*("load 4",) * 5, *("FFMA",) * 4) * 9 + ("store 4",) * 4,
         most=370,
-        in_flight=32,
+        in_flight=16,
         registers=48,
     ),
     Case(
