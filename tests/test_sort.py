@@ -122,13 +122,13 @@ def test_keys_use_all_bits(device):
 
 # --- rows longer than a GPU sorts in one block
 #
-# There a row is sorted digit by digit, in tiles of 3072 elements, or 2048 of 8 bytes.
+# There a row is sorted digit by digit, in tiles of 4096 elements, or 2048 of 8 bytes.
 
 
-BORDERS = [*(pytest.param(n, marks=pytest.mark.slow) for n in (2049, 3071, 4097, 6145))]
+BORDERS = [*(pytest.param(n, marks=pytest.mark.slow) for n in (2049, 4095, 6145, 8193))]
 
 
-@pytest.mark.parametrize("n", [3072, 3073, *BORDERS])
+@pytest.mark.parametrize("n", [4096, 4097, *BORDERS])
 @pytest.mark.parametrize("dtype", TYPES)
 def test_borders_of_tiles(device, n, dtype):
     x = numbers(dtype, (2, n), n, spread=1000)

@@ -2,12 +2,13 @@
  * from the lowest on, brings the elements in the order of that digit and leaves those
  * of one digit as they were (LSD radix sort).
  *
- * A row is cut into parts, each of which is a block's. In a pass a first kernel counts
- * the digits of each part, a second one adds up what the parts before each have, and a
- * third one moves the elements. Within a part a block goes from tile to tile: it sorts
- * a tile in shared memory first, so that what neighbouring threads write mostly lies
- * side by side. Elements move with their places, so keys are computed again in each
- * pass, and the last pass writes the results. */
+ * A first kernel counts all digits of a row. Then a pass is one kernel: a block sorts a
+ * tile of the row in shared memory, so that what neighbouring threads write mostly lies
+ * side by side, and learns from the blocks before how many elements of each digit they
+ * have (decoupled look-back: Merrill and Garland, 2016; Adinets and Merrill, 2022). Tiles
+ * begin in their order, so what is written at a time lies close together, and lines are
+ * whole when they leave the cache. Elements move with their places, so keys are computed
+ * again in each pass, and the last pass writes the results. */
 #ifndef DT_CUDA_KERNELS_RADIX_H
 #define DT_CUDA_KERNELS_RADIX_H
 
@@ -46,14 +47,12 @@ namespace radix {
 
 #define DIGITS 256 /* of 8 bits; a block has a thread for each */
 #define WARPS  (BLOCK / 32)
-/* Counts that a thread adds up without waiting between. */
-#define AT_ONCE 8
 static_assert(DIGITS == BLOCK, "a thread is one of a tile and one of a digit");
 
 /* Elements of a thread in a tile, and how many of them it has asked for at a time: more
  * would take more registers, and more code, than they save. */
 template <typename B>
-constexpr unsigned items_of = sizeof(B) == 8 ? 8 : 12;
+constexpr unsigned items_of = sizeof(B) == 8 ? 8 : 16;
 template <typename B>
 constexpr unsigned tile_of = items_of<B> * BLOCK;
 #define GROUP 4
@@ -61,30 +60,18 @@ constexpr unsigned tile_of = items_of<B> * BLOCK;
 struct Pass {
     unsigned n;     /* elements of a row */
     unsigned width; /* elements that the result has of a row, the first in order */
-    unsigned parts; /* of a row */
-    unsigned part;  /* elements of a part, whole tiles */
+    unsigned tiles; /* of a row */
     int size;       /* bytes of an element */
-    int shift;      /* of a key, to the digit */
+    unsigned pass;  /* the digit's number, from the lowest on */
+    unsigned passes;
     dt_key_order order;
 };
 NO_POINTERS(Pass)
 
-/* The work of a block: the elements of a part. */
-struct Part {
-    unsigned row, place, left; /* place: of its first element in the row */
-    int64_t at;                /* where that element is */
-};
-DT_FN Part part_of_block(const Pass &p)
-{
-    unsigned row = blockIdx.x / p.parts, place = (blockIdx.x - row * p.parts) * p.part;
-    unsigned left = p.n - place < p.part ? p.n - place : p.part;
-    return {row, place, left, (int64_t)row * p.n + place};
-}
-
 template <typename B>
 DT_FN unsigned digit_of(B element, const Pass &p)
 {
-    return (unsigned)(dt_key_of(element, p.order) >> p.shift) & (DIGITS - 1);
+    return (unsigned)(dt_key_of(element, p.order) >> 8 * p.pass) & (DIGITS - 1);
 }
 
 /* Four elements of a run, 32 apart: a warp has a part of the tile, and its lanes are
@@ -145,80 +132,60 @@ DT_FN unsigned lanes_with(unsigned digit)
     return lanes;
 }
 
-/* One block a part: how many elements each digit has there. */
+/* Adds to totals, zeros at first, how many elements of a row have each digit of each
+ * pass: some blocks for each row. */
 template <typename B>
-__global__ void count_kernel(const void *x, unsigned *counts, GRID_CONSTANT(Pass) p)
+__global__ void count_kernel(const void *x, unsigned *totals, unsigned blocks,
+                             GRID_CONSTANT(Pass) p)
 {
-    __shared__ unsigned count[DIGITS];
-    Part part = part_of_block(p);
-    count[threadIdx.x] = 0;
+    __shared__ unsigned count[sizeof(B)][DIGITS];
+    const unsigned row = blockIdx.x / blocks, block = blockIdx.x - row * blocks;
+    ROLLED
+    for (unsigned k = 0; k < p.passes; k++)
+        count[k][threadIdx.x] = 0;
     __syncthreads();
     ROLLED
-    for (unsigned done = 0; done < part.left; done += GROUP * BLOCK) {
-        unsigned at = threadIdx.x / 32 * 32 * GROUP + threadIdx.x % 32;
-        unsigned left = part.left - done;
-        Vector<B, GROUP> group = load_group<B>(x, part.at + done, at, left, p.size);
-        UNROLL
-        for (unsigned k = 0; k < GROUP; k++)
-            if (at + 32 * k < left)
-                atomicAdd(&count[digit_of(group.v[k], p)], 1u);
+    for (unsigned tile = block; tile < p.tiles; tile += blocks) {
+        const unsigned place = tile * tile_of<B>, left = p.n - place;
+        each_group<B>([&](unsigned at) {
+            Vector<B, GROUP> group =
+                load_group<B>(x, (int64_t)row * p.n + place, at, left, p.size);
+            UNROLL
+            for (unsigned k = 0; k < GROUP; k++) {
+                B key = dt_key_of(group.v[k], p.order);
+                ROLLED
+                for (unsigned d = 0; d < p.passes && at + 32 * k < left; d++) {
+                    atomicAdd(&count[d][key & (DIGITS - 1)], 1u);
+                    key >>= 8;
+                }
+            }
+        });
     }
     __syncthreads();
-    counts[(int64_t)blockIdx.x * DIGITS + threadIdx.x] = count[threadIdx.x];
-}
-
-/* Exclusive prefix sums of the digit counts over a row's parts, and the row's totals.
- * `groups` blocks are a row's; each has DIGITS / groups digits, and as many threads
- * as there are groups share the parts of a digit. */
-__global__ void before_kernel(unsigned *counts, unsigned *totals, unsigned parts,
-                              unsigned groups)
-{
-    __shared__ unsigned sums[BLOCK];
-    unsigned row = blockIdx.x / groups, digits = DIGITS / groups;
-    unsigned own = threadIdx.x & (digits - 1), group = threadIdx.x / digits;
-    unsigned digit = (blockIdx.x - row * groups) * digits + own;
-    unsigned each = (parts + groups - 1) / groups, first = group * each;
-    unsigned last = first + each < parts ? first + each : parts;
-    unsigned *at = counts + (int64_t)row * parts * DIGITS + digit;
-    /* f(count of part i), several at a time on their way. */
-    auto each_count = [&](auto f) {
-        ROLLED
-        for (unsigned i = first; i < last; i += AT_ONCE) {
-            unsigned count[AT_ONCE];
-            UNROLL
-            for (unsigned k = 0; k < AT_ONCE; k++)
-                count[k] = i + k < last ? at[(int64_t)(i + k) * DIGITS] : 0;
-            UNROLL
-            for (unsigned k = 0; k < AT_ONCE; k++)
-                f(i + k, count[k]);
-        }
-    };
-    unsigned sum = 0, before = 0;
-    each_count([&](unsigned, unsigned count) { sum += count; });
-    sums[threadIdx.x] = sum;
-    __syncthreads();
     ROLLED
-    for (unsigned t = own; t < threadIdx.x; t += digits)
-        before += sums[t];
-    if (group == groups - 1)
-        totals[(int64_t)row * DIGITS + digit] = before + sum;
-    each_count([&](unsigned i, unsigned count) {
-        if (i < last)
-            at[(int64_t)i * DIGITS] = before;
-        before += count;
-    });
+    for (unsigned k = 0; k < p.passes; k++)
+        if (count[k][threadIdx.x])
+            atomicAdd(&totals[((int64_t)row * p.passes + k) * DIGITS + threadIdx.x],
+                      count[k][threadIdx.x]);
 }
 
-/* One block a part: its elements, with their places in the row (NULL: as they
+/* Tables that the blocks of a row with several tiles share; zeros before the first pass. */
+struct Known {
+    unsigned *totals;  /* of the row's digits, by pass */
+    unsigned *tickets; /* of passes */
+    /* For each digit of a tile a number, below a mark: 2 * pass + 1, how many elements it
+     * has in the tile, then 2 * pass + 2, in all of the row up to the tile's end. */
+    uint64_t *counts;
+};
+POINTERS_OF(Known, f(s.totals); f(s.tickets); f(s.counts);)
+
+/* One block a tile: its elements, with their places in the row (NULL: as they
  * stand), go to where the row has them in the order of the digit: to `out` (or NULL)
- * and either to places_out or, in the last pass, to `index`. totals are of a row's
- * digits, `before` is what the parts before this one have of them, NULL if there is
- * one part. */
+ * and either to places_out or, in the last pass, to `index`. */
 template <typename B>
-__global__ void __launch_bounds__(BLOCK, sizeof(B) == 8 ? 4 : MANY_BLOCKS)
+__global__ void __launch_bounds__(BLOCK, 4)
     move_kernel(const void *x, const unsigned *places, void *out, unsigned *places_out,
-                int64_t *index, const unsigned *totals, const unsigned *before,
-                GRID_CONSTANT(Pass) p)
+                int64_t *index, Known known, GRID_CONSTANT(Pass) p)
 {
     constexpr unsigned TILE = tile_of<B>;
     __shared__ union {
@@ -232,99 +199,128 @@ __global__ void __launch_bounds__(BLOCK, sizeof(B) == 8 ? 4 : MANY_BLOCKS)
     __shared__ unsigned short counts[WARPS][DIGITS];
     __shared__ unsigned
         starts[DIGITS]; /* of a digit: its place less that in the tile */
+    __shared__ unsigned ticket;
     auto plus = [](unsigned a, unsigned b) { return a + b; };
-    unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, all;
-    Part part = part_of_block(p);
-    int64_t to_row = (int64_t)part.row * p.width;
-
-    /* Where the next element with the digit of this thread's number goes. */
-    unsigned total_of_row = totals[(int64_t)part.row * DIGITS + threadIdx.x];
-    unsigned next = before_in_block(total_of_row, 0u, &all, sorted.places, plus);
-    if (before)
-        next += before[(int64_t)blockIdx.x * DIGITS + threadIdx.x];
-
-    for (unsigned done = 0; done < part.left; done += TILE) {
-        unsigned left = part.left - done;
-        int64_t tile = part.at + done;
-        UNROLL
-        for (unsigned k = 0; k < DIGITS / 32; k++)
-            counts[warp][32 * k + lane] = 0;
-        __syncwarp();
-
-        /* Pad the last tile with keys that sort last. */
-        each_group<B>([&](unsigned at) {
-            Vector<B, GROUP> group = load_group<B>(x, tile, at, left, p.size);
-            UNROLL
-            for (unsigned k = 0; k < GROUP; k++) {
-                unsigned digit = digit_of(group.v[k], p);
-                digit = at + 32 * k < left ? digit : DIGITS - 1;
-                unsigned peers = lanes_with(digit);
-                unsigned lower = peers & ((1u << lane) - 1);
-                unsigned seen = counts[warp][digit];
-                __syncwarp();
-                if (!lower)
-                    counts[warp][digit] = (unsigned short)(seen + __popc(peers));
-                __syncwarp();
-                spots[at + 32 * k] = digit << 16 | (seen + __popc(lower));
-            }
-        });
+    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const bool alone = p.tiles == 1;
+    unsigned all, block = blockIdx.x;
+    if (!alone) {
+        if (threadIdx.x == 0)
+            ticket = atomicAdd(&known.tickets[p.pass], 1u);
         __syncthreads();
-
-        /* The digit of this thread's number: its places in the tile, warp by warp. */
-        unsigned total = 0;
-        ROLLED
-        for (unsigned w = 0; w < WARPS; w++)
-            total += counts[w][threadIdx.x];
-        unsigned start = before_in_block(total, 0u, &all, sorted.places, plus);
-        starts[threadIdx.x] = next - start;
-        next += total;
-        ROLLED
-        for (unsigned w = 0; w < WARPS; w++) {
-            unsigned count = counts[w][threadIdx.x];
-            counts[w][threadIdx.x] = (unsigned short)start;
-            start += count;
-        }
-        __syncthreads();
-
-        each_group<B>([&](unsigned at) {
-            Vector<B, GROUP> group = load_group<B>(x, tile, at, left, p.size);
-            UNROLL
-            for (unsigned k = 0; k < GROUP; k++) {
-                unsigned digit = spots[at + 32 * k] >> 16;
-                unsigned spot = counts[warp][digit] + (spots[at + 32 * k] & 0xffff);
-                sorted.elements[spot] = group.v[k];
-                digits[spot] = (uint8_t)digit;
-                spots[at + 32 * k] = spot;
-            }
-        });
-        __syncthreads();
-        if (out)
-            each_sorted<B>(left, [&](unsigned at) {
-                unsigned to = starts[digits[at]] + at;
-                if (to < p.width)
-                    put_bits(out, to_row + to, p.size, sorted.elements[at]);
-            });
-        __syncthreads();
-        each_group<B>([&](unsigned at) {
-            Vector<unsigned, GROUP> group = {};
-            if (places)
-                group = load_group<unsigned>(places + tile, at, left);
-            UNROLL
-            for (unsigned k = 0; k < GROUP; k++)
-                sorted.places[spots[at + 32 * k]] =
-                    places ? group.v[k] : part.place + done + at + 32 * k;
-        });
-        __syncthreads();
-        each_sorted<B>(left, [&](unsigned at) {
-            unsigned to = starts[digits[at]] + at, place = sorted.places[at];
-            if (to >= p.width)
-                return;
-            if (index)
-                index[to_row + to] = place;
-            else
-                places_out[to_row + to] = place;
-        });
+        block = ticket;
     }
+    const unsigned row = block / p.tiles, place = (block - row * p.tiles) * TILE;
+    const unsigned left = p.n - place < TILE ? p.n - place : TILE;
+    const int64_t tile = (int64_t)row * p.n + place, to_row = (int64_t)row * p.width;
+
+    /* Where the elements begin that have the digit of this thread's number. */
+    unsigned next = 0;
+    if (!alone)
+        next = before_in_block(
+            known.totals[((int64_t)row * p.passes + p.pass) * DIGITS + threadIdx.x], 0u,
+            &all, sorted.places, plus);
+    UNROLL
+    for (unsigned k = 0; k < DIGITS / 32; k++)
+        counts[warp][32 * k + lane] = 0;
+    __syncwarp();
+
+    /* Pad the last tile with keys that sort last. */
+    each_group<B>([&](unsigned at) {
+        Vector<B, GROUP> group = load_group<B>(x, tile, at, left, p.size);
+        UNROLL
+        for (unsigned k = 0; k < GROUP; k++) {
+            unsigned digit = digit_of(group.v[k], p);
+            digit = at + 32 * k < left ? digit : DIGITS - 1;
+            unsigned peers = lanes_with(digit);
+            unsigned lower = peers & ((1u << lane) - 1);
+            unsigned seen = counts[warp][digit];
+            __syncwarp();
+            if (!lower)
+                counts[warp][digit] = (unsigned short)(seen + __popc(peers));
+            __syncwarp();
+            spots[at + 32 * k] = digit << 16 | (seen + __popc(lower));
+        }
+    });
+    __syncthreads();
+
+    /* The digit of this thread's number: its places in the tile, warp by warp. */
+    unsigned total = 0;
+    ROLLED
+    for (unsigned w = 0; w < WARPS; w++)
+        total += counts[w][threadIdx.x];
+    unsigned start = before_in_block(total, 0u, &all, sorted.places, plus);
+    const unsigned first = start;
+    ROLLED
+    for (unsigned w = 0; w < WARPS; w++) {
+        unsigned count = counts[w][threadIdx.x];
+        counts[w][threadIdx.x] = (unsigned short)start;
+        start += count;
+    }
+    volatile uint64_t *mine =
+        alone ? nullptr : known.counts + (int64_t)block * DIGITS + threadIdx.x;
+    const uint64_t mark = (uint64_t)(2 * p.pass + 1) << 32, marks = (uint64_t)1 << 32;
+    /* Padding counts to the last digit of the row's last tile alone, which nobody
+     * asks. */
+    if (!alone)
+        *mine = mark + (place ? 0 : marks) + total;
+    __syncthreads();
+
+    each_group<B>([&](unsigned at) {
+        Vector<B, GROUP> group = load_group<B>(x, tile, at, left, p.size);
+        UNROLL
+        for (unsigned k = 0; k < GROUP; k++) {
+            unsigned digit = spots[at + 32 * k] >> 16;
+            unsigned spot = counts[warp][digit] + (spots[at + 32 * k] & 0xffff);
+            sorted.elements[spot] = group.v[k];
+            digits[spot] = (uint8_t)digit;
+            spots[at + 32 * k] = spot;
+        }
+    });
+    if (alone) {
+        next = first;
+    } else if (place) {
+        unsigned before = 0;
+        uint64_t found;
+        volatile uint64_t *other = mine;
+        do {
+            other -= DIGITS;
+            do
+                found = *other;
+            while (found < mark);
+            before += (unsigned)found;
+        } while (found < mark + marks);
+        *mine = mark + marks + (before + total);
+        next += before;
+    }
+    starts[threadIdx.x] = next - first;
+    __syncthreads();
+    if (out)
+        each_sorted<B>(left, [&](unsigned at) {
+            unsigned to = starts[digits[at]] + at;
+            if (to < p.width)
+                put_bits(out, to_row + to, p.size, sorted.elements[at]);
+        });
+    __syncthreads();
+    each_group<B>([&](unsigned at) {
+        Vector<unsigned, GROUP> group = {};
+        if (places)
+            group = load_group<unsigned>(places + tile, at, left);
+        UNROLL
+        for (unsigned k = 0; k < GROUP; k++)
+            sorted.places[spots[at + 32 * k]] =
+                places ? group.v[k] : place + at + 32 * k;
+    });
+    __syncthreads();
+    each_sorted<B>(left, [&](unsigned at) {
+        unsigned to = starts[digits[at]] + at, from = sorted.places[at];
+        if (to >= p.width)
+            return;
+        if (index)
+            index[to_row + to] = from;
+        else
+            places_out[to_row + to] = from;
+    });
 }
 
 /* Blocks that fill a large GPU. */
@@ -339,51 +335,55 @@ static size_t rounded(int64_t bytes)
 template <typename B>
 int sort(dt_stream stream, const dt_sorting *s, int passes)
 {
-    const int64_t tiles = (s->n + tile_of<B> - 1) / tile_of<B>;
-    const int64_t wanted = kBlocks / s->rows > 1 ? kBlocks / s->rows : 1;
-    const int64_t of_part = (tiles + wanted - 1) / wanted;
     const int size = (int)dt_dtype_size(s->dtype);
     Pass p = {};
     p.n = (unsigned)s->n;
-    p.part = (unsigned)(of_part * tile_of<B>);
-    p.parts = (unsigned)((tiles + of_part - 1) / of_part);
+    p.tiles = (unsigned)((s->n + tile_of<B> - 1) / tile_of<B>);
+    p.passes = (unsigned)passes;
     p.size = size;
     p.order = dt_key_order_of(s->dtype, s->descending);
-    unsigned groups = 1;
-    while (groups < 32 && groups * AT_ONCE < p.parts)
-        groups *= 2;
 
-    /* Counts, totals, and up to two sets of places and elements to go to and fro
+    /* The tables, and up to two sets of places and elements to go to and fro
      * between; the last pass needs none. */
-    const int64_t blocks = s->rows * p.parts, items = s->rows * s->n;
-    const int64_t all_counts = blocks * DIGITS, all_totals = s->rows * DIGITS;
+    const int64_t tiles = s->rows * p.tiles, items = s->rows * s->n;
+    const bool alone = p.tiles == 1;
+    const size_t totals =
+        rounded(s->rows * passes * DIGITS * (int64_t)sizeof(unsigned));
+    const size_t tickets = rounded(passes * (int64_t)sizeof(unsigned));
     const size_t tables =
-        rounded((all_counts + all_totals) * (int64_t)sizeof(unsigned));
+        alone ? 0
+              : totals + tickets + rounded(tiles * DIGITS * (int64_t)sizeof(uint64_t));
     const size_t places_bytes = rounded(items * (int64_t)sizeof(unsigned));
     const size_t set_bytes = places_bytes + rounded(items * size);
     const size_t sets = passes > 2 ? 2 : (size_t)passes - 1;
     Scratch memory(stream, tables + sets * set_bytes);
     if (!memory.data)
         return -1;
-    unsigned *counts = (unsigned *)memory.data, *totals = counts + all_counts;
-
+    Known known = {};
+    if (!alone) {
+        known.totals = (unsigned *)memory.data;
+        known.tickets = (unsigned *)((char *)memory.data + totals);
+        known.counts = (uint64_t *)((char *)known.tickets + tickets);
+        const int64_t wanted = kBlocks / s->rows, blocks = wanted < 1         ? 1
+                                                           : wanted < p.tiles ? wanted
+                                                                              : p.tiles;
+        CUDA_TRY("counting digits",
+                 cudaMemsetAsync(memory.data, 0, tables, (cudaStream_t)stream.handle));
+        if (START_BARRIERS("counting digits", stream, (count_kernel<B>),
+                           s->rows * blocks, s->x, known.totals, (unsigned)blocks, p))
+            return -1;
+    }
     const void *x = s->x;
     const unsigned *places = nullptr;
-    for (int pass = 0; pass < passes; pass++) {
-        bool ends = pass == passes - 1, cut = p.parts > 1;
-        char *set = (char *)memory.data + tables + (size_t)(pass % 2) * set_bytes;
+    for (; p.pass < p.passes; p.pass++) {
+        bool ends = p.pass == p.passes - 1;
+        char *set = (char *)memory.data + tables + (size_t)(p.pass % 2) * set_bytes;
         void *out = ends ? s->values : set + places_bytes;
         unsigned *places_out = ends ? nullptr : (unsigned *)set;
-        p.shift = 8 * pass;
         p.width = (unsigned)(ends ? s->k : s->n);
-        if (START_BARRIERS("counting digits", stream, (count_kernel<B>), blocks, x,
-                           counts, p) ||
-            (cut &&
-             START_BARRIERS("adding up digits", stream, before_kernel, s->rows * groups,
-                            counts, totals, p.parts, groups)) ||
-            START_BARRIERS("sorting by a digit", stream, (move_kernel<B>), blocks, x,
-                           places, out, places_out, ends ? s->index : nullptr,
-                           cut ? totals : counts, cut ? counts : nullptr, p))
+        if (START_BARRIERS("sorting by a digit", stream, (move_kernel<B>), tiles, x,
+                           places, out, places_out, ends ? s->index : nullptr, known,
+                           p))
             return -1;
         x = out;
         places = places_out;
@@ -392,7 +392,6 @@ int sort(dt_stream stream, const dt_sorting *s, int passes)
 }
 
 #undef GROUP
-#undef AT_ONCE
 #undef WARPS
 #undef DIGITS
 
