@@ -36,7 +36,8 @@ enum Waiting : unsigned char {
     kAtBarrier,
     kAtMeeting,
     kAtWarp,
-    kAtActive
+    kAtActive,
+    kAtChange
 };
 
 struct Fiber {
@@ -64,7 +65,10 @@ static struct Grid {
     bool backwards;   /* run threads from the last to the first */
     unsigned arrived; /* at the barrier */
     unsigned met;     /* for a reduction */
-    uint64_t order;   /* of blocks: a seed */
+    struct {
+        unsigned arrived, times;
+    } numbered[16]; /* barriers: threads that arrived, and how often all have */
+    uint64_t order; /* of blocks: a seed */
     void *shared;
     unsigned turns; /* since a thread last waited or finished */
     bool parked;    /* the block waits for other blocks */
@@ -249,7 +253,8 @@ static void report_stuck()
 {
     unsigned barrier = 0, warp = 0, first = 0;
     for (unsigned i = grid.threads; i-- > 0;) {
-        barrier += waiting[i] == kAtBarrier || waiting[i] == kAtMeeting;
+        barrier += waiting[i] == kAtBarrier || waiting[i] == kAtMeeting ||
+                   waiting[i] == kAtChange;
         warp += waiting[i] == kAtWarp;
         if (waiting[i] != kIdle)
             first = i;
@@ -397,6 +402,34 @@ void barrier()
     memset(waiting, kReady, grid.threads);
     if (check_runs)
         check_barrier();
+}
+
+void await_change()
+{
+    need_fibers("a barrier of some threads");
+    grid.turns = 0;
+    waiting[grid.current] = kAtChange;
+    hand_over(fibers[grid.current]);
+}
+
+void changed()
+{
+    for (unsigned i = 0; i < grid.threads; i++)
+        if (waiting[i] == kAtChange)
+            waiting[i] = kReady;
+}
+
+void meet_at(unsigned number, unsigned threads, bool waits)
+{
+    auto &barrier = grid.numbered[number];
+    const unsigned times = barrier.times;
+    if (++barrier.arrived == threads) {
+        barrier.arrived = 0;
+        barrier.times++;
+        changed();
+    }
+    while (waits && barrier.times == times)
+        await_change();
 }
 
 void stop_grid(const char *text)
@@ -633,6 +666,7 @@ static void begin_block()
     memset(waiting, kReady, grid.threads);
     grid.unfinished = grid.threads;
     grid.arrived = grid.met = 0;
+    memset(grid.numbered, 0, sizeof grid.numbered);
     grid.current = grid.backwards ? grid.threads - 1 : 0;
 }
 

@@ -10,6 +10,9 @@
 #include <cuda_runtime.h>
 
 #include "cuda/kernels/layout.h"
+#ifdef SIM_CUDA
+#include "sim/warpgroup.h"
+#endif
 
 struct AsyncCopies {
 #ifdef SIM_CUDA
@@ -51,6 +54,19 @@ struct AsyncCopies {
         }
 #elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
         asm volatile("cp.async.wait_all;" : : : "memory");
+#endif
+    }
+    /* Arrives at a PhaseBarrier (warpgroup.h) once what was started is done. */
+    __device__ __forceinline__ void arrive_at(uint64_t *barrier)
+    {
+#if defined(SIM_CUDA)
+        await();
+        sim::phase_arrive(barrier);
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+        asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];"
+                     :
+                     : "r"((unsigned)__cvta_generic_to_shared(barrier))
+                     : "memory");
 #endif
     }
 };

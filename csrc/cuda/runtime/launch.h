@@ -2,12 +2,13 @@
  *
  *     LAUNCH(kernel, grid, block, shared, stream, arguments...)
  *     LAUNCH_BARRIERS(kernel, ...)
+ *     LAUNCH_LARGE(kernel, ...)
  *
  * Use the second for kernels with __syncthreads, shuffles or votes: the simulator runs
- * each of their threads on a fiber, and those of other kernels in a loop. Both give a
- * cudaError_t. Parenthesize a template name with a comma: LAUNCH((fill<float, 4>), ...).
- * grid and block are integers or dim3; an invalid extent gives
- * cudaErrorInvalidConfiguration.
+ * each of their threads on a fiber, and those of other kernels in a loop. The third is the
+ * second for more than 48 KiB of dynamic shared memory. All give a cudaError_t.
+ * Parenthesize a template name with a comma: LAUNCH((fill<float, 4>), ...). grid and block
+ * are integers or dim3; an invalid extent gives cudaErrorInvalidConfiguration.
  *
  * Errors are sticky: call cudaGetLastError() after a failure you intend to ignore (a
  * cudaMalloc to be retried), or the next launch reports it.
@@ -82,12 +83,15 @@ dim3 launch_extent(Integer extent)
 #ifdef SIM_CUDA
 
 #define LAUNCH(kernel, grid, block, shared, stream, ...)                               \
-    SIM_LAUNCH(false, kernel, grid, block, shared, stream, ##__VA_ARGS__)
+    SIM_LAUNCH(false, false, kernel, grid, block, shared, stream, ##__VA_ARGS__)
 #define LAUNCH_BARRIERS(kernel, grid, block, shared, stream, ...)                      \
-    SIM_LAUNCH(true, kernel, grid, block, shared, stream, ##__VA_ARGS__)
-#define SIM_LAUNCH(barriers, kernel, grid, block, shared, stream, ...)                 \
+    SIM_LAUNCH(true, false, kernel, grid, block, shared, stream, ##__VA_ARGS__)
+#define LAUNCH_LARGE(kernel, grid, block, shared, stream, ...)                         \
+    SIM_LAUNCH(true, true, kernel, grid, block, shared, stream, ##__VA_ARGS__)
+#define SIM_LAUNCH(barriers, large, kernel, grid, block, shared, stream, ...)          \
     ((void)sim::launch<barriers>({#kernel, barriers, launch_extent(grid),              \
-                                  launch_extent(block), (size_t)(shared), (stream)},   \
+                                  launch_extent(block), (size_t)(shared), (stream),    \
+                                  (large)},                                            \
                                  (kernel), ##__VA_ARGS__),                             \
      cudaGetLastError())
 #define GRID_CONSTANT(...) const __VA_ARGS__ &
@@ -111,7 +115,12 @@ dim3 launch_extent(Integer extent)
     ((kernel)<<<launch_extent(grid), launch_extent(block), (size_t)(shared),           \
                 (stream)>>>(__VA_ARGS__), cudaGetLastError())
 /* clang-format on */
-#define LAUNCH_BARRIERS    LAUNCH
+#define LAUNCH_BARRIERS LAUNCH
+#define LAUNCH_LARGE(kernel, grid, block, shared, stream, ...)                         \
+    (cudaFuncSetAttribute((kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,       \
+                          (int)(shared))                                               \
+         ? cudaGetLastError()                                                          \
+         : LAUNCH(kernel, grid, block, shared, stream, __VA_ARGS__))
 #define GRID_CONSTANT(...) const __grid_constant__ __VA_ARGS__
 #define DYNAMIC_SHARED(type, name)                                                     \
     extern __shared__ __align__(16) unsigned char dynamic_shared_bytes[];              \
