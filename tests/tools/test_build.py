@@ -443,6 +443,25 @@ def test_ptx_is_for_the_newest(nvcc, switches):
 
 
 @pytest.mark.parametrize(
+    "version, archs, expected",
+    [
+        ("13.0", "80;90", ["-gencode=arch=compute_90a,code=sm_90a", "-DDT_WARPGROUPS"]),
+        ("11.8", "80;90", ["-gencode=arch=compute_90,code=compute_90"]),
+        ("13.0", "80", ["-gencode=arch=compute_80,code=compute_80"]),
+    ],
+)
+def test_kernels_of_warpgroups_are_for_hopper_alone(
+    nvcc, switches, version, archs, expected
+):
+    switches(PYDEVTENSOR_CUDA_ARCHS=archs)
+    plan = products.Plan.from_environment()
+    built = plan.cuda(nvcc(version, [80, 90])).objects
+    (command,) = (o.command for o in built if "warpgroups" in o.source)
+    flags = [flag for flag in command if "gencode" in flag or "WARPGROUPS" in flag]
+    assert flags == expected
+
+
+@pytest.mark.parametrize(
     "version, flag",
     [
         ("13.0", "--compress-mode=size"),

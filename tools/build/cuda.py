@@ -20,6 +20,9 @@ from toolchain import BuildError, Settings, flags_of, output_of
 RELEASE_ARCHS = (75, 80, 90, 100, 120)
 # For a development build on a machine without a GPU.
 FALLBACK_ARCH = 90
+
+# Kernels of instructions that compute capability 9.0 has and no later one.
+WARPGROUPS = ("csrc/cuda/kernels/attention_warpgroups.cu",)
 # What a machine with a GPU has: Linux with NVIDIA's driver, and WSL2.
 CARDS = ("/dev/nvidiactl", "/dev/dxg")
 
@@ -100,11 +103,15 @@ class Nvcc:
         ]
 
     def flags(
-        self, archs: Sequence[int], werror: bool, host: Iterable[str]
+        self, archs: Sequence[int], werror: bool, host: Iterable[str], source: str = ""
     ) -> list[str]:
         newest = archs[-1]
         targets = [f"-gencode=arch=compute_{a},code=sm_{a}" for a in archs]
         targets.append(f"-gencode=arch=compute_{newest},code=compute_{newest}")
+        if source in WARPGROUPS and 90 in archs and self.version >= (12, 0):
+            targets = ["-gencode=arch=compute_90a,code=sm_90a", "-DDT_WARPGROUPS"]
+        elif source in WARPGROUPS:  # has no code then, and nothing starts it
+            targets = targets[-1:]
         compress = ["-Xfatbin", "-compress-all"]
         # Smaller, and unreadable for drivers before CUDA 12.4, which 12.8 would run on.
         if self.version >= (13, 0):

@@ -287,14 +287,13 @@ class Plan:
     def cuda(self, nvcc: cuda.Nvcc, free: bool = False) -> Product:
         """free: with a CUDA runtime whose functions do nothing, to be timed."""
         archs = nvcc.archs(self.settings.archs)
-        flags = nvcc.flags(
-            archs, self.settings.werror, (*HIDDEN, *self._guards("csrc/cuda/"))
-        )
+        host = (*HIDDEN, *self._guards("csrc/cuda/"))
         units = []
         for source in [*self.cuda_sources(), *([FREE_RUNTIME] if free else ())]:
             # nvcc takes about ten times as long for a file of a given size.
             slow = 10 * len(archs) if source.endswith(".cu") else len(archs)
             weight = (ROOT / source).stat().st_size * slow
+            flags = nvcc.flags(archs, self.settings.werror, host, source)
             command = (*nvcc.command, *flags)
             units.append(Object(source, command, nvcc.identity, "nvcc", ".o", weight))
         link = (

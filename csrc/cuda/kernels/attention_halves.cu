@@ -8,13 +8,8 @@
  * by the scale. Results are rounded once, when they are stored.
  * Exponentials are powers of 2 (ex2.approx: two units in the last place of float32).
  * No thread adds to what another one has written, so results are the same each time. */
-#include "cuda/kernels/attention.h"
-#include "cuda/kernels/async_copy.h"
-#include "cuda/kernels/compute.h"
-#include "cuda/kernels/device_functions.h"
-#include "cuda/kernels/mma.h"
+#include "cuda/kernels/attention_halves.h"
 #include "cuda/kernels/warp.h"
-#include "ops/attention.h"
 
 namespace {
 
@@ -26,8 +21,6 @@ namespace {
 #else
 #define IS_TOO_OLD false
 #endif
-#define LOG2_E 1.44269504088896340736f
-#define LN_2   0.693147180559945309417f
 
 /* A row's logarithm of the sum of exponentials, to base 2, and sum of out times its
  * gradient. */
@@ -68,17 +61,6 @@ static __device__ __forceinline__ void with_halves(const dt_attention_call &c, F
         if constexpr (has_mma<dt_bfloat16>)
             f(dt_bfloat16());
     }
-}
-
-static __device__ __forceinline__ float power_of_2(float exponent)
-{
-#ifdef __CUDA_ARCH__
-    float power;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(exponent));
-    return power;
-#else
-    return op_exp2(exponent);
-#endif
 }
 
 /* Rows of a matrix of one batch and head. */
@@ -412,14 +394,6 @@ find_scores(const dt_attention_call &c, const Corner<KEYS> &corner, Strip<N> &sc
     });
 }
 
-/* Over the four lanes that have one row. */
-template <class Combine>
-static __device__ __forceinline__ float along_row(float value, Combine combine)
-{
-    value = combine(value, __shfl_xor_sync(0xffffffffu, value, 1));
-    return combine(value, __shfl_xor_sync(0xffffffffu, value, 2));
-}
-
 /* The tiles of one side that a block goes through, two at a time in shared memory. */
 template <int N, int D>
 struct Ring {
@@ -723,6 +697,11 @@ int attention_of_halves(dt_stream stream, const dt_attention_call *call)
             "does not multiply %s; build pydevtensor for this GPU: "
             "PYDEVTENSOR_CUDA_ARCHS=native pip install .",
             *newest / 10, *newest % 10, dt_dtype_name(call->dtype));
+    dt_device_properties gpu;
+    if (dt_cuda_device_properties(stream.device, &gpu))
+        return -1;
+    if (attention_fits_warpgroups(call, 10 * gpu.major + gpu.minor))
+        return attention_of_warpgroups(stream, call);
     HalvesTask task = {*call, nullptr, (unsigned)(call->heads / call->key_heads), 0, 0};
     return call->size <= 64 && call->value_size <= 64 ? run<64>(stream, task)
                                                       : run<128>(stream, task);

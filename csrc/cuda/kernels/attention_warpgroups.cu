@@ -1,0 +1,445 @@
+/* Attention of float16 and bfloat16 forward on GPUs of compute capability 9.0, whose
+ * tensor cores read shared memory on their own (warpgroup.h).
+ *
+ * Each warpgroup of a block but the first has 64 rows of the query. It goes through tiles
+ * of keys and values, and keeps of each row the greatest score so far, the sum of the
+ * exponentials of its scores less that, and the sum of values times these exponentials,
+ * its shares; both are multiplied by a factor when a greater score comes. The first
+ * warpgroup does nothing but copy tiles, of which there are two of each in shared memory.
+ *
+ * The tensor cores are to have work all the time. So a warpgroup starts two products, of
+ * the next tile's keys with the query and of this tile's shares with values, and takes
+ * exponentials of the first one while the second one runs; and warpgroups take turns, so
+ * that one multiplies while another one takes exponentials. Rounding is that of
+ * attention_halves.cu. */
+#include "cuda/kernels/attention_halves.h"
+#include "cuda/kernels/warpgroup.h"
+
+namespace {
+
+#define GROUP      128 /* threads of a warpgroup */
+#define GROUP_ROWS 64
+#define KEYS       128 /* of a tile */
+#define STAGES     2
+
+struct GroupsTask {
+    dt_attention_call call;
+    unsigned group; /* heads of query to one of key */
+    unsigned tiles; /* of a head: how many blocks */
+};
+POINTERS_OF(GroupsTask, f(s.call.query.data); f(s.call.key.data); f(s.call.value.data);
+            f(s.call.out.data); f(s.call.log_sum);)
+
+/* Rows of a matrix of one batch and head, from `first` on. */
+struct Rows {
+    uint16_t *data;
+    int64_t row;
+    int count, size;
+    __device__ __forceinline__ Rows(const dt_attention_matrices &m, int batch, int head,
+                                    int first, int64_t rows, int64_t columns)
+        : data((uint16_t *)m.data + batch * m.batch + head * m.head + first * m.row),
+          row(m.row), count((int)rows - first), size((int)columns)
+    {
+    }
+};
+
+/* N rows of D elements in shared memory, as products read them. */
+template <int N, int D>
+struct alignas(1024) Tile {
+    uint16_t data[N * D];
+    static constexpr int panel = N * PANEL_COLUMNS;
+
+    /* The threads of a warpgroup start to copy it. Elements past the matrix are zeros. */
+    __device__ __forceinline__ void fill(AsyncCopies &copies, const Rows &from)
+    {
+        const int row = (int)threadIdx.x % GROUP / 8, chunk = (int)threadIdx.x % 8;
+        uint16_t *to = data + panel_place(row, chunk);
+        UNROLL
+        for (int p = 0; p < D / PANEL_COLUMNS; p++) {
+            int column = p * PANEL_COLUMNS + chunk * 8;
+            const uint16_t *source = from.data + row * from.row + column;
+            int count = column < from.size ? from.count - row : 0;
+            UNROLL
+            for (int i = 0; i < N; i += GROUP / 8) {
+                copies.start(to + p * panel + i * PANEL_COLUMNS, source, i < count);
+                source += GROUP / 8 * from.row;
+            }
+        }
+    }
+    /* 16 columns of all rows, from 16 * k on. */
+    __device__ __forceinline__ uint64_t across(int k) const
+    {
+        return matrix_at(data + k / 4 * panel + k % 4 * 16, 0);
+    }
+    /* All columns of 16 rows. */
+    __device__ __forceinline__ uint64_t down(int k) const
+    {
+        return matrix_at(data + k * 16 * PANEL_COLUMNS, panel * 2);
+    }
+};
+
+/* A tile that the first warpgroup fills and the others use, again and again. */
+template <int D>
+struct Stage {
+    Tile<KEYS, D> tile;
+    PhaseBarrier there, used;
+
+    __device__ __forceinline__ void fill(AsyncCopies &copies, const Rows &from,
+                                         int turn)
+    {
+        used.await((unsigned)turn / STAGES % 2 ^ 1);
+        tile.fill(copies, from);
+        copies.arrive_at(&there.state);
+    }
+    __device__ __forceinline__ Tile<KEYS, D> &await(int turn)
+    {
+        there.await((unsigned)turn / STAGES % 2);
+        release_to_products();
+        return tile;
+    }
+    /* The products of this warp with it are done. */
+    __device__ __forceinline__ void release()
+    {
+        if (threadIdx.x % 32 == 0)
+            used.arrive();
+    }
+};
+
+template <int D, int GROUPS>
+struct Memory {
+    Tile<GROUP_ROWS, D> query[GROUPS];
+    Stage<D> keys[STAGES], values[STAGES];
+
+    __device__ __forceinline__ void begin()
+    {
+        for (int i = 0; i < STAGES; i++) {
+            keys[i].there.begin(GROUP);
+            values[i].there.begin(GROUP);
+            keys[i].used.begin(4 * GROUPS);
+            values[i].used.begin(4 * GROUPS);
+        }
+    }
+};
+
+/* The rows of a block, and the tiles that these look at. */
+struct Place {
+    unsigned of; /* batch and head as one number */
+    int head, batch, key_head, first, tiles;
+    __device__ __forceinline__ Place(const GroupsTask &task, int rows)
+    {
+        const dt_attention_call &c = task.call;
+        of = blockIdx.x / task.tiles;
+        head = (int)(of % (unsigned)c.heads);
+        batch = (int)(of / (unsigned)c.heads);
+        key_head = (int)((unsigned)head / task.group);
+        /* The last rows first: where scores are causal, they take longest. */
+        first = (int)(task.tiles - 1 - blockIdx.x % task.tiles) * rows;
+        int end = (int)c.key_length;
+        if (c.causal && end > first + rows)
+            end = first + rows;
+        tiles = (end + KEYS - 1) / KEYS;
+    }
+};
+
+/* Rows of a warpgroup in registers: a lane has elements of row lane / 4 of its warp's 16,
+ * and of that 8 below. */
+template <typename T, int D>
+struct Strip {
+    WarpgroupProducts products;
+    float scores[KEYS / 8][4], sums[D / 8][4];
+    unsigned shares[KEYS / 16][4]; /* rounded scores, as a factor */
+    float top[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0}, factor[2];
+
+    __device__ __forceinline__ void clear()
+    {
+        UNROLL
+        for (int i = 0; i < D / 8; i++) {
+            UNROLL
+            for (int e = 0; e < 4; e++)
+                sums[i][e] = 0;
+        }
+    }
+    __device__ __forceinline__ void multiply(const Tile<GROUP_ROWS, D> &query,
+                                             const Tile<KEYS, D> &key)
+    {
+        products.begin();
+        UNROLL
+        for (int k = 0; k < D / 16; k++)
+            products.template start<T>(scores, query.across(k), key.across(k), k > 0);
+        products.commit();
+    }
+    __device__ __forceinline__ void add_values(const Tile<KEYS, D> &value)
+    {
+        products.begin();
+        UNROLL
+        for (int k = 0; k < KEYS / 16; k++)
+            products.template start_down<T>(sums, shares[k], value.down(k));
+        products.commit();
+    }
+    /* Columns of the tile from ends[h] on do not count. */
+    __device__ __forceinline__ void leave_out(const int (&ends)[2])
+    {
+        UNROLL
+        for (int h = 0; h < 2; h++) {
+            const int end = ends[h] - (int)threadIdx.x % 4 * 2;
+            UNROLL
+            for (int i = 0; i < KEYS / 8; i++) {
+                UNROLL
+                for (int e = 0; e < 2; e++)
+                    if (i * 8 + e >= end)
+                        scores[i][2 * h + e] = -INFINITY;
+            }
+        }
+    }
+    /* Scores become shares, and `factor` what `sums` has to be multiplied by. */
+    __device__ __forceinline__ void weigh(float scale)
+    {
+        UNROLL
+        for (int h = 0; h < 2; h++) {
+            float most = top[h];
+            UNROLL
+            for (int i = 0; i < KEYS / 8; i++)
+                most = fmaxf(most, fmaxf(scores[i][2 * h], scores[i][2 * h + 1]));
+            most = along_row(most, [](float a, float b) { return fmaxf(a, b); });
+            /* Where all are left out, each share is 2 to the -inf. */
+            const float base = most == -INFINITY ? 0 : most * scale;
+            factor[h] = power_of_2(top[h] * scale - base);
+            top[h] = most;
+            sum[h] *= factor[h]; /* of this lane's columns */
+            UNROLL
+            for (int i = 0; i < KEYS / 8; i++) {
+                UNROLL
+                for (int e = 2 * h; e < 2 * h + 2; e++) {
+                    scores[i][e] = power_of_2(fmaf(scores[i][e], scale, -base));
+                    sum[h] += scores[i][e];
+                }
+            }
+        }
+    }
+    __device__ __forceinline__ void rescale()
+    {
+        UNROLL
+        for (int i = 0; i < D / 8; i++) {
+            UNROLL
+            for (int e = 0; e < 4; e++)
+                sums[i][e] *= factor[e / 2];
+        }
+    }
+    __device__ __forceinline__ void round_shares()
+    {
+        UNROLL
+        for (int k = 0; k < KEYS / 16; k++) {
+            UNROLL
+            for (int r = 0; r < 4; r++) {
+                const float (&pair)[4] = scores[2 * k + r / 2];
+                shares[k][r] = half_pair<T>(pair[r % 2 * 2], pair[r % 2 * 2 + 1]);
+            }
+        }
+    }
+};
+
+/* Four lanes have each two of 8 elements in each of four chunks; after it each lane has
+ * one whole chunk, that of its number. */
+static __device__ __forceinline__ void gather_chunk(unsigned (&chunk)[4])
+{
+    UNROLL
+    for (unsigned step = 1; step < 4; step *= 2) {
+        const bool upper = threadIdx.x & step;
+        UNROLL
+        for (unsigned i = 0; i < 4; i++) {
+            if (i & step)
+                continue;
+            unsigned &low = chunk[i], &high = chunk[i + step];
+            unsigned other = __shfl_xor_sync(0xffffffffu, upper ? low : high, step);
+            (upper ? low : high) = other;
+        }
+    }
+}
+
+/* `first`: the first of both rows of this lane. */
+template <typename T, int D>
+static __device__ __forceinline__ void store(const dt_attention_call &c, Strip<T, D> &s,
+                                             const Place &place, int first)
+{
+    const int lane = (int)threadIdx.x % 4;
+    const Rows out(c.out, place.batch, place.head, 0, c.length, c.value_size);
+    UNROLL
+    for (int h = 0; h < 2; h++) {
+        const int i = first + 8 * h;
+        const float sum = along_row(s.sum[h], [](float a, float b) { return a + b; });
+        const float factor = attention::inverse_sum(sum);
+        if (lane == 0 && i < out.count)
+            ((float *)c.log_sum)[place.of * c.length + i] =
+                attention::log_sum(s.top[h] * (float)c.scale, sum);
+        UNROLL
+        for (int n = 0; n < D / 8; n += 4) {
+            unsigned chunk[4];
+            UNROLL
+            for (int u = 0; u < 4; u++)
+                chunk[u] = half_pair<T>(s.sums[n + u][2 * h] * factor,
+                                        s.sums[n + u][2 * h + 1] * factor);
+            gather_chunk(chunk);
+            const int column = (n + lane) * 8;
+            if (i < out.count && column < out.size)
+                *(Vector<unsigned, 4> *)(out.data + i * out.row + column) = {
+                    {chunk[0], chunk[1], chunk[2], chunk[3]}};
+        }
+    }
+}
+
+/* By the first warpgroup. Tiles come from the last to the first, so the one in
+ * which columns are left out is the first of them. */
+template <int D, int GROUPS>
+static __device__ __forceinline__ void
+bring_tiles(const dt_attention_call &c, const Place &place, Memory<D, GROUPS> &s)
+{
+    AsyncCopies copies;
+    ROLLED
+    for (int turn = 0; turn < place.tiles; turn++) {
+        const int first = (place.tiles - 1 - turn) * KEYS;
+        s.keys[turn % STAGES].fill(
+            copies,
+            Rows(c.key, place.batch, place.key_head, first, c.key_length, c.size),
+            turn);
+        s.values[turn % STAGES].fill(copies,
+                                     Rows(c.value, place.batch, place.key_head, first,
+                                          c.key_length, c.value_size),
+                                     turn);
+    }
+    copies.await();
+}
+
+/* By each of the others; `mine` is its number among them. */
+template <typename T, int D, int GROUPS>
+static __device__ __forceinline__ void take_rows(const dt_attention_call &c,
+                                                 const Place &place,
+                                                 Memory<D, GROUPS> &s, int mine)
+{
+    /* Barriers 1 to GROUPS: it is the turn of a warpgroup. */
+    const int my_turn = 1 + mine, next_turn = 1 + (mine + 1) % GROUPS;
+    const float scale = (float)c.scale * LOG2_E;
+    const int warp_first =
+        place.first + mine * GROUP_ROWS + (int)threadIdx.x % GROUP / 32 * 16;
+    const int row = warp_first + (int)threadIdx.x % 32 / 4;
+    Strip<T, D> strip;
+    strip.clear();
+    AsyncCopies copies;
+    auto &query = s.query[mine];
+    query.fill(copies, Rows(c.query, place.batch, place.head,
+                            place.first + mine * GROUP_ROWS, c.length, c.size));
+    copies.await();
+    release_to_products();
+    meet(1 + GROUPS + mine, GROUP); /* the warpgroup alone */
+    if (mine == GROUPS - 1)
+        pass(next_turn, 2 * GROUP);
+
+    auto weigh = [&](int turn) {
+        const int first = (place.tiles - 1 - turn) * KEYS,
+                  end = (int)c.key_length - first;
+        if (end < KEYS || (c.causal && warp_first + 1 - first < KEYS)) {
+            int ends[2] = {end, end};
+            UNROLL
+            for (int h = 0; h < 2 && c.causal; h++)
+                if (end > row + 8 * h + 1 - first)
+                    ends[h] = row + 8 * h + 1 - first;
+            strip.leave_out(ends);
+        }
+        strip.weigh(scale);
+    };
+    strip.multiply(query, s.keys[0].await(0));
+    strip.products.template await<0>(strip.scores);
+    s.keys[0].release();
+    weigh(0);
+    strip.round_shares();
+    ROLLED
+    for (int turn = 1; turn < place.tiles; turn++) {
+        auto &keys = s.keys[turn % STAGES];
+        auto &values = s.values[(turn - 1) % STAGES];
+        auto &key = keys.await(turn);
+        meet(my_turn, 2 * GROUP);
+        strip.multiply(query, key);
+        strip.add_values(values.await(turn - 1));
+        pass(next_turn, 2 * GROUP);
+        strip.products.template await<1>(strip.scores);
+        keys.release();
+        weigh(turn);
+        strip.products.template await<0>(strip.sums);
+        values.release();
+        strip.rescale();
+        strip.round_shares();
+    }
+    strip.add_values(s.values[(place.tiles - 1) % STAGES].await(place.tiles - 1));
+    strip.products.template await<0>(strip.sums);
+    store(c, strip, place, row);
+    if (mine == 0)
+        meet(my_turn, 2 * GROUP); /* as often as it was passed */
+}
+
+template <typename T, int D, int GROUPS>
+__global__ void __launch_bounds__((GROUPS + 1) * GROUP, 1)
+    attention_forward_warpgroups(GRID_CONSTANT(GroupsTask) task)
+{
+    if constexpr (HAS_WARPGROUPS) {
+        DYNAMIC_SHARED(unsigned char, start);
+        auto &s = *(Memory<D, GROUPS> *)(start + (-shared_address(start) & 1023));
+        const Place place(task, GROUPS * GROUP_ROWS);
+        if (threadIdx.x == 0)
+            s.begin();
+        __syncthreads();
+        /* The warpgroups share 65536 registers; each is given as many as it needs. */
+        if (threadIdx.x < GROUP) {
+            give_registers<GROUPS == 3 ? 32 : 40>();
+            bring_tiles(task.call, place, s);
+        } else {
+            take_registers<GROUPS == 3 ? 160 : 232>();
+            take_rows<T>(task.call, place, s, (int)threadIdx.x / GROUP - 1);
+        }
+    }
+}
+
+template <typename T, int D, int GROUPS>
+static int start(dt_stream stream, GroupsTask &task)
+{
+    const dt_attention_call &c = task.call;
+    const int rows = GROUPS * GROUP_ROWS;
+    task.tiles = (unsigned)((c.length + rows - 1) / rows);
+    return start_result("starting attention",
+                        LAUNCH_LARGE((attention_forward_warpgroups<T, D, GROUPS>),
+                                     c.batch * c.heads * task.tiles,
+                                     (GROUPS + 1) * GROUP,
+                                     sizeof(Memory<D, GROUPS>) + 1024,
+                                     (cudaStream_t)stream.handle, task));
+}
+template <typename T>
+static int start(dt_stream stream, GroupsTask &task)
+{
+    return task.call.size <= 64 && task.call.value_size <= 64
+               ? start<T, 64, 3>(stream, task)
+               : start<T, 128, 2>(stream, task);
+}
+
+static bool in_chunks(const dt_attention_matrices &m, int64_t columns)
+{
+    return is_aligned(m.data, 16) && (m.batch | m.head | m.row | columns) % 8 == 0;
+}
+} // namespace
+
+bool attention_fits_warpgroups(const dt_attention_call *c, int capability)
+{
+#if defined(DT_WARPGROUPS) || defined(SIM_CUDA)
+    const bool built = true;
+#else
+    const bool built = false;
+#endif
+    /* With a scale above 0 the greatest score is the greatest product times the scale. */
+    return built && capability == 90 && !c->grad.data && !c->mask && c->scale > 0 &&
+           in_chunks(c->query, c->size) && in_chunks(c->key, c->size) &&
+           in_chunks(c->value, c->value_size) && in_chunks(c->out, c->value_size);
+}
+
+int attention_of_warpgroups(dt_stream stream, const dt_attention_call *call)
+{
+    GroupsTask task = {*call, (unsigned)(call->heads / call->key_heads), 0};
+    return call->dtype == DT_FLOAT16 ? start<dt_float16>(stream, task)
+                                     : start<dt_bfloat16>(stream, task);
+}
