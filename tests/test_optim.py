@@ -37,6 +37,8 @@ def test_descent_is_as_in_pytorch(device):
             relative = max(relative, 1e-6)
         if "losses of" in name or "end of" in name:
             relative = 1e-9  # a hundred evaluations multiply rounding errors
+        if "Adafactor" in name and name.startswith("float32"):
+            relative = 5e-5  # divides by roots of sums, in the order of a device
         absolute = relative / 100
         if name.startswith("bfloat16"):
             relative = absolute = 0.03

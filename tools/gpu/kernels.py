@@ -33,7 +33,8 @@ KERNELS = {
     "rand": "random_kernel",
     "dropout": "random_kernel",
     "max pooling": "pooling_kernel",
-    "interpolate": "resample_kernel",
+    "interpolate": "pick_kernel",
+    "interpolate, bilinear": "resample_kernel",
     "convolution": "gather_patches",
     "attention": "attention_forward",
     "LSTM": "step_kernel",
@@ -106,6 +107,9 @@ def launches(torch, n):
         "dropout": lambda: F.dropout(x),
         "max pooling": lambda: F.max_pool2d(images, 2),
         "interpolate": lambda: F.interpolate(images, scale_factor=2.0),
+        "interpolate, bilinear": lambda: F.interpolate(
+            images, scale_factor=2.0, mode="bilinear"
+        ),
         "convolution": convolution,
         "attention": lambda: F.scaled_dot_product_attention(words, words, words),
         "LSTM": lambda: lstm(steps),
