@@ -21,6 +21,7 @@ STARTS = {
     "argreduce": ".argmax(",
     "attention": "F.scaled_dot_product_attention",
     "attention_halves": "attend(*((4 * x - 2).to(t)",
+    "attention_warpgroups": "attend(*((4 * x - 2).to(t)",  # on Hopper
     "convert": ".half()",
     "convolution": "F.conv2d(x, w, padding=1)",
     "depthwise": "F.conv2d(x, w, groups=4)",
