@@ -244,14 +244,6 @@ cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned
 cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
 
-/* --- kernels --- */
-enum cudaFuncAttribute : int {
-    cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
-    cudaFuncAttributePreferredSharedMemoryCarveout = 9
-};
-cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute,
-                                 int value);
-
 #pragma GCC visibility pop
 
 template <class T>
@@ -263,12 +255,6 @@ template <class T>
 cudaError_t cudaHostAlloc(T **out, size_t bytes, unsigned flags)
 {
     return cudaHostAlloc(reinterpret_cast<void **>(out), bytes, flags);
-}
-template <class F>
-cudaError_t cudaFuncSetAttribute(F *kernel, cudaFuncAttribute attribute, int value)
-{
-    return cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel), attribute,
-                                value);
 }
 
 #ifndef SIM_MODULE

@@ -94,17 +94,3 @@ cudaError_t submit(const Launch &launch, std::unique_ptr<Body> body,
 }
 
 } /* namespace sim */
-
-/* For all kernels: a launch of another one may have as much. */
-cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute attribute, int value)
-{
-    using namespace sim;
-    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize)
-        return cudaSuccess;
-    Entry in(Entry::kNothing);
-    if (value < 0 || (size_t)value > shared_optin())
-        return answer(cudaErrorInvalidValue);
-    if ((size_t)value > state().shared_limit)
-        state().shared_limit = (size_t)value;
-    return cudaSuccess;
-}

@@ -361,6 +361,21 @@ const dt_module_kernel *dt_program_enlisted(const void *address)
     return found == enlisted().end() ? nullptr : found->second;
 }
 
+cudaError_t dt_program_attribute(int attribute, int value)
+{
+    enum { kDynamicShared = 8 };
+    cudaDeviceProp facts;
+    cudaError_t error = cudaGetDeviceProperties(&facts, thread().device);
+    if (error || attribute != kDynamicShared)
+        return error;
+    if (value < 0 || (size_t)value > facts.sharedMemPerBlockOptin)
+        return answer(cudaErrorInvalidValue);
+    Entry in(Entry::kNothing);
+    if ((size_t)value > state().shared_limit)
+        state().shared_limit = (size_t)value;
+    return cudaSuccess;
+}
+
 cudaError_t dt_program_occupancy(int *blocks, int threads, size_t shared)
 {
     cudaDeviceProp facts;

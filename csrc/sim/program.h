@@ -131,12 +131,21 @@ cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block,
 }
 
 /* --- of kernels --- */
+enum cudaFuncAttribute : int {
+    cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
+    cudaFuncAttributePreferredSharedMemoryCarveout = 9
+};
 enum cudaFuncCache : int {
     cudaFuncCachePreferNone = 0,
     cudaFuncCachePreferShared = 1,
     cudaFuncCachePreferL1 = 2,
     cudaFuncCachePreferEqual = 3
 };
+template <class F>
+cudaError_t cudaFuncSetAttribute(F *, cudaFuncAttribute attribute, int value)
+{
+    return dt_program_attribute(attribute, value);
+}
 template <class F>
 cudaError_t cudaFuncSetCacheConfig(F *, cudaFuncCache)
 {

@@ -32,6 +32,7 @@ void dt_program_enlist(const void *address, const dt_module_kernel *kernel);
 const dt_module_kernel *dt_program_enlisted(const void *address);
 /* Stores and returns an error. */
 cudaError_t dt_program_answer(cudaError_t error);
+cudaError_t dt_program_attribute(int attribute, int value);
 cudaError_t dt_program_occupancy(int *blocks, int threads, size_t shared);
 cudaError_t dt_program_block(int *grid, int *block, size_t shared, int limit);
 /* The current device's memory for a __device__ variable. */

@@ -426,8 +426,7 @@ static int nn_launch(dt_stream stream, NnCall &call, int threads)
 #define ROWS_WARPS 2048
 #define ROWS_SHORT 16
 
-/* Bytes that all blocks have beside static ones, and that a multiprocessor has. */
-#define SHARED_OF_BLOCK (47 << 10)
+/* Bytes of shared memory that the blocks of a multiprocessor may ask for together. */
 static inline int shared_of_multiprocessor(int device, int64_t *bytes)
 {
     dt_device_properties p;
@@ -456,14 +455,10 @@ static int nn_launch_shared(dt_stream stream, NnCall &call, bool warps)
     const int64_t slot = item * block * N, slots = (call.n >> call.shift) + 1;
     call.room = (int)(slots * slot > most ? most / slot : slots);
     const size_t bytes = (size_t)(call.room * slot);
-    if (bytes > SHARED_OF_BLOCK)
-        CUDA_TRY(doing,
-                 cudaFuncSetAttribute(
-                     kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
     int64_t blocks = (call.rows + each - 1) / each;
-    return start_result(
-        doing, (Relaxed(), LAUNCH_BARRIERS(kernel, blocks, block, bytes,
-                                           (cudaStream_t)stream.handle, call)));
+    return start_result(doing,
+                        (Relaxed(), LAUNCH_LARGE(kernel, blocks, block, bytes,
+                                                 (cudaStream_t)stream.handle, call)));
 }
 
 template <class Op, typename T>

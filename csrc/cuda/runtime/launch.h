@@ -6,7 +6,7 @@
  *
  * Use the second for kernels with __syncthreads, shuffles or votes: the simulator runs
  * each of their threads on a fiber, and those of other kernels in a loop. The third is the
- * second for more than 48 KiB of dynamic shared memory. All give a cudaError_t.
+ * second where dynamic shared memory may exceed SHARED_OF_BLOCK. All give a cudaError_t.
  * Parenthesize a template name with a comma: LAUNCH((fill<float, 4>), ...). grid and block
  * are integers or dim3; an invalid extent gives cudaErrorInvalidConfiguration.
  *
@@ -80,6 +80,10 @@ dim3 launch_extent(Integer extent)
     }
 #define NO_POINTERS(type) POINTERS_OF(type, )
 
+/* Bytes of dynamic shared memory that each kernel may have without asking: 48 KiB less its
+ * own arrays. */
+#define SHARED_OF_BLOCK (47 << 10)
+
 #ifdef SIM_CUDA
 
 #define LAUNCH(kernel, grid, block, shared, stream, ...)                               \
@@ -117,8 +121,9 @@ dim3 launch_extent(Integer extent)
 /* clang-format on */
 #define LAUNCH_BARRIERS LAUNCH
 #define LAUNCH_LARGE(kernel, grid, block, shared, stream, ...)                         \
-    (cudaFuncSetAttribute((kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,       \
-                          (int)(shared))                                               \
+    ((shared) > SHARED_OF_BLOCK &&                                                     \
+             cudaFuncSetAttribute(                                                     \
+                 (kernel), cudaFuncAttributeMaxDynamicSharedMemorySize, (int)(shared)) \
          ? cudaGetLastError()                                                          \
          : LAUNCH(kernel, grid, block, shared, stream, __VA_ARGS__))
 #define GRID_CONSTANT(...) const __grid_constant__ __VA_ARGS__
