@@ -386,21 +386,27 @@ static void need_fibers(const char *what)
     abandon_block(text);
 }
 
+/* Counts a thread of the block in. True for the last one, which releases the others; they
+ * wait until then. */
+static bool is_last_to_arrive(unsigned &arrived, Waiting at)
+{
+    grid.turns = 0;
+    if (++arrived < grid.threads) {
+        waiting[grid.current] = at;
+        hand_over(fibers[grid.current]);
+        return false;
+    }
+    arrived = 0;
+    memset(waiting, kReady, grid.threads);
+    return true;
+}
+
 void barrier()
 {
     need_fibers("__syncthreads");
-    grid.turns = 0;
     if (check_runs)
         check_arrives();
-    if (++grid.arrived < grid.threads) {
-        waiting[grid.current] = kAtBarrier;
-        hand_over(fibers[grid.current]);
-        return;
-    }
-    /* The last arrival releases the others. */
-    grid.arrived = 0;
-    memset(waiting, kReady, grid.threads);
-    if (check_runs)
+    if (is_last_to_arrive(grid.arrived, kAtBarrier) && check_runs)
         check_barrier();
 }
 
@@ -456,7 +462,7 @@ unsigned lane()
     return grid.solo ? 0 : grid.current % 32;
 }
 
-/* Called by the last lane of a warp that arrives. */
+/* The last lane of a warp to arrive calls f. */
 static struct {
     void (*f)(void *with, void *const *all);
     void *with;
@@ -532,19 +538,13 @@ void meet(unsigned threads, void *mine, void (*f)(void *with, void *const *all),
         return;
     }
     need_fibers("a reduction");
-    grid.turns = 0;
     fibers[grid.current]->value = (uint64_t)mine;
-    if (++grid.met < grid.threads) {
-        waiting[grid.current] = kAtMeeting;
-        hand_over(fibers[grid.current]);
+    if (!is_last_to_arrive(grid.met, kAtMeeting))
         return;
-    }
     void *all[kMaxThreads];
     for (unsigned i = 0; i < grid.threads; i++)
         all[i] = (void *)fibers[i]->value;
     f(with, all);
-    grid.met = 0;
-    memset(waiting, kReady, grid.threads);
 }
 
 /* --- called by the host --- */
