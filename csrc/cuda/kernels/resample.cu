@@ -1,6 +1,6 @@
 /* Weighted sums along a dimension, or along two at once. A thread has a column of the
- * result and some rows of it, for which it reads the column's taps once; neighbours have
- * neighbouring columns, so that what they read and write lies side by side. */
+ * result and some rows of it, for which it reads the column's taps once; neighbouring
+ * threads have neighbouring columns, so their reads and writes are coalesced. */
 #include "cuda/kernels/layout.h"
 
 #include <stdlib.h>
@@ -42,20 +42,41 @@ struct Resampling {
 POINTERS_OF(Resampling, f(s.x); f(s.y); f(s.columns.starts); f(s.columns.index);
             f(s.columns.taps); f(s.rows.starts); f(s.rows.index); f(s.rows.taps);)
 
+/* A thread's column of y, its first row, and the number of its plane. */
+struct Place {
+    int64_t plane;
+    int32_t column, first;
+
+    __device__ __forceinline__ explicit Place(const Resampling &r)
+    {
+        const int64_t number = thread_number(), above = divide(number, r.by_columns);
+        plane = divide(above, r.by_groups);
+        column = (int32_t)(number - above * r.columns.outputs);
+        first = (int32_t)(above - plane * r.by_groups.divisor) * ROWS;
+    }
+    template <typename T>
+    __device__ __forceinline__ const T *in_x(const Resampling &r) const
+    {
+        return (const T *)r.x + plane * r.rows.inputs * r.columns.inputs;
+    }
+    template <typename T>
+    __device__ __forceinline__ T *in_y(const Resampling &r) const
+    {
+        return (T *)r.y + (plane * r.rows.outputs + first) * r.columns.outputs + column;
+    }
+};
+
 /* Each element of y is one of x. */
 template <typename T>
 __global__ void pick_kernel(GRID_CONSTANT(Resampling) r)
 {
-    const int64_t number = thread_number();
-    if (number >= r.numel)
+    if (thread_number() >= r.numel)
         return;
-    const int64_t above = divide(number, r.by_columns),
-                  outer = divide(above, r.by_groups);
-    const int32_t column = (int32_t)(number - above * r.columns.outputs),
-                  first = (int32_t)(above - outer * r.by_groups.divisor) * ROWS;
-    const T *from = (const T *)r.x + outer * r.rows.inputs * r.columns.inputs +
-                    (r.columns.index ? r.columns.index[column] : column);
-    T *to = (T *)r.y + (outer * r.rows.outputs + first) * r.columns.outputs + column;
+    const Place place(r);
+    const int32_t column = place.column, first = place.first;
+    const T *from =
+        place.in_x<T>(r) + (r.columns.index ? r.columns.index[column] : column);
+    T *to = place.in_y<T>(r);
     T picked[ROWS] = {};
     UNROLL
     for (int k = 0; k < ROWS; k++) {
@@ -73,15 +94,12 @@ __global__ void pick_kernel(GRID_CONSTANT(Resampling) r)
 template <typename T>
 __global__ void resample_kernel(GRID_CONSTANT(Resampling) r)
 {
-    const int64_t number = thread_number();
-    if (number >= r.numel)
+    if (thread_number() >= r.numel)
         return;
-    const int64_t above = divide(number, r.by_columns),
-                  outer = divide(above, r.by_groups);
-    const int32_t column = (int32_t)(number - above * r.columns.outputs),
-                  first = (int32_t)(above - outer * r.by_groups.divisor) * ROWS;
-    const T *plane = (const T *)r.x + outer * r.rows.inputs * r.columns.inputs;
-    T *to = (T *)r.y + (outer * r.rows.outputs + first) * r.columns.outputs + column;
+    const Place place(r);
+    const int32_t column = place.column, first = place.first;
+    const T *plane = place.in_x<T>(r);
+    T *to = place.in_y<T>(r);
     Tap<T> kept[KEPT] = {{1, column}};
     int32_t count = 1;
     const Tap<T> *taps = nullptr;
