@@ -57,27 +57,32 @@ class GraphModule(Module):
             self.training = root.training
         for node in graph.nodes:
             if node.op in ("get_attr", "call_module"):
-                whole = root if isinstance(root, Module) else None
-                value = root.get(node.target) if whole is None else None
-                if whole is None and node.target not in root:
+                if isinstance(root, Module):
+                    value = _value(root, node.target)
+                elif node.target in root:
+                    value = root[node.target]
+                else:
                     raise RuntimeError(
                         f"Node {node} referenced target {node.target} but that target "
                         "was not provided in root; add it"
                     )
-                self._put(
-                    node.target, value if whole is None else _value(root, node.target)
-                )
-        graph.owning_module = self
-        self._graph = graph
-        self.recompile()
+                self._put(node.target, value)
+        self.graph = graph
 
-    def _put(self, path: str, value: Any) -> None:
+    def _owner(self, path: str) -> tuple[Any, str]:
+        """The owner of the last name of a path, and the name. Adds absent modules."""
         *above, last = path.split(".")
         owner: Any = self
         for name in above:
+            if not isinstance(owner, Module):
+                break
             if not hasattr(owner, name):
                 owner.add_module(name, Module())
             owner = getattr(owner, name)
+        return owner, last
+
+    def _put(self, path: str, value: Any) -> None:
+        owner, last = self._owner(path)
         if isinstance(value, _C.Tensor) and not isinstance(value, Parameter):
             if last in owner._buffers:
                 return
@@ -115,14 +120,9 @@ class GraphModule(Module):
 
     def add_submodule(self, target: str, m: Module) -> bool:
         """Add m under the path target; False where something else is in the way."""
-        owner: Any = self
-        *above, last = target.split(".")
-        for name in above:
-            if not hasattr(owner, name):
-                owner.add_module(name, Module())
-            owner = getattr(owner, name)
-            if not isinstance(owner, Module):
-                return False
+        owner, last = self._owner(target)
+        if not isinstance(owner, Module):
+            return False
         owner.add_module(last, m)
         return True
 
