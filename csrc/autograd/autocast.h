@@ -12,8 +12,7 @@ typedef struct dt_autocast_state {
         bool enabled;
         dt_dtype dtype; /* the lower one */
     } of[DT_MAX_DEVICE_TYPES];
-    bool
-        cache; /* whether casts of parameters are kept until the outermost block ends */
+    bool cache; /* keeps casts of parameters until the outermost block ends */
     int blocks; /* that the thread is in */
 } dt_autocast_state;
 extern _Thread_local dt_autocast_state dt_autocast;

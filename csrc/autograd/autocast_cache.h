@@ -5,8 +5,8 @@
 
 #include "tensor/tensor.h"
 
-/* Whether a cast of t is kept: it is a leaf that requires gradients, and no one else
- * changes what its memory holds. */
+/* Whether a cast of t may be kept: t is a float32 leaf that requires gradients, no recall
+ * frees its memory (recall.h), and no graph captures the cast. */
 bool dt_autocast_cache_takes(const dt_tensor *t);
 
 /* Makes out a second tensor of the cast of t to a type that is kept. False: there is

@@ -338,7 +338,8 @@ static void append(dt_elementwise_op op, const dt_plan *plan, int line)
     drop_dead();
 }
 
-/* True: the operation waits. Else it is to be run, and what it needs has been. */
+/* Adds the operation to the chain and gives true; or false after it has run the chains that
+ * the operation depends on, and the caller runs the operation. */
 static bool collect(dt_elementwise_op op, const dt_plan *plan)
 {
     if (!wanted && !chain.nsteps)
