@@ -261,6 +261,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ["", "import multiprocessing.spawn\n"])
 def test_processes_see_it_too(first, tmp_path):
     (tmp_path / "program.py").write_text(first + PROCESSES)

@@ -81,6 +81,7 @@ for (length, keys), (size, values) in [
     )
 
 
+@pytest.mark.slow
 def test_heads_layouts_and_gradients():
     python(
         START

@@ -211,6 +211,7 @@ for _ in range(20):
     assert t4[4] != h200[4]  # how long the GPU works
 
 
+@pytest.mark.slow
 def test_estimate_shows_why_a_later_run_failed():
     code = "import torch; torch.ones(1).cuda(); assert torch.cuda.device_count() < 2, 'two'"
     words = ["--cards", "t4", "--gpus", "1,2"]

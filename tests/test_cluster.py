@@ -114,6 +114,7 @@ say(x[0].item(), begin, end)
     assert ends[0] == pytest.approx(ends[1], abs=2_000)
 
 
+@pytest.mark.slow
 def test_a_call_overlaps_with_computing_until_it_is_waited_for(tmp_path):
     code = """
 x = torch.ones(1 << 20, device="cuda")
@@ -159,6 +160,7 @@ say(x[0].item(), host[0].item(), torch.cuda.clock())
 """
 
 
+@pytest.mark.slow
 def test_messages_hosts_and_errors_are_on_the_clock_too(tmp_path):
     printed = launch(tmp_path, START + MESSAGES)
     (first, second), _ = said(printed)
@@ -270,6 +272,7 @@ def test_a_record_of_one_rank_is_scaled():
     assert waits == pytest.approx(time - 1_000_000 / 64)
 
 
+@pytest.mark.slow
 def test_estimate_scales_a_program(tmp_path):
     (tmp_path / "train.py").write_text(
         "import os, torch, torch.distributed as dist\n"

@@ -93,6 +93,7 @@ def test_nvidias_compiler_takes_the_program(path, tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+@pytest.mark.slow
 def test_options_of_nvcc(tmp_path):
     words = [FOLDER / "tiled_matmul.cu", "-DTILE=8", "-O3", "-std=c++14", "-arch=sm_80"]
     words += ["-gencode", "arch=compute_90,code=sm_90", "-lineinfo", "-Xptxas", "-v"]
@@ -177,6 +178,7 @@ def test_host_code_does_not_read_a_gpus_memory(program):
     assert "copy it with cudaMemcpy, or allocate it with cudaMallocManaged" in error
 
 
+@pytest.mark.slow
 def test_host_code_does_not_write_a_device_variable(program):
     ran = program("""
         __device__ int variable;
@@ -191,6 +193,7 @@ def test_host_code_does_not_write_a_device_variable(program):
     )
 
 
+@pytest.mark.slow
 def test_a_forgotten_synchronization_shows_old_data(program):
     ran = program("""#include <cstdio>
         __global__ void put(int *x, int value) { *x = value; }
@@ -210,6 +213,7 @@ def test_a_forgotten_synchronization_shows_old_data(program):
     assert ran() == (0, "1 1, 2 2\n", "")
 
 
+@pytest.mark.slow
 def test_errors_of_a_call_are_its_own(program):
     ran = program("""#include <cstdio>
         #define SAY(call) printf("%s\\n", cudaGetErrorString(call))
@@ -250,6 +254,7 @@ def test_errors_of_a_call_are_its_own(program):
     assert lines[8:] == ["invalid device ordinal", "no error"]
 
 
+@pytest.mark.slow
 def test_an_error_of_a_kernel_comes_later_and_stays(program):
     status, out, _ = program("""#include <cstdio>
         #define SAY(call) printf("%s\\n", cudaGetErrorString(call))
@@ -330,6 +335,7 @@ def test_a_structs_pointer_and_a_pointer_in_memory(program):
     assert "host code touches" in error
 
 
+@pytest.mark.slow
 def test_the_default_stream_waits_for_others_and_they_for_it(program):
     ran = program("""#include <cstdio>
         __global__ void add(int *x, int by) { *x = 10 * *x + by; }
@@ -353,6 +359,7 @@ def test_the_default_stream_waits_for_others_and_they_for_it(program):
     assert ran() == (0, "123, 123\n", "")
 
 
+@pytest.mark.slow
 def test_memory_of_the_hosts_is_registered(program):
     ran = program("""#include <cstdio>
         #include <cstdlib>
@@ -377,6 +384,7 @@ def test_memory_of_the_hosts_is_registered(program):
     assert ran() == (0, expected, "")
 
 
+@pytest.mark.slow
 def test_a_graph_takes_a_kernels_first_launch(program):
     ran = program("""#include <cstdio>
         __global__ void add(int *x, int by = 5) { *x += by; }
@@ -463,6 +471,7 @@ def test_the_card_is_chosen_when_the_program_runs(program):
     assert ran(**chosen)[1] == "4 x NVIDIA H100 SXM (simulated), 9.0, 132 SMs\n"
 
 
+@pytest.mark.slow
 def test_events_tell_the_cards_time(program):
     ran = program("""#include <cstdio>
         __global__ void copy(const float *from, float *to)
@@ -555,6 +564,7 @@ def test_a_kernel_without_barriers_runs_without_fibers():
 # --- in a notebook
 
 
+@pytest.mark.slow
 def test_the_magic(capsys):
     shell = pytest.importorskip("IPython.core.interactiveshell").InteractiveShell()
     shell.run_line_magic("load_ext", "pydevtensor")

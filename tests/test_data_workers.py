@@ -20,6 +20,7 @@ from pydevtensor.utils.data import DataLoader
 LONG = [pytest.mark.slow, pytest.mark.core]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("times", [6, pytest.param(50, marks=LONG)])
 def test_loaders_in_several_threads(times):
     def read(_):
@@ -163,6 +164,7 @@ def read(tmp_path, reader, worker="time.sleep(600)", method="fork", **expected):
     return python(None, arguments=[str(script)], **expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 @pytest.mark.parametrize(
     "reader, status",
@@ -187,9 +189,8 @@ def test_workers_notice_that_their_reader_is_gone(reader, status, tmp_path):
     read(tmp_path, reader, "time.sleep(0.1)", status=status)
 
 
-@pytest.mark.parametrize(
-    "reader", ["pass", pytest.param("del iterator", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("reader", ["pass", "del iterator"])
 def test_workers_that_ignore_signals_are_killed(reader, tmp_path):
     stop = (
         "import pydevtensor.utils.data.dataloader as module; module._PATIENCE = 0.2; "
@@ -200,6 +201,7 @@ def test_workers_that_ignore_signals_are_killed(reader, tmp_path):
     read(tmp_path, stop + reader, worker)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["kill(os.getpid()", "killpg(0"])
 def test_an_interrupt_while_it_waits(target, tmp_path):
     reader = f"""
@@ -240,6 +242,7 @@ def test_a_fork_of_the_reader_has_its_own_iterators(tmp_path):
     assert out[2:] == ["[[0, 1], [2, 3]]", "[2, 3]"]
 
 
+@pytest.mark.slow
 def test_workers_forked_while_threads_compute(tmp_path):
     reader = """
     done = False

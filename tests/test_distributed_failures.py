@@ -335,6 +335,7 @@ def test_a_rank_that_ends(tmp_path):
         )
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_wait(tmp_path):
     code = """
     begin()
@@ -378,6 +379,7 @@ def test_a_fork_of_a_rank_is_no_rank(tmp_path):
     ranks.run(tmp_path, 2, code)
 
 
+@pytest.mark.slow
 def test_leaving_while_another_thread_waits(tmp_path):
     code = """
     import threading

@@ -50,6 +50,7 @@ def test_collectives_against_numpy(tmp_path, size):
     run(tmp_path, size, COLLECTIVES, SEED=str(size), CASES="10")
 
 
+@pytest.mark.slow
 def test_messages(tmp_path):
     code = """
     begin()
@@ -112,6 +113,7 @@ def test_ranks_that_differ(tmp_path):
         assert words in printed
 
 
+@pytest.mark.slow
 def test_a_rank_that_does_not_come(tmp_path):
     code = """
     from datetime import timedelta

@@ -173,6 +173,7 @@ def test_launch(tmp_path):
     assert sorted(done.stdout.split("\n")[:-1]) == [f"{r} 3 3.0" for r in range(3)]
 
 
+@pytest.mark.slow
 def test_the_launcher_takes_torchruns_options(tmp_path):
     code = """
     import os, sys
@@ -309,6 +310,7 @@ def _fails(rank, how):
     os.kill(os.getpid(), 9)
 
 
+@pytest.mark.slow
 def test_spawn(tmp_path):
     code = """
     import torch.multiprocessing as mp

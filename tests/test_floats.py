@@ -145,6 +145,7 @@ def test_erf_of_doubles(device):
     assert units(found, wanted, "float64") <= 2
 
 
+@pytest.mark.slow
 def test_remainders_do_not_depend_on_the_instruction_set():
     code = """
         import hashlib

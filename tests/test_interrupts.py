@@ -228,6 +228,7 @@ check()
     )
 
 
+@pytest.mark.slow
 def test_signal_handlers_that_return_change_nothing():
     run(
         INTERRUPT.replace("{threads}", "2")

@@ -316,6 +316,7 @@ sys.exit(9)
         run(code, status=9)
 
 
+@pytest.mark.slow
 def test_exits_are_clean():
     for i in range(EXITS):
         run("import pydevtensor as torch; x = torch.ones(3)", PYTHONHASHSEED=str(i))

@@ -68,6 +68,7 @@ def outcomes(text):
     return {w[0].split("::")[1]: w[1] for w in words if len(w) > 1 and w[1].isupper()}
 
 
+@pytest.mark.slow
 def test_gpus_and_limits(run):
     text = run("--pydevtensor-gpus=2", status=1)
     assert outcomes(text) == {
@@ -135,6 +136,7 @@ def test_a_wrong_setting_ends_the_run(run, gpus, name, value, choices):
     assert f"PYDEVTENSOR_{name}" in said and value in said and choices in said
 
 
+@pytest.mark.slow
 def test_a_wrong_number_of_gpus_ends_the_run(run):
     for value in ("33", "-1", "two"):
         said = run(status=4, fails=True, PYDEVTENSOR_SIM_GPUS=value)

@@ -1,6 +1,7 @@
 """Random programs on five streams of two GPUs: one in which no race is found gives the same
 numbers under every schedule, and what is found does not depend on the schedule."""
 
+import pytest
 from isolated import python
 
 PROGRAMS = """
@@ -101,5 +102,6 @@ assert silent > 40 and differing > 40, (silent, differing)
 """
 
 
+@pytest.mark.slow
 def test_a_program_without_races_gives_one_result():
     python(PROGRAMS)

@@ -78,6 +78,7 @@ if __name__ == "__main__":
     assert out == ["0 12.0 3.0 [0.0, 0.0] [[0.0, 2.0], [0.0, 2.0]]", "True [1, 2, 3]"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
 def test_a_new_process_gets_many(method, tmp_path):
     script = tmp_path / "script.py"

@@ -49,6 +49,7 @@ x = t.zeros(5, 1 << 20, device="cuda:1")
     assert row[2] == "2 simulated"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "chosen",
     [

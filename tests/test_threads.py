@@ -285,6 +285,7 @@ print('done')
     assert printed == "done\n"
 
 
+@pytest.mark.slow
 def test_other_threads_run_during_long_work():
     code = """
 sys.setswitchinterval(1000)  # so that a thread runs only while another gives up the GIL

@@ -104,6 +104,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_a_program_of_the_book(tmp_path):
     """Unchanged: it names torch and torchvision."""
     for train in (True, False):

@@ -169,6 +169,7 @@ def test_products_are_the_own_kernel_s():
     assert out == "own\n"
 
 
+@pytest.mark.slow
 def test_products_do_not_depend_on_threads():
     out = run("""
         torch.manual_seed(0)

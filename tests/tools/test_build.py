@@ -241,6 +241,7 @@ def sources_of(lines):
 ALL = {"one.c", "two.c", "run.cpp", "module.c"}
 
 
+@pytest.mark.slow
 def test_rebuilds_what_changed(tree):
     did, done = build(tree)
     assert done.returncode == 0, done.stderr
@@ -269,6 +270,7 @@ def test_flags_are_part_of_freshness(tree):
     assert sources_of(build(tree, PYDEVTENSOR_WERROR="1")[0]) == ALL
 
 
+@pytest.mark.slow
 def test_new_and_removed_sources(tree):
     build(tree)
     (tree / "csrc/device").mkdir()
@@ -279,6 +281,7 @@ def test_new_and_removed_sources(tree):
     assert sources_of(build(tree)[0]) == set()
 
 
+@pytest.mark.slow
 def test_failure_is_told_and_not_cached(tree):
     path = tree / "csrc/base/two.c"
     good = path.read_text()
@@ -293,6 +296,7 @@ def test_failure_is_told_and_not_cached(tree):
     assert build(tree)[1].returncode == 0
 
 
+@pytest.mark.slow
 def test_warnings_become_errors(tree):
     (tree / "csrc/base/two.c").write_text("static int unused;\n")
     assert build(tree)[1].returncode == 0
@@ -311,6 +315,7 @@ def test_function_without_a_body_is_found(tree):
     assert done.returncode == 1 and "dt_gone" in done.stderr
 
 
+@pytest.mark.slow
 def test_variants_are_built_once_each(tree):
     if not toolchain.find_cc().is_x86_64:
         pytest.skip("instruction-set variants are x86-64's")

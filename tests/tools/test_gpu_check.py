@@ -158,6 +158,7 @@ def alive(pid):
     return state != "Z"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wait", ["wait", "true"])
 @pytest.mark.parametrize("how", ["", "setsid"])
 def test_children_end_with_their_step(place, a_gpu, tmp_path, how, wait):
@@ -175,6 +176,7 @@ def test_children_end_with_their_step(place, a_gpu, tmp_path, how, wait):
     assert "ran on" in (place.results / "one.log").read_text()
 
 
+@pytest.mark.slow
 def test_the_time_of_a_piece(place, a_gpu, monkeypatch):
     monkeypatch.setattr(runner, "LEAST", 0.3)
     given = MACHINE, shell("one", f"{REAL}; sleep 300", limit=400), shell("two")
@@ -518,13 +520,8 @@ def test_the_short_program_runs_the_kernels_of_each_file():
     assert [name for name, call in starts.items() if call not in program] == []
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["--quick"],
-        pytest.param(["--quick", "--no-products"], marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [["--quick"], ["--quick", "--no-products"]])
 def test_the_short_program_on_a_simulated_gpu(options):
     arguments = ["-P", str(SHORT), *options]
     said = python("", arguments=arguments, PYDEVTENSOR_SIM_GPUS="1")
@@ -532,6 +529,7 @@ def test_the_short_program_on_a_simulated_gpu(options):
     assert runner.on_a_real_gpu(said) == "it ran on a simulated GPU"
 
 
+@pytest.mark.slow
 def test_a_stopped_run_keeps_its_failures(tmp_path):
     (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
     (tmp_path / "test_it.py").write_text("def test_it():\n    assert 1 == 2\n")

@@ -104,6 +104,7 @@ def test_the_report_of_a_measurement():
     assert plot.count("<circle") == 4 and "NVIDIA T4" in plot
 
 
+@pytest.mark.slow
 def test_the_kit_is_complete_and_small(tmp_path, monkeypatch):
     monkeypatch.setattr(
         kit, "build_checker", lambda folder: (folder / "checker").mkdir()

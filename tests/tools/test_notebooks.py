@@ -137,6 +137,7 @@ def test_runs(path, gpus, monkeypatch):
         assert [claim for claim in COUNTED if claim not in text] == []
 
 
+@pytest.mark.slow
 def test_a_cell_that_ran_out_of_memory_frees_its_tensors(tmp_path, monkeypatch):
     cells = [
         "import pydevtensor as torch\ntorch.cuda.simulate(1, memory='16M')\n"
@@ -184,6 +185,7 @@ def test_no_output_is_an_address(path):
     assert re.findall(r"<.* at 0x[0-9a-f]+>", text) == []
 
 
+@pytest.mark.slow
 def test_the_demo_shows_what_a_terminal_can(monkeypatch, capsys):
     """Drawings in characters, as wide as the terminal, though the kernel has none."""
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
