@@ -281,6 +281,15 @@ def test_reductions_of_empty_views_with_an_offset(device):
         )
 
 
+def test_norms_that_norm_does_not_compute():
+    x = torch.eye(3)
+    with pytest.raises(NotImplementedError, match=r"matrix_norm\(x, 'nuc'\)"):
+        torch.norm(x, "nuc")
+    assert torch.linalg.matrix_norm(x, "nuc").item() == pytest.approx(3)
+    with pytest.raises(RuntimeError, match="p is 'two'; give a number"):
+        x.norm("two")
+
+
 def test_extremum_with_a_tensor_of_no_dimensions(device):
     """An integer Tensor is the other operand, not a dimension."""
     x, one = torch.tensor([0, 5], device=device), torch.tensor(1, device=device)

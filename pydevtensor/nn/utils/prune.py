@@ -367,7 +367,7 @@ class LnStructured(_Structured):
     """Prunes the slices of the least norms.
 
     amount  how many, an int, or which share, a float from 0 to 1
-    n       which norm: 1, 2, float('inf'), 'fro', 'nuc', ...
+    n       which norm: 1, 2, float('inf'), 'fro', ...
     dim     the dimension that the slices are of
 
     >>> x = torch.tensor([[1.0, 4.0], [2.0, 5.0]])
@@ -485,7 +485,7 @@ def ln_structured(
     """The module, with the slices of the least norms of its parameter `name` pruned.
 
     amount             how many, an int, or which share, a float from 0 to 1
-    n                  which norm: 1, 2, float('inf'), 'fro', 'nuc', ...
+    n                  which norm: 1, 2, float('inf'), 'fro', ...
     dim                the dimension that the slices are of
     importance_scores  values to take the norms of in the place of the parameter's
 
