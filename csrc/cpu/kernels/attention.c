@@ -11,10 +11,12 @@
 #include "cpu/runtime/pool.h"
 
 /* Rows and keys of a tile, whose scores stay in the second cache. Many rows take each
- * key from memory less often; few leave less of a causal call's tiles unused. */
+ * key from memory less often, and BLAS packs it less often; few leave less of a causal
+ * call's tiles unused, and give more threads something to do. */
 #define ROWS      256
 #define ROWS_FEW  64
-#define ROWS_LONG 2048 /* from this length on there are many */
+#define ROWS_LONG 2048 /* from this length on a causal call has many */
+#define TILES     8    /* that many threads find work in tiles of many rows */
 #define KEYS      512
 
 #define LONG 5e5 /* multiplications from which on the GIL is released */
@@ -34,10 +36,18 @@ typedef struct tile {
     int64_t batch, head, first_row, rows, first_key, keys;
 } tile;
 
+/* The threads do not choose, so that results do not depend on their number. */
+static int64_t rows_of_a_tile(const dt_attention_call *call)
+{
+    int64_t tiles = call->batch * call->heads * (call->length / ROWS);
+    return (!call->causal || call->length >= ROWS_LONG) && tiles >= TILES ? ROWS
+                                                                          : ROWS_FEW;
+}
+
 static job begin_attention(const dt_attention_call *call)
 {
     bool narrow = call->dtype == DT_FLOAT32;
-    int64_t rows = call->length < ROWS_LONG ? ROWS_FEW : ROWS;
+    int64_t rows = rows_of_a_tile(call);
     return (job){.call = call,
                  .kernel = narrow ? &dt_cpu_kernels.attention->float32
                                   : &dt_cpu_kernels.attention->float64,

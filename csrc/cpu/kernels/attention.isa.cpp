@@ -45,17 +45,24 @@ DT_FN T larger(T a, T b)
     return b > a ? b : a;
 }
 
-/* Adds the mask; what does not count becomes -inf. */
+/* Adds the mask to the first `count` scores of n. Of the others those up to the next
+ * whole number of lanes become -inf, the rest 0: the shares that they have. Returns the
+ * end of the -inf. */
 template <typename T>
-DT_FN void add_mask(int64_t n, int64_t count, T *scores, const dt_attention_mask *mask)
+DT_FN int64_t add_mask(int64_t n, int64_t count, T *scores,
+                       const dt_attention_mask *mask)
 {
     const int64_t step = mask->step;
     const dt_bool *counts = (const dt_bool *)mask->data;
     const T *added = (const T *)mask->data;
-    for (int64_t i = count; i < n; i++)
+    int64_t end = (count + lanes<T> - 1) / lanes<T> * lanes<T>;
+    end = end < n ? end : n;
+    for (int64_t i = count; i < end; i++)
         scores[i] = -(T)INFINITY;
+    for (int64_t i = end; i < n; i++)
+        scores[i] = 0;
     if (!mask->data)
-        return;
+        return end;
     if (mask->is_bool) {
         for (int64_t i = 0; i < count; i++)
             scores[i] = (bool)counts[i * step] ? scores[i] : -(T)INFINITY;
@@ -66,6 +73,7 @@ DT_FN void add_mask(int64_t n, int64_t count, T *scores, const dt_attention_mask
         for (int64_t i = 0; i < count; i++)
             scores[i] += added[i * step];
     }
+    return end;
 }
 
 template <typename T>
@@ -73,7 +81,7 @@ double shares(int64_t n, int64_t count, void *scores, const dt_attention_mask *m
               double *top, double *sum)
 {
     T *s = (T *)scores, old = (T)*top;
-    add_mask(n, count, s, mask);
+    n = add_mask(n, count, s, mask);
     const T most = joined(n, old, [=](int64_t i) { return s[i]; }, larger<T>);
     const double factor = (double)attention::correction(old, most);
     const T part = joined(
@@ -105,7 +113,7 @@ void shares_again(int64_t n, int64_t count, void *scores, const dt_attention_mas
 {
     T *s = (T *)scores;
     const T top = *(const T *)log_sum;
-    add_mask(n, count, s, mask);
+    n = add_mask(n, count, s, mask);
     DT_VECTOR_LOOP
     for (int64_t i = 0; i < n; i++)
         s[i] = attention::share(s[i], top);
