@@ -181,6 +181,29 @@ def test_a_cell_walks_like_the_layer(kind, device):
         assert torch.allclose(a, b[0], rtol=1e-12, atol=1e-14)
 
 
+# Of many rows the CPU packs the weight once for all steps; sizes are no multiples of its
+# tiles, and lie on both sides of its blocks.
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("hidden, rows", [(33, 4), (129, 30), (300, 13), (40, 193)])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_many_rows_walk_like_a_cell(kind, hidden, rows, dtype):
+    layer = network(kind, 5, hidden, device="cpu", dtype=dtype)
+    cell = network(f"{kind}Cell", 5, hidden, device="cpu", dtype=dtype)
+    cell.load_state_dict({k[:-3]: value for k, value in layer.state_dict().items()})
+    x = numbers(4, rows, 5, device="cpu", dtype=dtype)
+    h, steps = None, []
+    for step in x:
+        h = cell(step, h)
+        steps.append(h[0] if kind == "LSTM" else h)
+    output, one = layer(x)[0], torch.stack(steps)
+    near = {"rtol": 1e-11, "atol": 1e-11} if dtype == torch.float64 else {"atol": 2e-5}
+    assert torch.allclose(output, one, **near)
+    for each in (output, one):
+        each.square().mean().backward()
+    for a, b in zip(layer.parameters(), cell.parameters(), strict=True):
+        assert torch.allclose(a.grad, b.grad, **near)
+
+
 def test_packed_sequences_give_what_each_gives_alone(device):
     layer = network("LSTM", 3, 4, 2, bidirectional=True, device=device)
     sequences = [numbers(n, 3, device=device) for n in (2, 30, 7, 7, 1)]

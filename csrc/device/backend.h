@@ -197,6 +197,10 @@ typedef struct dt_backend {
     /* Runs a chain on the calling thread and those of the backend. Cannot fail, and is not
      * interrupted. NULL: there are no chains (device/fusion.h). */
     void (*chain)(dt_stream stream, const struct dt_chain *chain);
+    /* b of a product, arranged once for all products with about as many rows: their
+     * `packed`, which the caller frees. NULL, without an error: BLAS is as fast, or no
+     * memory is left. May be NULL itself. */
+    void *(*gemm_pack)(const dt_gemm *gemm);
     /* convolution takes floats of 16 bits, as do moments, nn, optim_step and
      * foreach_norm: `stored` of their calls; elementwise takes those of one type beside
      * float32, bools and uint8 beside either, and computes in float32 then. */

@@ -227,7 +227,9 @@ typedef struct dt_nonzero_call {
  * length that it steps over, as BLAS requires; c is row-major with c_row >= n. With
  * beta 0, c is not read. A batch stride of 0 reuses one matrix. tf32 lets a GPU round
  * the elements of float32 operands to TF32, which has 10 bits of fraction. If row is not
- * NULL, its n elements stand for each row of c before; then batch and beta are 1. */
+ * NULL, its n elements stand for each row of c before; then batch and beta are 1.
+ * packed: NULL, or b as gemm_pack of the backend has arranged it; then batch is 1 and row
+ * NULL. */
 typedef struct dt_gemm {
     dt_dtype dtype;
     bool tf32;
@@ -239,7 +241,7 @@ typedef struct dt_gemm {
     void *c;
     int64_t c_batch, c_row;
     double alpha, beta;
-    const void *row;
+    const void *row, *packed;
 } dt_gemm;
 
 /* --- creation and random numbers --- */

@@ -95,14 +95,51 @@ struct Product : Tile<T> {
                     int64_t m = least(BLOCK_M, g->m - i0);
                     pack_a(m, k, a + i0 * g->a_row + p0 * g->a_col, g->a_row, g->a_col,
                            packed_a);
-                    for (int64_t j = 0; j < n; j += tile_columns)
-                        for (int64_t i = 0; i < m; i += TILE_ROWS)
-                            add_tile(g, k, packed_a + i * k, packed_b + j * k,
-                                     least(TILE_ROWS, m - i),
-                                     least(tile_columns, n - j), fresh,
-                                     c + (i0 + i) * g->c_row + j0 + j);
+                    add_tiles(g, m, n, k, packed_a, packed_b, fresh,
+                              c + i0 * g->c_row + j0);
                 }
             }
+    }
+    static DT_INLINE void add_tiles(const dt_gemm_args *g, int64_t m, int64_t n,
+                                    int64_t k, const E *packed_a, const E *packed_b,
+                                    bool fresh, E *c)
+    {
+        for (int64_t j = 0; j < n; j += tile_columns)
+            for (int64_t i = 0; i < m; i += TILE_ROWS)
+                add_tile(g, k, packed_a + i * k, packed_b + j * k,
+                         least(TILE_ROWS, m - i), least(tile_columns, n - j), fresh,
+                         c + i * g->c_row + j);
+    }
+
+    /* --- the same b again and again: blocks of BLOCK_K rows, in panels each --- */
+
+    static void pack(const dt_gemm_args *g, void *out)
+    {
+        const E *b = (const E *)g->b;
+        E *to = (E *)out;
+        for (int64_t p0 = 0; p0 < g->k; p0 += BLOCK_K) {
+            int64_t k = least(BLOCK_K, g->k - p0);
+            pack_b(k, g->n, b + p0 * g->b_row, g->b_row, g->b_col, to);
+            to += k * round(g->n, tile_columns);
+        }
+    }
+    static void run_packed(const dt_gemm_args *g, int64_t begin, int64_t end)
+    {
+        const int64_t first = begin * tile_columns,
+                      n = least(end * tile_columns, g->n) - first;
+        const E *a = (const E *)g->a, *packed_b = (const E *)g->b;
+        E *packed_a = (E *)g->scratch, *c = (E *)g->c + first;
+        for (int64_t p0 = 0; p0 < g->k; p0 += BLOCK_K) {
+            int64_t k = least(BLOCK_K, g->k - p0);
+            for (int64_t i0 = 0; i0 < g->m; i0 += BLOCK_M) {
+                int64_t m = least(BLOCK_M, g->m - i0);
+                pack_a(m, k, a + i0 * g->a_row + p0 * g->a_col, g->a_row, g->a_col,
+                       packed_a);
+                add_tiles(g, m, n, k, packed_a, packed_b + first * k,
+                          g->fresh && p0 == 0, c + i0 * g->c_row);
+            }
+            packed_b += k * round(g->n, tile_columns);
+        }
     }
     static size_t scratch(int64_t m, int64_t n, int64_t k)
     {
@@ -158,4 +195,8 @@ const dt_gemm_kernels DT_ISA_NAME(dt_gemm) = {
 #define DT_DTYPE_HALF(ID, name, alias, type) nullptr,
 #include "ops/dtype.def"
     },
+#define PACKED(type)                                                                   \
+    {Product<type>::tile_columns, Product<type>::pack, Product<type>::run_packed}
+    PACKED(float),
+    PACKED(double),
 };

@@ -92,9 +92,20 @@ typedef struct dt_gemm_args {
     void *scratch; /* dt_gemm_kernels.scratch() bytes, aligned to 64 */
 } dt_gemm_args;
 
+/* Products of many matrices with the same b, which is packed once in panels of
+ * `columns` columns. */
+typedef struct dt_gemm_packed {
+    int64_t columns;
+    /* b to out, which is aligned to 64 and has k * columns elements a panel. */
+    void (*pack)(const dt_gemm_args *args, void *out);
+    /* The columns of panels begin to end - 1. args: their b is packed. */
+    void (*product)(const dt_gemm_args *args, int64_t begin, int64_t end);
+} dt_gemm_packed;
+
 typedef struct dt_gemm_kernels {
     void (*product[DT_NDTYPES])(const dt_gemm_args *args); /* NULL: of 16 bits */
     size_t (*scratch[DT_NDTYPES])(int64_t m, int64_t n, int64_t k);
+    dt_gemm_packed float32, float64;
 } dt_gemm_kernels;
 
 /* How far a scan has come: what is before the part at hand, and what is in it. */
@@ -202,6 +213,9 @@ typedef struct dt_attention_kernels {
 /* c = alpha * a @ b + beta * c on this thread alone, the batch being 1: a tile of
  * something larger. -1, without an error set: no memory. */
 int dt_cpu_tile_product(const dt_gemm *gemm);
+
+/* dt_cpu_gemm where b is packed; beta is 0 or 1. */
+int dt_cpu_gemm_with_packed(const dt_gemm *gemm);
 
 /* The n elements of one row by a row of ops/rnn.def. */
 typedef void dt_rnn_kernel(void *const *row, int64_t n);

@@ -353,6 +353,8 @@ int dt_cpu_gemm(dt_stream stream, const dt_gemm *g)
 {
     if (dt_dtype_is_half(g->dtype))
         return half_gemm(stream, g);
+    if (g->packed)
+        return dt_cpu_gemm_with_packed(g);
     product p = {.g = g, .row_parts = 1, .column_parts = 1};
     double work = (double)g->m * (double)g->n * (double)(g->k ? g->k : 1);
     p.blas = work > TINY && dt_blas_has(g->dtype) && fits(g);

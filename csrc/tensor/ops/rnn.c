@@ -2,6 +2,7 @@
 #include "device/rnn.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "base/interrupt.h"
 #include "device/rnn_ops.h"
@@ -9,6 +10,8 @@
 #include "tensor/call.h"
 #include "tensor/ops/convolution.h"
 #include "tensor/ops/ops.h"
+
+#define PACKED_STEPS 3 /* so many use a packed weight often enough */
 
 /* A layer's call. Sequences of a batch are sorted by length: step t has the first
  * sizes[t] of them. */
@@ -18,6 +21,7 @@ typedef struct layer {
     dt_stream stream;
     const dt_backend *backend;
     char *operands[DT_RNN_OPERANDS], *weight;
+    void *packed;        /* owned: the weight for all steps, or NULL */
     int64_t wide;        /* rows of the weight */
     bool backward, adds; /* adds: the product goes to what is there */
 } layer;
@@ -73,7 +77,7 @@ static int open_layer(layer *l, const dt_value *list, int64_t all, int64_t batch
 }
 
 /* first = h @ weight.T, or dh = first @ weight. */
-static int multiply_layer(const layer *l)
+static dt_gemm product_of(const layer *l)
 {
     const dt_rnn_call *step = &l->step;
     dt_gemm gemm = {
@@ -91,10 +95,24 @@ static int multiply_layer(const layer *l)
         .c = step->operands[l->backward],
         .alpha = 1,
         .beta = l->adds,
+        .packed = l->packed,
     };
     gemm.a_row = gemm.k;
     gemm.c_row = gemm.n;
+    return gemm;
+}
+static int multiply_layer(const layer *l)
+{
+    dt_gemm gemm = product_of(l);
     return l->backend->gemm(l->stream, &gemm);
+}
+
+/* Steps of `rows` rows, the most that there are. */
+static void pack_weight(layer *l, int64_t rows)
+{
+    l->step.rows = rows;
+    dt_gemm gemm = product_of(l);
+    l->packed = l->backend->gemm_pack ? l->backend->gemm_pack(&gemm) : NULL;
 }
 
 /* The step whose first row is `row` of all. */
@@ -143,13 +161,16 @@ int dt_rnn_steps_forward(dt_call *c)
     if (open_layer(&l, list, all, sizes[0]))
         return -1;
     dt_tensor_alias(c->out[0], list->tensors[0]);
+    if (count >= PACKED_STEPS && l.step.n)
+        pack_weight(&l, sizes[0]);
     int64_t row = reverse ? all : 0;
-    for (int i = 0; i < count && l.step.n; i++) {
+    int status = 0;
+    for (int i = 0; i < count && l.step.n && !status; i++) {
         int64_t rows = sizes[reverse ? count - 1 - i : i];
         row -= reverse ? rows : 0;
-        if (dt_interrupt_check_rarely() || run_step(&l, row, rows))
-            return -1;
+        status = dt_interrupt_check_rarely() || run_step(&l, row, rows) ? -1 : 0;
         row += reverse ? 0 : rows;
     }
-    return 0;
+    free(l.packed);
+    return status;
 }
