@@ -21,7 +21,7 @@ _WAY_ROUND = {
     "torch.save(), and read them with torch.load()",
     "ao": _QUANTIZED,
     "complex": _PARTS,
-    "distributed.fsdp": "divide parameters with distributed.fsdp.fully_shard()",
+    "distributed.fsdp": "divide parameters with FullyShardedDataParallel",
     "distributed.pipelining": _RANKS,
     "distributed.rpc": "use send() and recv() of torch.distributed",
     "distributed.tensor": _RANKS,

@@ -46,6 +46,17 @@ class DeviceMesh:
             )
         self._groups = [self._group_along(dim) for dim in range(self.ndim)]
 
+    @classmethod
+    def from_group(cls, group: Any, device_type: str) -> DeviceMesh:
+        """The ranks of a group, in one dimension.
+
+        group: this rank's. device_type: 'cpu' or 'cuda'.
+        """
+        made = object.__new__(cls)
+        made._set(device_type, _C.tensor(get_process_group_ranks(group)), None)
+        made._groups = [group]
+        return made
+
     def _set(self, device_type: str, ranks: Tensor, names: Any) -> None:
         if names is not None and len({*names}) != ranks.ndim:
             raise ValueError(

@@ -9,9 +9,10 @@ from typing import Any
 from pydevtensor import _C
 from pydevtensor import distributed as dist
 from pydevtensor._names import publish as _publish
-from pydevtensor._tree import map_leaves
 from pydevtensor.autograd import no_grad
-from pydevtensor.distributed.fsdp._shards import ShardedTensor
+from pydevtensor.distributed.fsdp import FullyShardedDataParallel as FSDP
+from pydevtensor.distributed.fsdp import StateDictType
+from pydevtensor.distributed.fsdp._optim_states import collect, given, rows_of, spread
 from pydevtensor.nn.modules.module import Module
 from pydevtensor.nn.parallel import DistributedDataParallel
 from pydevtensor.optim.optimizer import Optimizer
@@ -20,7 +21,6 @@ __all__ = ["StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict
 __all__ += ["get_state_dict", "set_model_state_dict", "set_optimizer_state_dict"]
 __all__ += ["set_state_dict"]
 
-Tensor = _C.Tensor
 Optimizers = Optimizer | Iterable[Optimizer]
 
 
@@ -44,18 +44,7 @@ class StateDictOptions:
 
 def _given(values: Any, options: StateDictOptions) -> Any:
     """The values as options ask for them."""
-
-    def one(value: Any) -> Any:
-        if not isinstance(value, Tensor):
-            return value
-        sharding = getattr(value, "_sharding", None)
-        if options.full_state_dict and sharding is not None:
-            value, sharding = sharding.gather(value), None
-        if options.cpu_offload:
-            value = value.cpu()
-        return ShardedTensor.of(value, sharding) if sharding else value
-
-    found = map_leaves(one, values)
+    found = given(values, options.full_state_dict, options.cpu_offload)
     alone = options.full_state_dict and options.cpu_offload and dist.is_initialized()
     return {} if alone and dist.get_rank() else found
 
@@ -63,18 +52,6 @@ def _given(values: Any, options: StateDictOptions) -> Any:
 def _bare(model: Module) -> Any:
     is_copy = isinstance(model, DistributedDataParallel)
     return model.module if is_copy else model
-
-
-def _rows_of(value: Any, like: Any) -> Any:
-    """This rank's rows, where `like` has those and value all."""
-    sharding = getattr(like, "_sharding", None)
-    if sharding is None or not isinstance(value, Tensor):
-        return value
-    if getattr(value, "_sharding", None) is not None:
-        return value
-    if tuple(value.shape) != sharding.shape:
-        return value  # of one element, or wrong: the module says so
-    return value[sharding.rows()]
 
 
 @no_grad()
@@ -89,7 +66,9 @@ def get_model_state_dict(
     >>> [*names.get_model_state_dict(nn.Linear(2, 1))]
     ['weight', 'bias']
     """
-    state = dict(_bare(model).state_dict())
+    bare = _bare(model)
+    with FSDP.state_dict_type(bare, StateDictType.SHARDED_STATE_DICT):
+        state = dict(bare.state_dict())
     found: dict[str, Any] = _given(state, options or StateDictOptions())
     return found
 
@@ -110,15 +89,13 @@ def set_model_state_dict(
     <All keys matched successfully>
     """
     bare = _bare(model)
-    own = bare.state_dict()
+    own = dict(bare.named_parameters(remove_duplicate=False))
     state = {
-        name: _rows_of(value, own.get(name)) for name, value in model_state_dict.items()
+        name: rows_of(value, own.get(name)) for name, value in model_state_dict.items()
     }
-    return bare.load_state_dict(state, strict=(options or StateDictOptions()).strict)
-
-
-def _names(model: Module) -> dict[Tensor, str]:
-    return {p: name for name, p in _bare(model).named_parameters()}
+    with FSDP.state_dict_type(bare, StateDictType.SHARDED_STATE_DICT):
+        strict = (options or StateDictOptions()).strict
+        return bare.load_state_dict(state, strict=strict)
 
 
 def _each(optimizers: Optimizers) -> list[Optimizer]:
@@ -160,32 +137,12 @@ def get_optimizer_state_dict(
     >>> [*names.get_optimizer_state_dict(net, optimizer)['state']['bias']]
     ['step', 'exp_avg', 'exp_avg_sq']
     """
-    names = _names(model)
-    states: dict[str, Any] = {}
-    groups: list[dict[str, Any]] = []
-    for optimizer in _each(optimizers):
+    each = _each(optimizers)
+    for optimizer in each:
         _make_states(optimizer)
-        for group in optimizer.param_groups:
-            options_of = {k: v for k, v in group.items() if k != "params"}
-            groups.append({**options_of, "params": [names[p] for p in group["params"]]})
-            for p in group["params"]:
-                if kept := optimizer.state.get(p):
-                    states[names[p]] = {
-                        key: _as_parameter(value, p) for key, value in kept.items()
-                    }
-    found = {"state": states, "param_groups": groups}
+    found = collect(_bare(model), each)
     result: dict[str, Any] = _given(found, options or StateDictOptions())
     return result
-
-
-def _as_parameter(value: Any, parameter: Tensor) -> Any:
-    """A state that has the shape of a sharded parameter is sharded, too."""
-    sharding = getattr(parameter, "_sharding", None)
-    if sharding is None or not isinstance(value, Tensor):
-        return value
-    if value.shape != parameter.shape:
-        return value
-    return ShardedTensor.of(value, sharding)
 
 
 def set_optimizer_state_dict(
@@ -205,35 +162,8 @@ def set_optimizer_state_dict(
     >>> state = names.get_optimizer_state_dict(net, optimizer)
     >>> names.set_optimizer_state_dict(net, optimizer, state)
     """
-    names = _names(model)
-    by_name = {
-        name: group
-        for group in optim_state_dict["param_groups"]
-        for name in group["params"]
-    }
     for optimizer in _each(optimizers):
-        packed = optimizer.state_dict()
-        packed["state"] = {}
-        for group, mine in zip(
-            packed["param_groups"], optimizer.param_groups, strict=True
-        ):
-            for number, p in zip(group["params"], mine["params"], strict=True):
-                name = names[p]
-                loaded = by_name[name]
-                group.update(
-                    {k: v for k, v in loaded.items() if k in group and k != "params"}
-                )
-                if name in optim_state_dict["state"]:
-                    packed["state"][number] = {
-                        key: _state_rows(value, p)
-                        for key, value in optim_state_dict["state"][name].items()
-                    }
-        optimizer.load_state_dict(packed)
-
-
-def _state_rows(value: Any, parameter: Tensor) -> Any:
-    found = _rows_of(value, parameter)
-    return found.detach() if isinstance(found, Tensor) else found
+        optimizer.load_state_dict(spread(_bare(model), optimizer, optim_state_dict))
 
 
 def get_state_dict(

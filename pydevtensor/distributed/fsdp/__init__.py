@@ -1,8 +1,11 @@
-"""Modules of whose parameters each rank has a share of the rows.
+"""Modules of whose parameters each rank has a share.
 
 A module's parameters are gathered before its forward pass and again for its backward
-pass; gradients are reduced to the rows of each rank.
+pass; gradients are reduced to the share of each rank. fully_shard() divides the rows of
+each parameter, FullyShardedDataParallel those of a unit together.
 """
+
+from typing import TYPE_CHECKING
 
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributed.fsdp._fully_shard import (
@@ -10,7 +13,40 @@ from pydevtensor.distributed.fsdp._fully_shard import (
     MixedPrecisionPolicy,
     fully_shard,
 )
+from pydevtensor.distributed.fsdp.api import (
+    BackwardPrefetch,
+    CPUOffload,
+    FullOptimStateDictConfig,
+    FullStateDictConfig,
+    LocalOptimStateDictConfig,
+    LocalStateDictConfig,
+    MixedPrecision,
+    OptimStateDictConfig,
+    ShardedOptimStateDictConfig,
+    ShardedStateDictConfig,
+    ShardingStrategy,
+    StateDictConfig,
+    StateDictSettings,
+    StateDictType,
+)
+from pydevtensor.distributed.fsdp.fully_sharded_data_parallel import (
+    FlatParameter,
+    FullyShardedDataParallel,
+)
 
-__all__ = ["FSDPModule", "MixedPrecisionPolicy", "fully_shard"]
+if TYPE_CHECKING:
+    from pydevtensor.distributed.fsdp import wrap
 
-_publish(__name__, home_of=("FSDPModule", "MixedPrecisionPolicy"))
+__all__ = ["BackwardPrefetch", "CPUOffload", "FSDPModule", "FlatParameter"]
+__all__ += ["FullOptimStateDictConfig", "FullStateDictConfig"]
+__all__ += ["FullyShardedDataParallel", "LocalOptimStateDictConfig"]
+__all__ += ["LocalStateDictConfig", "MixedPrecision", "MixedPrecisionPolicy"]
+__all__ += ["OptimStateDictConfig", "ShardedOptimStateDictConfig"]
+__all__ += ["ShardedStateDictConfig", "ShardingStrategy", "StateDictConfig"]
+__all__ += ["StateDictSettings", "StateDictType", "fully_shard", "wrap"]
+
+_publish(
+    __name__,
+    later=("wrap",),
+    home_of=("FSDPModule", "FlatParameter", "MixedPrecisionPolicy"),
+)

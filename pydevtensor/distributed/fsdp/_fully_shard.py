@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +10,10 @@ from pydevtensor import distributed as dist
 from pydevtensor._tree import map_leaves
 from pydevtensor.distributed.device_mesh import DeviceMesh, init_device_mesh
 from pydevtensor.distributed.fsdp._shards import (
-    ShardedParameter,
+    RowShards,
     ShardedTensor,
-    Shards,
+    Unit,
+    own_parameters,
 )
 from pydevtensor.nn.modules.module import Module
 from pydevtensor.nn.parameter import Parameter
@@ -41,7 +40,9 @@ class MixedPrecisionPolicy:
     cast_forward_inputs: bool = True
 
 
-def _cast(values: Any, dtype: Any) -> Any:
+def cast(values: Any, dtype: Any) -> Any:
+    """Values in which floating tensors have a type; None: as they are."""
+
     def one(value: Any) -> Any:
         floats = isinstance(value, Tensor) and value.is_floating_point()
         return value.to(dtype) if floats else value
@@ -49,40 +50,22 @@ def _cast(values: Any, dtype: Any) -> Any:
     return map_leaves(one, values) if dtype else values
 
 
-class FSDPModule:
+class FSDPModule(Unit):
     """A module that fully_shard() was called with: its class is also this one.
 
     >>> issubclass(torch.distributed.fsdp.FSDPModule, nn.Module)
     False
     """
 
-    _shards: Shards
     _policy: MixedPrecisionPolicy
-    _reshards: bool | None  # None: unless it is the outermost
-    _shown: bool  # unshard() was called
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The module's result, with all rows of its parameters meanwhile."""
         if self._policy.cast_forward_inputs:
-            args, kwargs = _cast((args, kwargs), self._policy.param_dtype)
-        with self._unsharded():
-            found = super().__call__(*args, **kwargs)  # type: ignore[misc]
-        return _cast(found, self._policy.output_dtype)
-
-    @contextmanager
-    def _unsharded(self) -> Iterator[None]:
-        if self._shown:
-            yield
-            return
-        reshards = bool(_inside) if self._reshards is None else self._reshards
-        count = self._shards.begin(keeps=not reshards)
-        _inside.append(self)
-        try:
-            yield
-        finally:
-            _inside.remove(self)
-            _C._end_recalls(count)
-            self._shards.hide()
+            args, kwargs = cast((args, kwargs), self._policy.param_dtype)
+        run = super().__call__  # type: ignore[misc]
+        found = self._whole_in(run, args, kwargs)
+        return cast(found, self._policy.output_dtype)
 
     def unshard(self, async_op: bool = False) -> None:
         """Gather all rows of the module's own parameters, until reshard().
@@ -129,32 +112,9 @@ class FSDPModule:
             each._reshards = reshard_after_forward
 
 
-_inside: list[FSDPModule] = []  # whose forward() runs
-
-
 def sharded_modules(module: Module) -> list[FSDPModule]:
     """The module and those in it that are sharded."""
     return [each for each in module.modules() if isinstance(each, FSDPModule)]
-
-
-def _own_parameters(module: Module, ignored: Any) -> list[Any]:
-    """The parameters of a module that no sharded module in it has, with the modules and
-    names that have each."""
-    found: dict[int, Any] = {}
-    outside = {id(p) for p in ignored or ()}
-    waiting = [module]
-    seen = set()
-    while waiting:
-        each = waiting.pop(0)
-        if id(each) in seen:
-            continue
-        seen.add(id(each))
-        for name, p in each._parameters.items():
-            if p is None or id(p) in outside or isinstance(p, ShardedParameter):
-                continue
-            found.setdefault(id(p), (p, []))[1].append((each, name))
-        waiting += [m for m in each.children() if not isinstance(m, FSDPModule)]
-    return [*found.values()]
 
 
 def _check(module: Any, parameters: list[tuple[Parameter, Any]], mesh: Any) -> None:
@@ -208,7 +168,7 @@ def fully_shard(
     tensor([[3., 3.]])
     >>> dist.destroy_process_group()
     """
-    parameters = _own_parameters(module, ignored_params)
+    parameters = own_parameters(module, ignored_params or ())
     if mesh is None:
         device = parameters[0][0].device.type if parameters else "cpu"
         mesh = init_device_mesh(device, (dist.get_world_size(),))
@@ -217,7 +177,9 @@ def fully_shard(
     kind = type(module)
     # The class is made anew: methods of FSDPModule come before its own.
     module.__class__ = type(f"FSDP{kind.__name__}", (FSDPModule, kind), {})
-    module._shards = Shards(parameters, mesh, policy.param_dtype, policy.reduce_dtype)
+    module._shards = RowShards(
+        parameters, mesh, policy.param_dtype, policy.reduce_dtype
+    )
     module._policy, module._reshards = policy, reshard_after_forward
     module._shown = False
     module._shards.hide()
@@ -228,9 +190,9 @@ def fully_shard(
 def _name_rows(module: Any, state: Any, prefix: str, metadata: Any) -> None:
     """Lets rows in a state_dict say which they are."""
     names = {id(each): name for name, each in module.named_modules()}
-    for place in module._shards.places:
-        for owner, name in place.owners:
+    for shard, owners in zip(module._shards.leaves, module._shards.owners, strict=True):
+        for owner, name in owners:
             path = names.get(id(owner), "")
             key = f"{prefix}{path}{'.' if path else ''}{name}"
             if key in state and not isinstance(state[key], ShardedTensor):
-                state[key] = ShardedTensor.of(state[key], place.shard._sharding)
+                state[key] = ShardedTensor.of(state[key], shard._sharding)

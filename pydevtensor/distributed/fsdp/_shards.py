@@ -1,8 +1,11 @@
-"""Tensors of which each rank has some rows, and parameters gathered together."""
+"""Tensors of which each rank has some rows, and parameters gathered together.
+
+This is the engine of fully_shard() and of FullyShardedDataParallel.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -91,98 +94,70 @@ class ShardedParameter(ShardedTensor, Parameter):
         return self._sharding.group
 
 
-@dataclass
-class _Place:
-    """A parameter's shard, and the modules that have it under a name."""
-
-    shard: ShardedParameter
-    owners: list[tuple[Any, str]]
-
-
 class Shards:
     """Parameters that are gathered, and whose gradients are reduced, together.
 
-    parameters: each with the modules and names that have it. mesh: the ranks, of two
-    dimensions where some have the same rows. param_dtype, reduce_dtype: the types in
-    which parameters and gradients are sent; None: their own.
+    A subclass says how they are divided. leaves: this rank's part of them, which the
+    optimizer updates. parameters: each with the modules and names that have it.
+    shards: False, where all ranks have them whole. group: the ranks that have the other
+    parts; None: there are none. replicas: those that have the same parts. param_dtype,
+    reduce_dtype: the types in which parameters and gradients are sent; None: their own.
     """
+
+    leaves: list[Any]
+    frozen: list[int]  # parameters that require no gradient
+    recalled: list[int]  # parameters in memory of their own, or the first in one memory
 
     def __init__(
         self,
-        parameters: Sequence[tuple[Parameter, list[tuple[Any, str]]]],
+        parameters: Sequence[tuple[Any, list[tuple[Any, str]]]],
         mesh: DeviceMesh,
+        shards: bool,
         param_dtype: Any,
         reduce_dtype: Any,
     ) -> None:
-        self.group = mesh.get_group(mesh.ndim - 1)
-        self.replicas = mesh.get_group(0) if mesh.ndim == 2 else None
+        self.owners, self.mesh = [each for _, each in parameters], mesh
+        for parameter, _ in parameters:
+            parameter._divided = True
+        self.group = mesh.get_group(mesh.ndim - 1) if shards else None
+        self.replicas = mesh.get_group(0) if mesh.ndim == 2 or not shards else None
         self.param_dtype, self.reduce_dtype = param_dtype, reduce_dtype
         self.reduces = True  # gradients, in backward()
-        self.places: list[_Place] = []
-        self.shared: list[Any] = []  # gradients of all rows that wait to be reduced
+        self.size = self.group.size() if self.group is not None else 1
+        self.copies = self.replicas.size() if self.replicas is not None else 1
+        self.waiting: list[Any] = [None] * len(parameters)  # gradients to be reduced
         self.back: list[Tensor] = []  # all rows, gathered again for a backward pass
-        for parameter, owners in parameters:
-            sharding = Sharding(tuple(parameter.shape), self.group, mesh)
-            rows = parameter.detach()[sharding.rows()].clone()
-            shard = _C._make_subclass(ShardedParameter, rows, parameter.requires_grad)
-            shard._sharding = sharding
-            self.places.append(_Place(shard, owners))
-        self.shared = [None] * len(self.places)
-        self.show([place.shard for place in self.places])
+
+    def gather(self) -> list[Tensor]:
+        """The parameters, whole, in the type in which they are used."""
+        raise NotImplementedError
+
+    def scatter(self, gradients: list[Any]) -> list[Any]:
+        """For each leaf, its part of the mean of all ranks' gradients."""
+        raise NotImplementedError
+
+    def hide(self) -> None:
+        """Lets the modules have the leaves."""
+        self.show(self.leaves)
 
     def show(self, tensors: Iterable[Any]) -> None:
         """Lets the modules have these tensors."""
-        for place, tensor in zip(self.places, tensors, strict=True):
-            for owner, name in place.owners:
+        for owners, tensor in zip(self.owners, tensors, strict=True):
+            for owner, name in owners:
                 owner._parameters[name] = tensor
 
-    def hide(self) -> None:
-        """Lets the modules have the shards."""
-        self.show([place.shard for place in self.places])
-
-    def _kinds(self, dtype: Any) -> dict[Any, list[int]]:
-        """The parameters by the type in which they are sent: dtype, or their own."""
-        kinds: dict[Any, list[int]] = {}
-        for i, place in enumerate(self.places):
-            own = place.shard.dtype
-            kinds.setdefault(dtype if own.is_floating_point and dtype else own, [])
-            kinds[dtype if own.is_floating_point and dtype else own].append(i)
-        return kinds
-
-    @no_grad()
-    def gather(self) -> list[Tensor]:
-        """All rows of all parameters, each in memory of its own."""
-        size = self.group.size()
-        found: list[Any] = [None] * len(self.places)
-        for dtype, members in self._kinds(self.param_dtype).items():
-            shards = [self.places[i].shard for i in members]
-            counts = [s._sharding.most * s._sharding.row for s in shards]
-            own = _C.zeros(sum(counts), dtype=dtype, device=shards[0].device)
-            for part, shard in zip(own.split(counts), shards, strict=True):
-                part[: shard.numel()].copy_(shard.detach().reshape(-1))
-            flat = _C.empty(size * own.numel(), dtype=dtype, device=own.device)
-            dist.all_gather_into_tensor(flat, own, group=self.group)
-            parts = flat.view(size, -1).split(counts, dim=1)
-            for i, part, shard in zip(members, parts, shards, strict=True):
-                shape = shard._sharding.shape
-                whole = part.contiguous().view(-1, *shape[1:]) if part.numel() else None
-                found[i] = (
-                    shard.new_empty(shape) if whole is None else whole[: shape[0]]
-                )
-        return found
-
     def begin(self, keeps: bool) -> int:
-        """Shows all rows to the modules. keeps: their memory, for the backward pass;
-        else operations save how to get them again. How many recalls have begun."""
+        """Shows the whole parameters to the modules. keeps: their memory, for the
+        backward pass; else operations save how to get them again. How many recalls have
+        begun."""
         self.back = []
-        shards = [place.shard for place in self.places]
-        tensors = _Gather.apply(self, *shards)
+        tensors = _Gather.apply(self, *self.leaves)
         self.show(tensors)
         if keeps or not _C.is_grad_enabled():
             return 0
-        for i, tensor in enumerate(tensors):
-            _C._begin_recall(tensor, partial(self._bring, i))
-        return len(tensors)
+        for i in self.recalled:
+            _C._begin_recall(tensors[i], partial(self._bring, i))
+        return len(self.recalled)
 
     def _bring(self, i: int) -> Tensor:
         if not self.back:
@@ -191,38 +166,98 @@ class Shards:
 
     @no_grad()
     def reduce(self, gradients: Sequence[Any]) -> list[Any]:
-        """The means over all ranks of this rank's rows of gradients of all rows."""
+        """For each leaf its gradient, from those of whole parameters; None where they
+        wait for the next pass."""
         self.back = []
         for i, gradient in enumerate(gradients):
-            if gradient is not None and self.shared[i] is not None:
-                gradient = self.shared[i] + gradient
-            self.shared[i] = self.shared[i] if gradient is None else gradient
-        found: list[Any] = [None] * len(self.places)
+            if gradient is not None and self.waiting[i] is not None:
+                gradient = self.waiting[i] + gradient
+            self.waiting[i] = self.waiting[i] if gradient is None else gradient
         if not self.reduces:
-            return found
-        gradients, self.shared = self.shared, [None] * len(self.places)
-        size = self.group.size()
-        total = size * (self.replicas.size() if self.replicas else 1)
+            return [None] * len(self.leaves)
+        came, self.waiting = self.waiting, [None] * len(self.owners)
+        return self.scatter(came)
+
+    def mean(self, flat: Tensor) -> Tensor:
+        """This rank's part of the mean of a tensor of all ranks, which it changes."""
+        own = flat.div_(self.size * self.copies)
+        if self.group is not None:
+            own = flat.new_empty(flat.numel() // self.size)
+            dist.reduce_scatter_tensor(own, flat.view(-1), group=self.group)
+        if self.replicas is not None:
+            dist.all_reduce(own, group=self.replicas)
+        return own
+
+
+class RowShards(Shards):
+    """Parameters of which each rank has some rows, as ShardedParameters."""
+
+    def __init__(
+        self,
+        parameters: Sequence[tuple[Parameter, list[tuple[Any, str]]]],
+        mesh: DeviceMesh,
+        param_dtype: Any,
+        reduce_dtype: Any,
+    ) -> None:
+        super().__init__(parameters, mesh, True, param_dtype, reduce_dtype)
+        self.leaves = []
+        for parameter, _ in parameters:
+            sharding = Sharding(tuple(parameter.shape), self.group, mesh)
+            rows = parameter.detach()[sharding.rows()].clone()
+            shard = _C._make_subclass(ShardedParameter, rows, parameter.requires_grad)
+            shard._sharding = sharding
+            self.leaves.append(shard)
+        self.frozen = [i for i, s in enumerate(self.leaves) if not s.requires_grad]
+        self.recalled = [*range(len(self.leaves))]
+
+    def _kinds(self, dtype: Any) -> dict[Any, list[int]]:
+        """The parameters by the type in which they are sent: dtype, or their own."""
+        kinds: dict[Any, list[int]] = {}
+        for i, shard in enumerate(self.leaves):
+            sent = dtype if shard.is_floating_point() and dtype else shard.dtype
+            kinds.setdefault(sent, []).append(i)
+        return kinds
+
+    @no_grad()
+    def gather(self) -> list[Tensor]:
+        """Each in memory of its own."""
+        found: list[Any] = [None] * len(self.leaves)
+        for dtype, members in self._kinds(self.param_dtype).items():
+            shards = [self.leaves[i] for i in members]
+            counts = [s._sharding.most * s._sharding.row for s in shards]
+            own = _C.zeros(sum(counts), dtype=dtype, device=shards[0].device)
+            for part, shard in zip(own.split(counts), shards, strict=True):
+                part[: shard.numel()].copy_(shard.detach().reshape(-1))
+            flat = own.new_empty(self.size * own.numel())
+            dist.all_gather_into_tensor(flat, own, group=self.group)
+            parts = flat.view(self.size, -1).split(counts, dim=1)
+            for i, part, shard in zip(members, parts, shards, strict=True):
+                shape = shard._sharding.shape
+                whole = part.contiguous().view(-1, *shape[1:]) if part.numel() else None
+                found[i] = (
+                    shard.new_empty(shape) if whole is None else whole[: shape[0]]
+                )
+        return found
+
+    def scatter(self, gradients: list[Any]) -> list[Any]:
+        """Its rows."""
+        found: list[Any] = [None] * len(self.leaves)
         for dtype, members in self._kinds(
             self.reduce_dtype or self.param_dtype
         ).items():
-            members = [i for i in members if self.places[i].shard.requires_grad]
+            members = [i for i in members if i not in self.frozen]
             if not members:
                 continue
-            shardings = [self.places[i].shard._sharding for i in members]
+            shardings = [self.leaves[i]._sharding for i in members]
             counts = [s.most * s.row for s in shardings]
-            device = self.places[members[0]].shard.device
-            flat = _C.zeros((size, sum(counts)), dtype=dtype, device=device)
+            device = self.leaves[members[0]].device
+            flat = _C.zeros((self.size, sum(counts)), dtype=dtype, device=device)
             for i, part in zip(members, flat.split(counts, dim=1), strict=True):
                 if gradients[i] is not None:
                     _fill(part, gradients[i].reshape(-1))
-            flat.div_(total)
-            own = _C.empty(sum(counts), dtype=dtype, device=device)
-            dist.reduce_scatter_tensor(own, flat.view(-1), group=self.group)
-            if self.replicas:
-                dist.all_reduce(own, group=self.replicas)
+            own = self.mean(flat)
             for i, part in zip(members, own.split(counts), strict=True):
-                shard = self.places[i].shard
+                shard = self.leaves[i]
                 rows = part[: shard.numel()].view(shard.shape)
                 found[i] = rows.to(shard.dtype, copy=True)
         return found
@@ -245,14 +280,69 @@ class _Gather(Function):
         ctx.shards = shards
         ctx.set_materialize_grads(False)
         found = shards.gather()
-        frozen = [
-            tensor
-            for tensor, parameter in zip(found, parameters, strict=True)
-            if not parameter.requires_grad
-        ]
-        ctx.mark_non_differentiable(*frozen)
+        ctx.mark_non_differentiable(*[found[i] for i in shards.frozen])
         return tuple(found)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         return (None, *ctx.shards.reduce(gradients))
+
+
+class Unit:
+    """A module whose parameters, but for those in units inside, are one Shards."""
+
+    _shards: Shards
+    _reshards: bool | None  # after forward(); None: unless it is the outermost
+    _shown: bool  # has its parameters whole until further notice
+
+    def _whole_in(self, forward: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """forward(*args, **kwargs), with all parameters whole meanwhile."""
+        if self._shown:
+            return forward(*args, **kwargs)
+        reshards = bool(_inside) if self._reshards is None else self._reshards
+        count = self._shards.begin(keeps=not reshards)
+        _inside.append(self)
+        try:
+            return forward(*args, **kwargs)
+        finally:
+            _inside.remove(self)
+            _C._end_recalls(count)
+            self._shards.hide()
+
+
+_inside: list[Unit] = []  # whose forward() runs
+
+
+def is_outermost() -> bool:
+    """Whether no unit's forward() runs."""
+    return not _inside
+
+
+def own_modules(module: Any) -> Iterator[Any]:
+    """The module and those in it, but for units in it and what is in those."""
+    waiting, seen = [module], {module}
+    while waiting:
+        each = waiting.pop(0)
+        yield each
+        inner = [m for m in each.children() if not isinstance(m, Unit)]
+        waiting += [m for m in inner if m not in seen]
+        seen.update(inner)
+
+
+def own_parameters(module: Any, ignored: Iterable[Any]) -> list[Any]:
+    """The parameters of a module that no unit in it has, with the modules and names
+    that have each. ValueError where one of them is tied to one that a unit has."""
+    found: dict[int, Any] = {}
+    outside = {id(p) for p in ignored}
+    for each in own_modules(module):
+        for name, p in each._parameters.items():
+            if p is None or id(p) in outside or isinstance(p, ShardedParameter):
+                continue
+            if getattr(p, "_divided", False):
+                raise ValueError(
+                    f"the parameter {name} of {type(each).__name__} is tied to one of "
+                    "a module that is sharded by itself; leave that module to the one "
+                    "that both are in"
+                )
+            found.setdefault(id(p), (p, []))[1].append((each, name))
+    return [*found.values()]

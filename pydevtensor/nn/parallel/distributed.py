@@ -101,6 +101,18 @@ def _used_in(outputs: Any, parameters: Sequence[Tensor]) -> set[int]:
     return {id(p) for p in parameters if _accumulator(p) in seen}
 
 
+def give(rank: int, tensors: list[Tensor], group: Any) -> None:
+    """Give a rank's tensors to a group's others, in a flat tensor for each type."""
+    kinds: dict[Any, list[Tensor]] = {}
+    for each in tensors:
+        kinds.setdefault((each.dtype, each.device), []).append(each.detach())
+    for alike in kinds.values():
+        flat = _C.cat([t.reshape(-1) for t in alike])
+        dist.broadcast(flat, group=group, group_src=rank)
+        for t, piece in zip(alike, flat.split([t.numel() for t in alike]), strict=True):
+            t.copy_(piece.view(t.shape))
+
+
 class DistributedDataParallel(Module):
     """Trains a module on all ranks at once, each with a part of every batch.
 
@@ -183,7 +195,7 @@ class DistributedDataParallel(Module):
         self._used: set[int] = set()
         self._compare_ranks()
         if init_sync:
-            self._give(0, [*module.parameters(), *module.buffers()])
+            give(0, [*module.parameters(), *module.buffers()], process_group)
         for bucket in self._buckets:
             for parameter in bucket.parameters:
                 parameter.register_post_accumulate_grad_hook(self._gradient_came)
@@ -216,19 +228,6 @@ class DistributedDataParallel(Module):
                 "module on all ranks"
             )
 
-    def _give(self, rank: int, tensors: list[Tensor]) -> None:
-        """Give a rank's tensors to all others, by type in one flat tensor each."""
-        kinds: dict[Any, list[Tensor]] = {}
-        for each in tensors:
-            kinds.setdefault((each.dtype, each.device), []).append(each.detach())
-        for alike in kinds.values():
-            flat = _C.cat([t.reshape(-1) for t in alike])
-            dist.broadcast(flat, group=self.process_group, group_src=rank)
-            for t, piece in zip(
-                alike, flat.split([t.numel() for t in alike]), strict=True
-            ):
-                t.copy_(piece.view(t.shape))
-
     # --- passes ---
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
@@ -252,7 +251,7 @@ class DistributedDataParallel(Module):
 
     def _give_buffers(self, rank: int) -> None:
         if self.broadcast_buffers and (buffers := [*self.module.buffers()]):
-            self._give(rank, buffers)
+            give(rank, buffers, self.process_group)
 
     def _check_last_pass(self) -> None:
         if not self._waits or not self._came:
@@ -461,7 +460,7 @@ class DistributedDataParallel(Module):
         found = _C.tensor([last])
         dist.all_reduce(found, dist.ReduceOp.MIN, self.process_group)
         tensors = [*self.module.parameters(), *self.module.buffers()]
-        self._give(int(found.item()), tensors)
+        give(int(found.item()), tensors, self.process_group)
 
 
 _publish(__name__)
