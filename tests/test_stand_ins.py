@@ -58,7 +58,7 @@ def test_what_the_package_has_is_no_stand_in():
 
 
 CALLS = {
-    "torch.distributed.fsdp.FullyShardedDataParallel(nn.Linear(1, 1))": "fully_shard()",
+    "torch.distributed.fsdp.CPUOffloadPolicy()": "FullyShardedDataParallel",
     "torch.distributed.rpc.init_rpc('a')": "send() and recv()",
     "torch.fft.fft(torch.ones(3))": "numpy.fft",
     "torch.stft(torch.ones(3), 2)": "numpy.fft",
@@ -145,7 +145,7 @@ def test_private_names_that_libraries_import():
 
 def test_classes():
     linear = nn.Linear(1, 1)
-    kinds = (torch.distributed.fsdp.ShardingStrategy, torch.fx.CodeGen)
+    kinds = (torch.distributed.fsdp.OffloadPolicy, torch.fx.CodeGen)
     assert not isinstance(linear, kinds)
     assert not issubclass(nn.Linear, kinds) and issubclass(Derived, torch.fx.CodeGen)
     assert repr(kinds[1]) == "<stand-in for torch.fx.CodeGen>"

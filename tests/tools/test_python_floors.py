@@ -30,7 +30,7 @@ LONGEST = 600
 BUDGET = {
     "csrc": 68_660,
     "core": 26_866,
-    "processes": 3_190,
+    "processes": 4_040,
     "extras": 8_460,
     "imitations": 700,
     "tools": 1_495,
