@@ -7,7 +7,8 @@
 #include "cpu/runtime/backend.h"
 #include "cpu/runtime/pool.h"
 
-/* Of fewer rows a product waits for memory, of more it takes long enough for BLAS. */
+/* With fewer rows a product waits for memory; with more, arranging takes BLAS little of
+ * the time. */
 #define ROWS_LEAST 4
 #define ROWS_MOST  192
 #define LONG       5e5 /* multiplications from which on the GIL is released */
