@@ -6,10 +6,14 @@
 #include <unistd.h>
 
 static const int64_t sizes[][3] = {
-    {1, 1, 1},      {2, 3, 4},     {4, 4, 4},    {1, 17, 5},      {17, 1, 5},
-    {5, 7, 1},      {8, 9, 10},    {33, 17, 9},  {64, 64, 64},    {13, 100, 300},
-    {131, 67, 259}, {7, 1100, 40}, {150, 3, 70}, {300, 200, 150},
+    {1, 1, 1},      {2, 3, 4},      {4, 4, 4},    {1, 17, 5},      {17, 1, 5},
+    {5, 7, 1},      {8, 9, 10},     {33, 17, 9},  {64, 64, 64},    {13, 100, 300},
+    {131, 67, 259}, {7, 1100, 40},  {150, 3, 70}, {300, 200, 150}, {61, 150, 131},
+    {9, 530, 300},  {270, 64, 140},
 };
+
+/* Bits of a layout. */
+enum { A_BY_COLUMNS = 1, B_BY_COLUMNS = 2, PADDED = 4, B_PACKED = 8, LAYOUTS = 16 };
 
 /* Decodes all elements once: the plain loops read each of them many times. */
 static double *decoded(dt_dtype dtype, const char *data, size_t bytes)
@@ -24,7 +28,7 @@ static double *decoded(dt_dtype dtype, const char *data, size_t bytes)
 static void run_case(const dt_backend *cpu, dt_dtype dtype, const int64_t *mnk,
                      int trans, int64_t batch, double alpha, double beta, bool shared_b)
 {
-    int64_t m = mnk[0], n = mnk[1], k = mnk[2], pad = trans & 4 ? 3 : 0;
+    int64_t m = mnk[0], n = mnk[1], k = mnk[2], pad = trans & PADDED ? 3 : 0;
     size_t size = dt_dtype_size(dtype);
     dt_gemm g = {.dtype = dtype,
                  .batch = batch,
@@ -33,18 +37,22 @@ static void run_case(const dt_backend *cpu, dt_dtype dtype, const int64_t *mnk,
                  .k = k,
                  .alpha = alpha,
                  .beta = beta};
-    g.a_row = trans & 1 ? 1 : k + pad;
-    g.a_col = trans & 1 ? m + pad : 1;
-    g.b_row = trans & 2 ? 1 : n + pad;
-    g.b_col = trans & 2 ? k + pad : 1;
+    g.a_row = trans & A_BY_COLUMNS ? 1 : k + pad;
+    g.a_col = trans & A_BY_COLUMNS ? m + pad : 1;
+    g.b_row = trans & B_BY_COLUMNS ? 1 : n + pad;
+    g.b_col = trans & B_BY_COLUMNS ? k + pad : 1;
     g.c_row = n + pad;
-    g.a_batch = (trans & 1 ? k : m) * (trans & 1 ? g.a_col : g.a_row);
-    g.b_batch = shared_b ? 0 : (trans & 2 ? n : k) * (trans & 2 ? g.b_col : g.b_row);
+    g.a_batch =
+        (trans & A_BY_COLUMNS ? k : m) * (trans & A_BY_COLUMNS ? g.a_col : g.a_row);
+    g.b_batch = shared_b ? 0
+                         : (trans & B_BY_COLUMNS ? n : k) *
+                               (trans & B_BY_COLUMNS ? g.b_col : g.b_row);
     g.c_batch = m * g.c_row;
     size_t as = (size_t)(g.a_batch * batch) * size,
            cs = (size_t)(g.c_batch * batch) * size;
-    size_t bs =
-        (size_t)((trans & 2 ? n : k) * (trans & 2 ? g.b_col : g.b_row) * batch) * size;
+    size_t bs = (size_t)((trans & B_BY_COLUMNS ? n : k) *
+                         (trans & B_BY_COLUMNS ? g.b_col : g.b_row) * batch) *
+                size;
     char *a = guarded_new(as), *b = guarded_new(bs), *c = guarded_new(cs),
          *old = malloc(cs + 1);
     bool floats = dt_dtype_is_float(dtype);
@@ -59,6 +67,8 @@ static void run_case(const dt_backend *cpu, dt_dtype dtype, const int64_t *mnk,
     g.a = a;
     g.b = b;
     g.c = c;
+    void *packed = trans & B_PACKED ? cpu->gemm_pack(&g) : NULL;
+    g.packed = packed;
     CHECK(cpu->gemm(stream, &g) == 0, "%s", dt_error_slot()->text);
     for (int64_t t = 0; t < batch; t++)
         for (int64_t i = 0; i < m; i++)
@@ -105,6 +115,7 @@ done:
     guarded_free(a, as);
     guarded_free(b, bs);
     guarded_free(c, cs);
+    free(packed);
     free(old);
     free(left);
     free(right);
@@ -139,15 +150,20 @@ static int run_all(void)
     dt_cpu_set_num_threads(3);
     for (int dtype = 0; dtype < DT_NDTYPES; dtype++)
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
-            for (int trans = 0; trans < 8; trans++) {
+            for (int trans = 0; trans < LAYOUTS; trans++) {
                 dt_dtype type = (dt_dtype)dtype;
+                bool has_more_kernels = type == DT_FLOAT32 || type == DT_FLOAT64;
+                if (!has_more_kernels && (trans & B_PACKED || s > 13))
+                    continue;
                 run_case(cpu, type, sizes[s], trans, 1, 1, 0, false);
                 if (s > 9)
                     continue;
-                run_case(cpu, type, sizes[s], trans, 3, 1, 0, trans & 1);
+                run_case(cpu, type, sizes[s], trans, 1, 1, 1, false);
+                if (trans & B_PACKED)
+                    continue;
+                run_case(cpu, type, sizes[s], trans, 3, 1, 0, trans & A_BY_COLUMNS);
                 if (dtype != DT_BOOL)
                     run_case(cpu, type, sizes[s], trans, 2, 2, 3, false);
-                run_case(cpu, type, sizes[s], trans, 1, 1, 1, false);
             }
     int64_t wide[3] = {20, 30, 25};
     run_case(cpu, DT_FLOAT32, wide, 0, 500, 1, 0, false);

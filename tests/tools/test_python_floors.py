@@ -28,7 +28,7 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 68_660,
+    "csrc": 68_860,
     "core": 26_866,
     "processes": 4_040,
     "extras": 8_460,

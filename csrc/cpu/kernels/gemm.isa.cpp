@@ -1,12 +1,15 @@
 /* The own matrix product: packed panels and a tile of the result in registers. For
- * integers, and for floats where no BLAS is found. */
-#include "cpu/kernels/gemm_tile.h"
+ * integers, for floats where no BLAS is found, and where BLAS would arrange the operands
+ * longer than it multiplies (matmul.c). */
+#include "cpu/kernels/gemm_direct.h"
 
 /* A block of a (BLOCK_M x BLOCK_K) stays in the second cache, a panel of b in the first,
  * a block of b (BLOCK_K x BLOCK_N) in the third. */
 #define BLOCK_K 256
 #define BLOCK_M (TILE_ROWS * 16)
 #define BLOCK_N 2048
+/* So many rows are done before arranging a panel of b pays. */
+#define DIRECT_ROWS (TILE_ROWS * 4)
 
 namespace {
 
@@ -141,6 +144,51 @@ struct Product : Tile<T> {
             packed_b += k * round(g->n, tile_columns);
         }
     }
+
+    /* --- b's rows in runs, and few rows of a: panels of b are packed one by one, if at
+     * all --- */
+
+    static void run_direct(const dt_gemm_args *g)
+    {
+        const E *a = (const E *)g->a, *b = (const E *)g->b;
+        E *packed_a = (E *)g->scratch;
+        E *panel = packed_a + least(BLOCK_M, round(g->m, TILE_ROWS)) *
+                                  round(least(BLOCK_K, g->k), LINE);
+        for (int64_t p0 = 0; p0 < g->k; p0 += BLOCK_K, b += BLOCK_K * g->b_row)
+            for (int64_t i0 = 0; i0 < g->m; i0 += BLOCK_M) {
+                const int64_t m = least(BLOCK_M, g->m - i0),
+                              k = least(BLOCK_K, g->k - p0);
+                const bool fresh = g->fresh && p0 == 0;
+                pack_a(m, k, a + i0 * g->a_row + p0 * g->a_col, g->a_row, g->a_col,
+                       packed_a);
+                E *c = (E *)g->c + i0 * g->c_row;
+                for (int64_t j = 0; j < g->n; j += tile_columns, c += tile_columns) {
+                    const int64_t columns = least(tile_columns, g->n - j);
+                    if (columns == tile_columns && m <= DIRECT_ROWS) {
+                        add_direct_tiles(g, m, k, packed_a, b + j, fresh, c);
+                    } else {
+                        pack_b(k, columns, b + j, g->b_row, 1, panel);
+                        add_tiles(g, m, columns, k, packed_a, panel, fresh, c);
+                    }
+                }
+            }
+    }
+    static DT_INLINE void add_direct_tiles(const dt_gemm_args *g, int64_t m, int64_t k,
+                                           const E *a, const E *b, bool fresh, E *c)
+    {
+        for (int64_t i = 0; i < m; i += TILE_ROWS)
+            add_direct_tile(g, k, a + i * k, b, least(TILE_ROWS, m - i), fresh,
+                            c + i * g->c_row);
+    }
+    static DT_INLINE void add_direct_tile(const dt_gemm_args *g, int64_t k, const E *a,
+                                          const E *b, int64_t rows, bool fresh, E *c)
+    {
+        alignas(VECTOR) E sums[TILE_ROWS * tile_columns];
+        constexpr auto all = std::make_integer_sequence<int, TILE_ROWS>{};
+        Tile<T>::rows_of(rows, all)(k, a, b, g->b_row, sums);
+        for (int64_t r = 0; r < rows; r++, c += g->c_row)
+            add_row(g->alpha, tile_columns, sums + r * tile_columns, fresh, c);
+    }
     static size_t scratch(int64_t m, int64_t n, int64_t k)
     {
         int64_t deep = round(least(BLOCK_K, k), LINE);
@@ -195,8 +243,9 @@ const dt_gemm_kernels DT_ISA_NAME(dt_gemm) = {
 #define DT_DTYPE_HALF(ID, name, alias, type) nullptr,
 #include "ops/dtype.def"
     },
-#define PACKED(type)                                                                   \
-    {Product<type>::tile_columns, Product<type>::pack, Product<type>::run_packed}
-    PACKED(float),
-    PACKED(double),
+#define FLOATS(type)                                                                   \
+    {Product<type>::run_direct, Dots<type>::run, Product<type>::tile_columns,          \
+     Product<type>::pack, Product<type>::run_packed}
+    FLOATS(float),
+    FLOATS(double),
 };

@@ -62,6 +62,30 @@ struct Tile {
         for_each<rows, vectors>(
             [&](int r, int v) { ((V *)out)[r * vectors + v] = sums[r][v]; });
     }
+    /* The same, with b's rows where they are, b_row apart, and a as panels of `rows`. */
+    template <int rows>
+    static void multiply_rows(int64_t k, const E *a, const E *b, int64_t b_row, E *out)
+    {
+        typedef E U __attribute__((vector_size(VECTOR), aligned(sizeof(E))));
+        V sums[rows][TILE_VECTORS];
+        for_each<rows, TILE_VECTORS>([&](int r, int v) { sums[r][v] = V{}; });
+        for (int64_t p = 0; p < k; p++, a += rows, b += b_row) {
+            const U *bv = (const U *)b;
+            for_each<rows, TILE_VECTORS>([&](int r, int v) {
+                V ar = a[r] - V{};
+                sums[r][v] = multiply_add(sums[r][v], ar, (V)bv[v]);
+            });
+        }
+        for_each<rows, TILE_VECTORS>(
+            [&](int r, int v) { ((V *)out)[r * TILE_VECTORS + v] = sums[r][v]; });
+    }
+    typedef void MultiplyRows(int64_t k, const E *a, const E *b, int64_t b_row, E *out);
+    template <int... i>
+    static MultiplyRows *rows_of(int64_t rows, std::integer_sequence<int, i...>)
+    {
+        static constexpr MultiplyRows *all[] = {multiply_rows<i + 1>...};
+        return all[rows - 1];
+    }
     /* Calls body(r, v), unrolled, so that arrays indexed by r and v stay in registers. */
     template <int rows, int vectors, typename Body>
     static DT_INLINE void for_each(Body body)

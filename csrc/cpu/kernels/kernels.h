@@ -92,20 +92,23 @@ typedef struct dt_gemm_args {
     void *scratch; /* dt_gemm_kernels.scratch() bytes, aligned to 64 */
 } dt_gemm_args;
 
-/* Products of many matrices with the same b, which is packed once in panels of
- * `columns` columns. */
-typedef struct dt_gemm_packed {
+/* Products of floats that do not arrange b each time. */
+typedef struct dt_gemm_floats {
+    /* b is read where it is: b_col is 1, or a_col and b_row are. */
+    void (*direct)(const dt_gemm_args *args);
+    void (*dots)(const dt_gemm_args *args);
+    /* The same b again and again, packed once in panels of `columns` columns. */
     int64_t columns;
     /* b to out, which is aligned to 64 and has k * columns elements a panel. */
     void (*pack)(const dt_gemm_args *args, void *out);
     /* The columns of panels begin to end - 1. args: their b is packed. */
     void (*product)(const dt_gemm_args *args, int64_t begin, int64_t end);
-} dt_gemm_packed;
+} dt_gemm_floats;
 
 typedef struct dt_gemm_kernels {
     void (*product[DT_NDTYPES])(const dt_gemm_args *args); /* NULL: of 16 bits */
     size_t (*scratch[DT_NDTYPES])(int64_t m, int64_t n, int64_t k);
-    dt_gemm_packed float32, float64;
+    dt_gemm_floats float32, float64;
 } dt_gemm_kernels;
 
 /* How far a scan has come: what is before the part at hand, and what is in it. */

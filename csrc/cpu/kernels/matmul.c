@@ -12,18 +12,12 @@
 /* Multiplications below which one thread does it all, and that a piece has at least. */
 #define SERIAL ((int64_t)1 << 21)
 #define TINY   512
+#define SMALL  1e6 /* up to which BLAS has kernels that arrange nothing */
 #define LONG   5e5 /* multiplications from which on the GIL is released */
 /* Multiplications between two checks whether to stop: about 0.1 s. A block's sides are not
  * halved below THICK, where arranging the operands anew would take much of the time. */
 #define BLOCK 4e9
 #define THICK 512
-
-typedef struct product {
-    const dt_gemm *g;
-    bool blas;
-    int64_t row_parts, column_parts; /* slices of one product */
-    int failed;
-} product;
 
 /* Each row of c is to be g->row, if there is one. */
 static void put_row(const dt_gemm *g)
@@ -93,11 +87,62 @@ static void scale(const dt_gemm *g)
 STRAIGHT(FLOAT32, float)
 STRAIGHT(FLOAT64, double)
 
-static int own(const dt_gemm *g)
+/* How a product is computed. The whole product says it, not a slice, so that a result
+ * does not depend on the number of slices, which is that of threads. */
+typedef enum way { STRAIGHT, DIRECT, DOTS, BLAS, OWN } way;
+
+/* Whether the library's integers hold every size. */
+static bool fits(const dt_gemm *g)
+{
+    return g->m < INT_MAX && g->n < INT_MAX && g->k < INT_MAX && g->a_row < INT_MAX &&
+           g->a_col < INT_MAX && g->b_row < INT_MAX && g->b_col < INT_MAX &&
+           g->c_row < INT_MAX;
+}
+
+/* Where each element of an operand is used a few times only, BLAS takes longer to arrange
+ * the operands than for the product. Its own kernels for small products do not. */
+static bool suits_dots(const dt_gemm *g)
+{
+    const int64_t least = g->m < g->n ? g->m : g->n;
+    return g->a_col == 1 && g->b_row == 1 && least > 1 && least <= 64 && g->k >= 128;
+}
+static bool suits_direct(const dt_gemm *g)
+{
+    return g->b_col == 1 && g->b_row != 1 && g->n >= 64 && g->m > 1 &&
+           (g->m < g->k ? g->m : g->k) <= 256;
+}
+
+static way way_of(const dt_gemm *g)
+{
+    const double work = (double)g->m * (double)g->n * (double)(g->k ? g->k : 1);
+    if (g->dtype == DT_FLOAT32 || g->dtype == DT_FLOAT64) {
+        if (work <= TINY)
+            return STRAIGHT;
+        if (work >= SMALL && suits_dots(g))
+            return DOTS;
+        if (work >= SMALL && suits_direct(g))
+            return DIRECT;
+    }
+    return work > TINY && dt_blas_has(g->dtype) && fits(g) ? BLAS : OWN;
+}
+
+typedef void kernel(const dt_gemm_args *args);
+
+static kernel *kernel_of(const dt_gemm *g, way how)
 {
     const dt_gemm_kernels *kernels = dt_cpu_kernels.gemm;
+    const dt_gemm_floats *floats =
+        g->dtype == DT_FLOAT32 ? &kernels->float32 : &kernels->float64;
+    return how == DIRECT ? floats->direct
+           : how == DOTS ? floats->dots
+                         : kernels->product[g->dtype];
+}
+
+static int multiply_by_kernel(const dt_gemm *g, way how)
+{
     void *scratch = NULL;
-    if (posix_memalign(&scratch, 64, kernels->scratch[g->dtype](g->m, g->n, g->k)))
+    size_t bytes = dt_cpu_kernels.gemm->scratch[g->dtype](g->m, g->n, g->k);
+    if (how != DOTS && posix_memalign(&scratch, 64, bytes))
         return -1;
     if (g->beta != 0)
         scale(g);
@@ -117,56 +162,48 @@ static int own(const dt_gemm *g)
         .fresh = g->beta == 0,
         .scratch = scratch,
     };
-    kernels->product[g->dtype](&args);
+    kernel_of(g, how)(&args);
     free(scratch);
     return 0;
 }
 
-/* One slice on this thread; batch is 1. With blas, the caller has called dt_blas_begin.
- * tiny is said of the whole product, so that a result does not depend on the number of
- * slices, which is that of threads. */
-static int multiply_block(const dt_gemm *g, bool blas, bool tiny)
+/* One slice on this thread; batch is 1. For BLAS the caller has called dt_blas_begin. */
+static int multiply_block(const dt_gemm *g, way how)
 {
     put_row(g);
     if (g->k == 0 || g->alpha == 0) {
         scale(g);
         return 0;
     }
-    if (tiny) {
-        if (g->dtype == DT_FLOAT32) {
-            straight_FLOAT32(g);
-            return 0;
-        }
-        if (g->dtype == DT_FLOAT64) {
-            straight_FLOAT64(g);
-            return 0;
-        }
-    }
-    if (blas) {
+    if (how == STRAIGHT)
+        (g->dtype == DT_FLOAT32 ? straight_FLOAT32 : straight_FLOAT64)(g);
+    else if (how == BLAS)
         dt_blas_gemm(g);
-        return 0;
-    }
-    return own(g);
-}
-
-static bool is_tiny(const dt_gemm *g)
-{
-    return g->m * g->n * g->k <= TINY;
+    else
+        return multiply_by_kernel(g, how);
+    return 0;
 }
 
 /* A whole product on this thread. */
-static int multiply_alone(const dt_gemm *g, bool blas)
+static int multiply_alone(const dt_gemm *g, way how)
 {
-    int before = blas ? dt_blas_begin(1) : DT_BLAS_UNCHANGED;
-    int status = multiply_block(g, blas, is_tiny(g));
+    int before = how == BLAS ? dt_blas_begin(1) : DT_BLAS_UNCHANGED;
+    int status = multiply_block(g, how);
     dt_blas_end(before);
     return status;
 }
 
-/* Slice i of `parts` of n, in whole multiples of 16 but for the last. */
+typedef struct product {
+    const dt_gemm *g;
+    way how;
+    int64_t row_parts, column_parts; /* slices of one product */
+    int failed;
+} product;
+
+/* Slice i of `parts` of n, in whole multiples of 32 but for the last. */
 static int64_t cut(int64_t n, int64_t parts, int64_t i)
 {
-    int64_t at = (n * i / parts + 15) & ~(int64_t)15;
+    int64_t at = (n * i / parts + 31) & ~(int64_t)31;
     return i == parts || at > n ? n : at;
 }
 
@@ -188,7 +225,7 @@ static dt_gemm part_of(const dt_gemm *whole, int64_t batch, int64_t i, int64_t i
 
 /* One slice in blocks, if it takes long: neither BLAS nor the kernels look whether to
  * stop. k is not divided, so each element is summed in the same order as without blocks. */
-static int multiply_blocks(const dt_gemm *g, bool blas, bool tiny)
+static int multiply_blocks(const dt_gemm *g, way how)
 {
     int64_t rows = g->m, columns = g->n;
     while ((double)rows * (double)columns * (double)g->k > BLOCK &&
@@ -203,7 +240,7 @@ static int multiply_blocks(const dt_gemm *g, bool blas, bool tiny)
             dt_gemm block = part_of(g, 0, i, i_end, j, j_end);
             if ((i || j) && dt_pool_is_stopping())
                 return 0;
-            if (multiply_block(&block, blas, tiny))
+            if (multiply_block(&block, how))
                 return -1;
         }
     return 0;
@@ -212,7 +249,7 @@ static int multiply_blocks(const dt_gemm *g, bool blas, bool tiny)
 static void run_slices(void *context, int64_t begin, int64_t end)
 {
     product *p = context;
-    int before = p->blas ? dt_blas_begin(1) : DT_BLAS_UNCHANGED;
+    int before = p->how == BLAS ? dt_blas_begin(1) : DT_BLAS_UNCHANGED;
     for (int64_t item = begin; item < end; item++) {
         int64_t m = p->g->m, n = p->g->n;
         int64_t column = item % p->column_parts,
@@ -223,23 +260,15 @@ static void run_slices(void *context, int64_t begin, int64_t end)
             cut(n, p->column_parts, column), cut(n, p->column_parts, column + 1));
         if (g.m <= 0 || g.n <= 0)
             continue;
-        if (multiply_blocks(&g, p->blas, is_tiny(p->g)))
+        if (multiply_blocks(&g, p->how))
             __atomic_store_n(&p->failed, 1, __ATOMIC_RELAXED);
     }
     dt_blas_end(before);
 }
 
-/* Whether the library's integers hold every size. */
-static bool fits(const dt_gemm *g)
-{
-    return g->m < INT_MAX && g->n < INT_MAX && g->k < INT_MAX && g->a_row < INT_MAX &&
-           g->a_col < INT_MAX && g->b_row < INT_MAX && g->b_col < INT_MAX &&
-           g->c_row < INT_MAX;
-}
-
 int dt_cpu_tile_product(const dt_gemm *g)
 {
-    return multiply_alone(g, !is_tiny(g) && dt_blas_has(g->dtype) && fits(g));
+    return multiply_alone(g, way_of(g));
 }
 
 /* --- elements of 16 bits --- */
@@ -355,12 +384,11 @@ int dt_cpu_gemm(dt_stream stream, const dt_gemm *g)
         return half_gemm(stream, g);
     if (g->packed)
         return dt_cpu_gemm_with_packed(g);
-    product p = {.g = g, .row_parts = 1, .column_parts = 1};
+    product p = {.g = g, .how = way_of(g), .row_parts = 1, .column_parts = 1};
     double work = (double)g->m * (double)g->n * (double)(g->k ? g->k : 1);
-    p.blas = work > TINY && dt_blas_has(g->dtype) && fits(g);
     DT_WITHOUT_GIL(work * (double)g->batch > LONG);
     if (g->batch == 1 && work < (double)SERIAL) {
-        if (multiply_alone(g, p.blas))
+        if (multiply_alone(g, p.how))
             goto fail;
         return 0;
     }

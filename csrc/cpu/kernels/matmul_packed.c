@@ -16,18 +16,18 @@
 
 typedef struct packed_product {
     const dt_gemm *gemm;
-    const dt_gemm_packed *kernel;
+    const dt_gemm_floats *kernel;
     int failed;
 } packed_product;
 
-static const dt_gemm_packed *kernel_of(dt_dtype dtype)
+static const dt_gemm_floats *kernel_of(dt_dtype dtype)
 {
     return dtype == DT_FLOAT32   ? &dt_cpu_kernels.gemm->float32
            : dtype == DT_FLOAT64 ? &dt_cpu_kernels.gemm->float64
                                  : NULL;
 }
 
-static int64_t panels_of(const dt_gemm *g, const dt_gemm_packed *kernel)
+static int64_t panels_of(const dt_gemm *g, const dt_gemm_floats *kernel)
 {
     return (g->n + kernel->columns - 1) / kernel->columns;
 }
@@ -51,7 +51,7 @@ static dt_gemm_args args_of(const dt_gemm *g)
 
 void *dt_cpu_gemm_pack(const dt_gemm *g)
 {
-    const dt_gemm_packed *kernel = kernel_of(g->dtype);
+    const dt_gemm_floats *kernel = kernel_of(g->dtype);
     if (!kernel || g->m < ROWS_LEAST || g->m > ROWS_MOST || !g->k)
         return NULL;
     int64_t numel = panels_of(g, kernel) * kernel->columns * g->k;
