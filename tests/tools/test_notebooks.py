@@ -62,6 +62,21 @@ CLAIMS = {
         "parameters as on one device: True",
         "the same parameters: True",
     ],
+    "several-machines.ipynb": [
+        "rank 0 of 3\nrank 1 of 3\nrank 2 of 3\n",
+        "rank 0: by hand 0.0000000, by all_reduce 0.0000000",
+        "rank 2: by hand 0.1000000, by all_reduce 0.0000000",
+        "rank 0 of 1: 64 points, loss of all 0.2197",
+        "rank 3 of 4: 16 points, loss of all 0.2197",
+        "rank 0 calls all_reduce(SUM) of 1 float32 at wrong.py:27, and rank 1 calls",
+        "epoch 20: loss 0.",
+        "of node 1: keeps 4,204,544 of 4,204,544",
+        "of node 1: keeps 1,051,136 of 4,204,544",
+        "2 x 2 H100 SXM, eth25 between nodes",
+        "train.py:38  reduce_scatter_tensor",
+        "the same parameters: True",
+        "<All keys matched successfully>",
+    ],
     "timeline.ipynb": [
         "read one by one: 32.0 ms",
         "kept on the GPU: 24.0 ms",
@@ -87,7 +102,8 @@ COUNTED = [
     "kept_there: 1 waits, 1 copies",
     "products on ['cuda:0', 'cuda:1'] with 0 waits so far",
 ]
-SIMULATED = ["kernels.ipynb", "timeline.ipynb"]  # whatever the machine has
+# Those on simulated GPUs, whatever the machine has.
+SIMULATED = ["kernels.ipynb", "several-machines.ipynb", "timeline.ipynb"]
 NEEDED = {
     "convolution.ipynb": ["matplotlib"],
     "kernels.ipynb": ["matplotlib"],

@@ -43,6 +43,7 @@ NAVIGATION: dict[tuple[str, str], tuple[str, ...]] = {
     ("Notebooks", "笔记本"): (
         "notebooks/gpu",
         "notebooks/several-gpus",
+        "notebooks/several-machines",
         "notebooks/timeline",
         "notebooks/kernels",
         "notebooks/training",
