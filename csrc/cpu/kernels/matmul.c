@@ -175,8 +175,10 @@ static int multiply_block(const dt_gemm *g, way how)
         scale(g);
         return 0;
     }
-    if (how == STRAIGHT)
-        (g->dtype == DT_FLOAT32 ? straight_FLOAT32 : straight_FLOAT64)(g);
+    if (how == STRAIGHT && g->dtype == DT_FLOAT32)
+        straight_FLOAT32(g);
+    else if (how == STRAIGHT)
+        straight_FLOAT64(g);
     else if (how == BLAS)
         dt_blas_gemm(g);
     else
