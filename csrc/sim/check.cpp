@@ -15,7 +15,8 @@ Shadow shadow;
 namespace {
 
 /* An access as 64 bits: the time 31, the sort 2, the bytes of the word 4, the thread 10,
- * the site 17. So a later one is larger. */
+ * the site 17. So a later one is larger. Sites are numbered modulo 17 bits: a kernel has
+ * no code that is so far from its other code. */
 enum Sort : unsigned { kPlain, kByVolatile, kAtomic };
 /* Reads are by one thread, or by several that nothing orders: of a warp, of a block, of
  * several blocks. */
@@ -52,7 +53,7 @@ unsigned site_of(uint64_t access)
 unsigned site(const void *from)
 {
     const size_t offset = (size_t)((const char *)from - checked.launch->module->base);
-    return offset >> 2 < kSites ? (unsigned)(offset >> 2) : 0;
+    return (unsigned)(offset >> 2) & (kSites - 1);
 }
 
 Place place_of(const void *from)
@@ -60,13 +61,18 @@ Place place_of(const void *from)
     return {(uintptr_t)from - (uintptr_t)checked.launch->module->base - 1, 0};
 }
 
-Place place_of(uint64_t access, bool read)
+/* near: a place of the same kernel. */
+Place place_of(uint64_t access, bool read, Place near)
 {
     if (!site_of(access))
         return {};
     if (!read && sort_of(access) == kAtomic)
         return {0, (int)site_of(access)};
-    return {((uintptr_t)site_of(access) << 2) - 1, 0};
+    const uintptr_t span = (uintptr_t)kSites << 2;
+    uintptr_t at = ((uintptr_t)site_of(access) << 2) - 1;
+    while (at + span / 2 < near.at)
+        at += span;
+    return {at, 0};
 }
 
 /* --- order --- */
@@ -222,7 +228,7 @@ void race(uint64_t other, bool other_writes, Space space, Place place,
     Finding found = finding(kRace, space, place, address, bytes, write);
     const uint64_t time = time_of(other);
     const unsigned readers = other_writes ? (unsigned)kOne : sort_of(other);
-    found.other = place_of(other, !other_writes);
+    found.other = place_of(other, !other_writes, place);
     found.other_write = other_writes;
     if (time < shadow.block)
         found.other_block = (long)check_block_at(time);
@@ -355,6 +361,14 @@ Target target_in_module(const char *p, size_t bytes, bool *wrong)
     return {cell, kGlobal, key(shadow.launch), 0};
 }
 
+bool is_of_others(const char *p)
+{
+    for (const auto &other : checked.launch->others)
+        if (p >= other.first && p < other.second)
+            return true;
+    return false;
+}
+
 inline Target target(const void *address, unsigned bytes, bool write, Place place)
 {
     const char *p = (const char *)address;
@@ -375,7 +389,7 @@ inline Target target(const void *address, unsigned bytes, bool write, Place plac
     } else if (p >= checked.launch->module->base && p < checked.launch->module->end) {
         found = target_in_module(p, bytes, &wrong);
     } else {
-        wrong = true;
+        wrong = !is_of_others(p);
     }
     if (wrong)
         wrong_address(address, bytes, write, place);

@@ -17,7 +17,9 @@ struct dt_module_call;
 
 namespace sim {
 
+struct Body;
 struct Checks;
+struct Slot;
 
 /* A place in the program: an address in the module, or a line. */
 struct Place {
@@ -62,8 +64,10 @@ enum CheckMode : unsigned char { kCheckOff, kCheckWarn, kCheckError };
 extern unsigned check_thread;
 /* A checked kernel is running. */
 extern bool check_runs;
+/* The library's own kernels, if they are compiled with checks; else NULL. */
+extern CheckedModule *check_library;
 
-/* The module has been compiled with checks: "BASE_TO_END FROM BYTES SHARED NAME ...",
+/* The module has been compiled with checks: "HANDLE BASE_TO_END FROM TO SHARED NAME ...",
  * numbers relative to its base. NULL, or what is wrong. */
 const char *check_module_add(const char *text);
 /* The module that has the function, or NULL if it has no checks. */
@@ -85,7 +89,11 @@ struct CheckedLaunch {
     CheckedModule *module; /* NULL: not checked */
     CheckMode mode;
     std::vector<Operand> operands;
+    std::vector<std::pair<const char *, const char *>> others; /* not looked at */
 };
+/* Describes a launch of the library's, whose operands are whole blocks. */
+void check_describe(const char *name, Body &body, size_t bytes,
+                    const std::vector<Slot> &slots);
 void check_begin(const CheckedLaunch &launch, dim3 grid, dim3 block, char *shared,
                  size_t bytes);
 void check_end();

@@ -11,6 +11,7 @@
 namespace sim {
 
 bool check_has_warnings;
+CheckedModule *check_library;
 
 enum { kKeptFindings = 256 };
 static CheckMode chosen = kCheckOff;
@@ -72,6 +73,9 @@ const char *check_module_add(const char *text)
             (size_t)(module->variables.back().high - module->variables.front().low) /
                 4 +
             2);
+    if ((char *)check_module_add > module->base &&
+        (char *)check_module_add < module->end)
+        check_library = module.get();
     modules.push_back(std::move(module));
     return nullptr;
 }

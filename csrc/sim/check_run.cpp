@@ -80,8 +80,7 @@ static void move_apart(std::vector<Operand> &operands, size_t number)
 {
     Operand &operand = operands[number];
     for (size_t i = 0; i < number; i++)
-        if (operands[i].data == operand.data &&
-            operands[i].low - operands[i].moved == operand.low &&
+        if (operands[i].low - operands[i].moved == operand.low &&
             operands[i].high - operands[i].moved == operand.high) {
             operand.moved = operands[i].moved;
             return;
@@ -107,6 +106,44 @@ static void move_apart(std::vector<Operand> &operands, size_t number)
     operand.moved = room + kApart - first;
 }
 
+static Block *block_of(const char *held)
+{
+    Device *device = device_of(held);
+    if (!device)
+        return nullptr;
+    auto taken = entry_before(device->taken, held);
+    if (taken != device->taken.end() &&
+        held < taken->second->base + taken->second->rounded)
+        return taken->second.get();
+    auto segment = entry_before(device->segments, held);
+    return segment == device->segments.end() ? nullptr : segment->second.whole.get();
+}
+
+void check_describe(const char *name, Body &body, size_t bytes,
+                    const std::vector<Slot> &slots)
+{
+    const char *own = (const char *)&body;
+    body.checks.reset(
+        new CheckedLaunch{name, check_library, check_mode(), {}, {{own, own + bytes}}});
+    int number = 0;
+    for (const Slot &slot : slots) {
+        char *data;
+        memcpy(&data, slot.at, sizeof data);
+        const Block *block = data ? block_of(data) : nullptr;
+        if (block) {
+            /* To the end of a word: an atomic of a byte changes the word that has it,
+             * and of the allocator's memory nothing else is in it. */
+            const size_t whole = (block->bytes + 3) & ~(size_t)3;
+            char *low = seen_from(block->base);
+            body.checks->operands.push_back(
+                {number, slot.at, data, low, low + whole, 0, 1, 0});
+        } else if (const char *end = data ? pinned_end(data) : nullptr) {
+            body.checks->others.push_back({data, end});
+        }
+        number++;
+    }
+}
+
 static void move_operands()
 {
     std::vector<Operand> &operands = shadow.operands;
@@ -128,19 +165,6 @@ static void leave_rooms()
 }
 
 /* --- launches and blocks --- */
-
-static Block *block_of(const char *held)
-{
-    Device *device = device_of(held);
-    if (!device)
-        return nullptr;
-    auto taken = entry_before(device->taken, held);
-    if (taken != device->taken.end() &&
-        held < taken->second->base + taken->second->rounded)
-        return taken->second.get();
-    auto segment = entry_before(device->segments, held);
-    return segment == device->segments.end() ? nullptr : segment->second.whole.get();
-}
 
 void check_guess()
 {

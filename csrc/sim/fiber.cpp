@@ -775,9 +775,8 @@ void run_grid(const Launch &launch, Body &body, Outcome *outcome)
         return;
     }
     arm_faults();
-    const CheckedLaunch *checks = body.checks();
-    if (checks)
-        check_begin(*checks, launch.grid, launch.block, (char *)grid.shared,
+    if (body.checks)
+        check_begin(*body.checks, launch.grid, launch.block, (char *)grid.shared,
                     launch.shared);
     turns_begin(launch);
     if (grid.solo) {

@@ -39,14 +39,39 @@ enum Exchange { kSyncWarp, kShuffle, kBallot, kActive, kMeet };
 #ifdef SIM_MODULE
 #include "services.h"
 #else
-#define SIM_QUIET  inline
+#define SIM_HIDDEN __attribute__((visibility("hidden")))
+#ifndef SIM_CHECKED
+#define SIM_QUIET inline
 /* Plain variables, because one kernel runs at a time; hidden, to avoid the
  * indirection of a shared library's symbols. */
-#define SIM_HIDDEN __attribute__((visibility("hidden")))
 extern SIM_HIDDEN uint3 threadIdx, blockIdx;
 extern SIM_HIDDEN dim3 blockDim, gridDim;
+#else /* `make kernel-check`: tools/kernel_check/hooks.cpp has the functions */
+#define SIM_QUIET                                                                      \
+    inline __attribute__((noinline, no_sanitize("thread", "bounds", "alignment")))
+#define threadIdx (sim::thread_index())
+#define blockIdx  (sim::block_index())
+#define blockDim  (sim::block_extent())
+#define gridDim   (sim::grid_extent())
+#endif
 
 namespace sim {
+#ifdef SIM_CHECKED
+uint3 thread_index() __attribute__((pure));
+uint3 block_index() __attribute__((pure));
+dim3 block_extent() __attribute__((pure));
+dim3 grid_extent() __attribute__((pure));
+void set_thread(uint3 index);
+void at(int line);
+void touch_atomic(const void *address, unsigned bytes, int line);
+void changed();
+void fence();
+#else
+inline void set_thread(uint3 index)
+{
+    threadIdx = index;
+}
+#endif
 /* Waits for the lanes of mask. Each passes a value and gets the value of lane
  * `source` (kShuffle) or the set of lanes with a non-zero value (kBallot). kActive waits
  * until no other lane of the warp can run, and gives the lanes that have come to the same

@@ -1,4 +1,5 @@
 /* Launches: the checks before a kernel starts, and the work that a launch becomes. */
+#include "check.h"
 #include "internal.h"
 #include <string.h>
 
@@ -34,7 +35,7 @@ static cudaError_t load(Device &device, const Body &body)
 
 /* A slot is a pointer of some type: copy its bytes. */
 static void reach_arguments(Work &work, int device, const std::vector<Slot> &slots,
-                            bool checked)
+                            bool looked_at)
 {
     int number = 0;
     for (const Slot &slot : slots) {
@@ -43,13 +44,13 @@ static void reach_arguments(Work &work, int device, const std::vector<Slot> &slo
         reach(work, {device, true, false, true, "pointer", ++number}, held, 0, &seen);
         memcpy(slot.at, &seen, sizeof seen);
         race_pointer(work, held, 0, true, !slot.reads);
-        if (!slot.reads && !checked)
+        if (!slot.reads && !looked_at)
             block_filled(work, held);
     }
 }
 
 cudaError_t submit(const Launch &launch, std::unique_ptr<Body> body,
-                   const std::vector<Slot> &slots)
+                   const std::vector<Slot> &slots, size_t bytes)
 {
     SIM_ENTER();
     Stream *stream = stream_of(launch.stream);
@@ -75,7 +76,9 @@ cudaError_t submit(const Launch &launch, std::unique_ptr<Body> body,
     work.cost.blocks = (double)launch.grid.x * launch.grid.y * launch.grid.z;
     work.cost.threads =
         work.cost.blocks * (launch.block.x * launch.block.y * launch.block.z);
-    reach_arguments(work, stream->device, slots, body->checks() != nullptr);
+    if (check_library && check_mode() && bytes)
+        check_describe(launch.name, *body, bytes, slots);
+    reach_arguments(work, stream->device, slots, body->checks != nullptr);
     const int where = stream->device;
     std::shared_ptr<Body> kept = std::move(body);
     work.run = [launch, kept, where] {

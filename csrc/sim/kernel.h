@@ -81,8 +81,8 @@ struct Body {
     /* With barriers, runs the thread threadIdx. Without, runs all threads of block
      * blockIdx in turn. */
     virtual void run() = 0;
-    virtual const void *code() const = 0; /* differs from other kernels' */
-    virtual const CheckedLaunch *checks() const { return nullptr; } /* NULL: none */
+    virtual const void *code() const = 0;  /* differs from other kernels' */
+    std::shared_ptr<CheckedLaunch> checks; /* NULL: none */
     /* The grid has run. */
     virtual void finish() {}
 };
@@ -93,10 +93,10 @@ struct Slot {
     bool reads; /* it points to const: the kernel only reads */
 };
 
-/* Queues the body. Its pointers are checked now, and replaced by the addresses that
- * kernels see. */
+/* Queues the body, of so many bytes. Its pointers are checked now, and replaced by the
+ * addresses that kernels see. */
 cudaError_t submit(const Launch &launch, std::unique_ptr<Body> body,
-                   const std::vector<Slot> &slots);
+                   const std::vector<Slot> &slots, size_t bytes);
 
 /* Loads a module for the program's kernels: NULL, or what is wrong. */
 const char *module_load(const char *path, void **out);
@@ -223,7 +223,7 @@ struct KernelBody final : Body {
             std::apply(kernel, values);
         } else {
             each_index(blockDim, [this](uint3 at) {
-                threadIdx = at;
+                set_thread(at);
                 std::apply(kernel, values);
             });
         }
@@ -241,7 +241,7 @@ cudaError_t launch(const Launch &what, void (*kernel)(P...), A &&...arguments)
     std::vector<Slot> slots;
     std::apply([&slots](auto &...values) { (note_pointers<P>(values, slots), ...); },
                body->values);
-    return submit(what, std::move(body), slots);
+    return submit(what, std::move(body), slots, sizeof(Made));
 }
 
 } /* namespace sim */

@@ -58,7 +58,6 @@ struct ModuleBody final : Body {
     bool barriers;
     std::vector<max_align_t> memory; /* which suits every parameter */
     std::vector<void *> values;
-    CheckedLaunch checked;
 
     explicit ModuleBody(const dt_module_call &call)
         : thread((void (*)(void *const *))call.kernel->handle),
@@ -75,15 +74,15 @@ struct ModuleBody final : Body {
             values.push_back(&memory[at[(size_t)i]]);
             memcpy(values.back(), call.values[i], size_of(call, i));
         }
-        checked.module = check_module_of(call.kernel->handle);
-        if (checked.module)
-            describe(call);
+        CheckedModule *module = check_module_of(call.kernel->handle);
+        if (module && check_mode())
+            describe(call, module);
     }
     /* For the checks: the tensors' elements. */
-    void describe(const dt_module_call &call)
+    void describe(const dt_module_call &call, CheckedModule *module)
     {
-        checked.name = call.kernel->name;
-        checked.mode = check_mode();
+        checks.reset(
+            new CheckedLaunch{call.kernel->name, module, check_mode(), {}, {}});
         for (int i = 0, n = 0; i < call.kernel->count && n < call.noperands; i++) {
             char *data = nullptr;
             if (call.kernel->parameters[i].pointer)
@@ -99,14 +98,10 @@ struct ModuleBody final : Body {
                 (reach < 0 ? low : high) += reach;
             }
             char *seen = seen_from(data);
-            checked.operands.push_back({i, values[(size_t)i], data, seen + low,
+            checks->operands.push_back({i, values[(size_t)i], data, seen + low,
                                         seen + (empty ? 0 : high), 0,
                                         (size_t)extent.item, 0});
         }
-    }
-    const CheckedLaunch *checks() const override
-    {
-        return checked.module && checked.mode ? &checked : nullptr;
     }
     static size_t size_of(const dt_module_call &call, int i)
     {
@@ -141,7 +136,7 @@ cudaError_t queue_module(const dt_module_call &call, cudaStream_t stream, bool o
     return submit({call.kernel->name, call.kernel->barriers, dim3(g[0], g[1], g[2]),
                    dim3(b[0], b[1], b[2]), call.shared, stream, opted_in,
                    library_of(call.kernel->handle), call.kernel->apart},
-                  std::move(body), slots);
+                  std::move(body), slots, 0);
 }
 
 cudaError_t launch_module(const dt_module_call &call, cudaStream_t stream)
