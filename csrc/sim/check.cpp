@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string.h>
 #include "check_shadow.h"
+#include "count.h"
 #include "intrinsics.h"
 #include "services.h"
 
@@ -445,6 +446,8 @@ void words(const void *address, unsigned bytes, bool write, Sort sort, unsigned 
     const Target to = target(address, bytes, write, place);
     if (!to.cell)
         return;
+    if (count_runs)
+        count_access(to.space, address, bytes, write, sort == kAtomic, place);
     if (to.space != kLocal && write)
         shadow.progress++;
     const unsigned first = (unsigned)((uintptr_t)address & 3);

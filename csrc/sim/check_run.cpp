@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "check_shadow.h"
+#include "count.h"
 
 namespace sim {
 
@@ -221,6 +222,8 @@ void check_end()
     check_uninitialized(kShared);
     check_uninitialized(kGlobal);
     check_runs = false;
+    if (count_runs)
+        count_settle();
     shadow.pending = false;
     check_time();
     leave_rooms();
@@ -240,6 +243,8 @@ void check_end()
 void check_block()
 {
     check_settle();
+    if (count_runs)
+        count_settle();
     check_guess();
     check_uninitialized(kShared);
     if (shadow.now > kLastTime - 4)
@@ -283,6 +288,8 @@ void check_arrives()
 void check_barrier()
 {
     end_if_stopped();
+    if (count_runs)
+        count_settle();
     shadow.at_barrier = false;
     check_guess();
     check_uninitialized(kShared);

@@ -1,5 +1,6 @@
 /* Counters, and the text interface of settings and counters. */
 #include "check.h"
+#include "count.h"
 #include "internal.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,6 +121,10 @@ int dt_sim_control(const char *command, char *reply, size_t size)
         snprintf(reply, size, "%s", checked_module(value));
     else if (name == "finding")
         snprintf(reply, size, "%s", check_finding(atol(value)).c_str());
+    else if (name == "count_accesses")
+        count_begin();
+    else if (name == "counted")
+        snprintf(reply, size, "%s", count_rows((size_t)atol(value)).c_str());
     else if (name == "clock")
         snprintf(reply, size, "%s", clocks().c_str());
     else if (name == "ready" || name == "meet")

@@ -12,6 +12,7 @@ from typing import Any
 from pydevtensor import _C
 from pydevtensor._streams import Stream
 from pydevtensor.cuda import checks
+from pydevtensor.cuda._kernel_report import Reports
 
 __all__ = ["CompileError", "Kernel", "compile_kernel"]
 
@@ -46,7 +47,7 @@ class CompileError(RuntimeError):
     """
 
 
-class Kernel:
+class Kernel(Reports):
     """A kernel that compile_kernel() has compiled; calling it launches it.
 
     name         as it was given to compile_kernel()

@@ -28,8 +28,8 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 68_860,
-    "core": 26_866,
+    "csrc": 69_130,
+    "core": 27_095,
     "processes": 4_040,
     "extras": 8_460,
     "imitations": 700,
