@@ -42,7 +42,7 @@ $(2)/bin/python tools/build/sanitized.py $(2)/bin/python $(2)/bin/pytest -q $(3)
 endef
 
 .DEFAULT_GOAL := build
-.PHONY: build demo check test asan tsan faults fuzz soak bench lint format gpu-check gpu-kit docs site notebooks wheels clean help python
+.PHONY: build demo check test asan tsan kernel-check faults fuzz soak bench lint format gpu-check gpu-kit docs site notebooks wheels clean help python
 
 python:
 	@command -v $(firstword $(PYTHON)) >/dev/null || { echo "pydevtensor: there is no '$(PYTHON)'; install it with:" \
@@ -101,6 +101,10 @@ fuzz: build ## random programs beside NumPy (FUZZ_ARGS=--hostile), or bytes for 
 	@$(PREPARE) $(VENV) test
 	$(VENV)/bin/python -P tools/fuzz $(FUZZ_ARGS)
 endif
+
+kernel-check: build ## our own kernels under the checks of kernels (KERNEL_CHECK_ARGS=--short)
+	@$(PREPARE) $(VENV) test
+	@$(VENV)/bin/python -P tools/kernel_check $(KERNEL_CHECK_ARGS)
 
 faults: build ## fail every allocation, copy, launch and event in turn
 	@$(VENV)/bin/python -P tools/faults/run.py --examples --first

@@ -30,6 +30,7 @@ EXPORTS = "tools/build/backend.map"
 # The simulator exports CUDA's runtime too, to whole programs.
 SIMULATOR_EXPORTS = "tools/build/simulator.map"
 FREE_RUNTIME = "benchmarks/free_runtime.cpp"
+HOOKS = "tools/kernel_check/hooks.cpp"
 
 WARNINGS = ("-Wall", "-Wextra", "-Wshadow")
 # NaN, infinities and signed zeros stay exact, so no -ffast-math. A product and a sum
@@ -217,14 +218,25 @@ class Plan:
     def cuda_sources(self) -> list[str]:
         return sources("csrc/cuda/**/*.cu", "csrc/cuda/**/*.cpp")
 
+    def kernel_sources(self) -> list[str]:
+        return sources("csrc/cuda/kernels/*.cu")
+
     # --- products
 
     def _link(
-        self, compiler: Compiler, name: str, units: Iterable[Object], *flags: str
+        self,
+        compiler: Compiler,
+        name: str,
+        units: Iterable[Object],
+        *flags: str,
+        strip: bool = True,
     ) -> Product:
-        strip = self._sanitize() or ("-Wl,-s",)
+        sanitize = self._sanitize() or (("-Wl,-s",) if strip else ())
         bound = (f"-Wl,-z,{word}" for word in BOUND)
-        more = ("-pthread", "-Wl,--as-needed", *bound, *strip, *flags_of("LDFLAGS"))
+        more = (
+            *("-pthread", "-Wl,--as-needed", *bound, *sanitize),
+            *flags_of("LDFLAGS"),
+        )
         return Product(
             name,
             tuple(units),
@@ -272,17 +284,24 @@ class Plan:
         version = toolchain.output_of(*gcc).strip() if gcc else ""
         return {"libstdc++": version} if self._static() else {}
 
-    def cuda_sim(self) -> Product:
-        units = [self.sim(source) for source in self.cuda_sources()]
-        flags = ["-shared", *self._static()]
+    def cuda_sim(self, checks: Iterable[str] = ()) -> Product:
+        """checks: flags of the kernels, for tools/kernel_check."""
+        flags = (*checks,)
+        units = [
+            self.sim(source, *(flags if source in self.kernel_sources() else ()))
+            for source in self.cuda_sources()
+        ]
+        if flags:
+            units.append(self.sim(HOOKS))
+        link = ["-shared", *self._static()]
         if self._static():
-            flags += ["-Wl,--exclude-libs,ALL"]
-            flags += [f"-Wl,--version-script={SIMULATOR_EXPORTS}"]
-        flags.append("-Wl,-Bsymbolic-functions")
+            link += ["-Wl,--exclude-libs,ALL"]
+            link += [f"-Wl,--version-script={SIMULATOR_EXPORTS}"]
+        link.append("-Wl,-Bsymbolic-functions")
         if not self.settings.sanitize:  # whose functions come with the program
-            flags.append("-Wl,-z,defs")
+            link.append("-Wl,-z,defs")
         units += [*self.simulator(), *self.base()]
-        return self._link(self.cxx, "_cuda_sim.so", units, *flags)
+        return self._link(self.cxx, "_cuda_sim.so", units, *link, strip=not flags)
 
     def cuda(self, nvcc: cuda.Nvcc, free: bool = False) -> Product:
         """free: with a CUDA runtime whose functions do nothing, to be timed."""

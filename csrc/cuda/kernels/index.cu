@@ -221,6 +221,9 @@ static __device__ __forceinline__ void read_words(Elements e)
             *(Word *)e.value = words[k];
 }
 
+/* Where a place stands in the index several times, one of its values remains, and nothing
+ * says which: index_ordered.cu is for who needs to know. `make kernel-check` calls it a race,
+ * and expects it here and in index_rows. */
 template <typename Word>
 static __device__ __forceinline__ void write_words(const Elements &e)
 {

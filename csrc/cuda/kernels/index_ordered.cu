@@ -162,6 +162,8 @@ __global__ void fold_kernel(const char *values, char *table, const int64_t *plac
         for (unsigned k = 0; k < AHEAD; k++) {
             unsigned entry = i + k < end ? i + k : end - 1;
             keys[k] = key_at(parts.keys, c.wide, entry);
+            /* A part that is not there has no number: it is read all the same, before its
+             * key is known, and summed up into a run that is nowhere. */
             numbers[k] =
                 places ? (A) * (const T *)(values + value_offset(c, places[entry]))
                        : parts.sums[(int64_t)entry * c.width + column];
