@@ -96,9 +96,12 @@ bool knows(const std::vector<Sync::Link> &links, uint64_t time, unsigned thread,
     return false;
 }
 
-/* Whether a release and an acquire are between the access and this thread. */
+/* Whether a release and an acquire, or a barrier of some threads, are between the access
+ * and this thread. */
 bool acquired(uint64_t time, unsigned thread)
 {
+    if (check_knows(time, thread))
+        return true;
     if (shadow.syncs.empty())
         return false;
     if (knows(shadow.block_acquired, time, thread, 4))
@@ -168,7 +171,8 @@ bool conflicts_with_reads(uint64_t read, unsigned bytes, Sort sort)
                !acquired(time, thread);
     if (readers == kOfWarp && ordered_in_whole_warp(time, thread))
         return false;
-    return shadow.syncs.empty();
+    /* The last one of several readers is known. */
+    return shadow.syncs.empty() && !check_knows(time, thread);
 }
 
 /* The word's reads with one of this thread's. */
@@ -188,7 +192,7 @@ uint64_t joined(uint64_t read, uint64_t mine)
     if (readers == kOne) {
         if (thread == check_thread)
             return mine | (read & bytes);
-        if (!both || ordered_in_warp(time, thread))
+        if (!both || ordered_in_warp(time, thread) || check_knows(time, thread))
             return mine;
     } else if (readers == kOfWarp && ordered_in_whole_warp(time, thread)) {
         return mine;

@@ -102,6 +102,10 @@ void check_arrives(); /* the running thread, at a barrier */
 void check_barrier(); /* all threads of the block have reached it */
 /* These lanes of the warp whose first thread is `first` have met at __syncwarp. */
 void check_warp(unsigned first, unsigned mask);
+/* The running thread arrives at a barrier of some threads, and whether all have with it;
+ * it goes on after one. */
+void check_arrives_at(const void *barrier, bool last);
+void check_passes(const void *barrier);
 
 /* Threads wait that cannot continue, one of them for lanes of its warp or at a barrier. */
 struct Stuck {

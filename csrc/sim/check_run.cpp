@@ -256,6 +256,8 @@ void check_block()
     shadow.fences = false;
     shadow.acquired.clear();
     shadow.block_acquired.clear();
+    shadow.known.clear();
+    shadow.phases.clear();
     shadow.at_barrier = false;
     const unsigned n = checked.block.x * checked.block.y * checked.block.z;
     memset(shadow.lines, 0, n * sizeof *shadow.lines);
@@ -318,6 +320,7 @@ void check_warp(unsigned first, unsigned mask)
     for (unsigned i = 0; i < 32; i++)
         if (mask >> i & 1)
             memcpy(lanes[i], joined, sizeof joined);
+    check_lanes_learn(first, mask);
 }
 
 /* --- releases --- */

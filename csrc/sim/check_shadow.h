@@ -46,6 +46,13 @@ struct Shadow {
      * the floor. */
     uint64_t lanes[kMaxThreads][32];
     uint64_t met[kMaxThreads / 32];
+    /* Barriers of some threads: up to when a thread knows what another has done, a row for
+     * each thread; no rows before the first such barrier of a block. */
+    std::vector<uint64_t> known;
+    struct Phase {
+        std::vector<uint64_t> arrived, ended; /* what those know who have arrived */
+    };
+    std::unordered_map<const void *, Phase> phases; /* by barrier */
     /* Fences and releases. */
     uint64_t fence[kMaxThreads], fence_floor[kMaxThreads];
     uint64_t fenced = 0; /* a barrier after which all is fenced that was before it */
@@ -87,6 +94,10 @@ inline uint64_t key(uint64_t time)
 
 /* A word that the running thread changes or reads as one that others wait for. */
 void check_synchronizes(const void *address, bool releases);
+/* Whether a barrier of some threads is between the access and the running thread. */
+bool check_knows(uint64_t time, unsigned thread);
+/* The lanes have met: each knows what the others do. */
+void check_lanes_learn(unsigned first, unsigned mask);
 /* Reports the write that waits for its value, if it has changed it. */
 void check_settle();
 /* Reports the read beside atomic writes, if there was one. */

@@ -65,10 +65,7 @@ static struct Grid {
     bool backwards;   /* run threads from the last to the first */
     unsigned arrived; /* at the barrier */
     unsigned met;     /* for a reduction */
-    struct {
-        unsigned arrived, times;
-    } numbered[16]; /* barriers: threads that arrived, and how often all have */
-    uint64_t order; /* of blocks: a seed */
+    uint64_t order;   /* of blocks: a seed */
     void *shared;
     unsigned turns; /* since a thread last waited or finished */
     bool parked;    /* the block waits for other blocks */
@@ -418,24 +415,11 @@ void await_change()
     hand_over(fibers[grid.current]);
 }
 
-void changed()
+void tell_change()
 {
     for (unsigned i = 0; i < grid.threads; i++)
         if (waiting[i] == kAtChange)
             waiting[i] = kReady;
-}
-
-void meet_at(unsigned number, unsigned threads, bool waits)
-{
-    auto &barrier = grid.numbered[number];
-    const unsigned times = barrier.times;
-    if (++barrier.arrived == threads) {
-        barrier.arrived = 0;
-        barrier.times++;
-        changed();
-    }
-    while (waits && barrier.times == times)
-        await_change();
 }
 
 void stop_grid(const char *text)
@@ -666,7 +650,7 @@ static void begin_block()
     memset(waiting, kReady, grid.threads);
     grid.unfinished = grid.threads;
     grid.arrived = grid.met = 0;
-    memset(grid.numbered, 0, sizeof grid.numbered);
+    begin_numbered_barriers();
     grid.current = grid.backwards ? grid.threads - 1 : 0;
 }
 

@@ -381,6 +381,10 @@ void turns_end();
 void end_if_stopped();
 /* Another thread of the block continues, or another block. */
 void next_turn();
+/* Waits until another thread of the block calls tell_change(). */
+void await_change();
+void tell_change();
+void begin_numbered_barriers(); /* of a block (phases.cpp) */
 bool in_kernel(); /* a kernel is running on the thread that holds the lock */
 const char *running_kernel();
 void arm_faults(); /* from now on a kernel's SIGSEGV, SIGBUS and SIGFPE become its

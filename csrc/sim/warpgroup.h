@@ -14,33 +14,33 @@ namespace sim {
 void *dynamic_shared_memory();
 /* Waits for `threads` threads at one of a block's barriers, or only arrives there. */
 void meet_at(unsigned number, unsigned threads, bool waits);
-/* Waits until another thread calls changed(). */
-void await_change();
-void changed();
 
 inline unsigned shared_address(const void *p)
 {
     return (unsigned)((uintptr_t)p & 0x3FFFF);
 }
 
-/* Bits 0 to 19 of a barrier in shared memory are arrivals that are missing, 20 to 39 those
- * of a phase, and the others the number of the phase. */
+/* A barrier in shared memory, whose phases have numbers (phases.cpp). */
+void phase_arrives(uint64_t *state);
+void phase_ends(const uint64_t *state, unsigned parity);
+
 inline void phase_begin(uint64_t *state, uint64_t arrivals)
 {
     *state = arrivals | arrivals << 20;
 }
-inline void phase_arrive(uint64_t *state)
+inline void phase_arrive(uint64_t *state SIM_AND_LINE)
 {
-    if (!(*state & 0xFFFFF))
-        trap();
-    if (!(--*state & 0xFFFFF))
-        *state += (*state >> 20 & 0xFFFFF) + ((uint64_t)1 << 40);
-    changed();
+#ifdef SIM_CHECKED
+    touch_atomic(state, sizeof *state, line);
+#endif
+    phase_arrives(state);
 }
-inline void phase_await(const uint64_t *state, unsigned parity)
+inline void phase_await(const uint64_t *state, unsigned parity SIM_AND_LINE)
 {
-    while ((*(const volatile uint64_t *)state >> 40 & 1) == parity)
-        await_change();
+#ifdef SIM_CHECKED
+    touch_atomic(state, sizeof *state, line);
+#endif
+    phase_ends(state, parity);
 }
 
 /* A matrix in shared memory by its description: the element `along` the direction in which

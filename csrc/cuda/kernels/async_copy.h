@@ -32,7 +32,7 @@ struct AsyncCopies {
 #if defined(SIM_CUDA)
         if (count == most || !is_aligned(to, 16) || (reads && !is_aligned(from, 16)))
             __trap();
-        memset(to, 0xFF, 16);
+        *(Bytes *)to = Bytes{-1, -1};
         pending[count++] = {to, reads ? from : nullptr};
 #elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
