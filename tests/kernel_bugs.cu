@@ -336,6 +336,18 @@ __global__ void array_of_a_thread(float *y)
     for (int i = 0; i <= 4; i++) own[i] = i;    //!
     y[threadIdx.x] = own[threadIdx.x];
 }
+struct Corner {
+    int number;
+    float of[3];
+};
+// out_of_bounds <<<1, 4>>> (y)
+__global__ void array_that_ends_a_struct(float *y)
+{
+    Corner own = {1, {1, 2, 3}};
+    float sum = 0;
+    for (int i = 0; i <= 3; i++) sum += own.of[i];    //!
+    y[threadIdx.x] = sum * own.number;
+}
 // out_of_bounds <<<1, 32>>> (k)
 __global__ void atomic_past_the_end(int *k)
 {

@@ -40,7 +40,10 @@ CHECKED = (
     *("-fno-optimize-sibling-calls", "-fno-finite-loops"),
 )
 CHECKED_GCC = (
-    *("-fsanitize=thread,bounds,alignment", "--param=tsan-distinguish-volatile=1"),
+    *(
+        "-fsanitize=thread,bounds-strict,alignment",
+        "--param=tsan-distinguish-volatile=1",
+    ),
     *("-fno-tree-loop-im", "-fno-tree-ch", "-fno-tree-sra", "-fno-ssa-phiopt"),
     *("-fno-tree-sink", "-fno-tree-dse"),
 )
