@@ -141,20 +141,26 @@ def _lines(ranks: list[Record]) -> list[list[str]]:
 
 
 def timeline(ranks: list[Record]) -> Record:
-    """The calls of all ranks as a trace of Chrome's: when they send, and what waits."""
-    events = []
+    """A trace of Chrome's: when the calls of all ranks send, and what waits for them,
+    and the kernels and copies of their GPUs."""
+    events: list[Record] = []
     for number, rank in enumerate(ranks):
         for call in rank["calls"]:
             name, size = f"{call['op']} {call['line']}", call["size"]
             sends = name, "sends", call["begin"], call["end"] - call["begin"]
             waits = name, "waits", call["came"], _idle(call)
             for name, row, begin, lasts in (sends, waits):
-                if not lasts:
-                    continue
-                events.append({"name": name, "ph": "X", "pid": number, "tid": row})
-                events[-1] |= {"ts": begin / 1e3, "dur": lasts / 1e3}
-                events[-1]["args"] = {"bytes": size}
+                if lasts:
+                    events.append(_span(number, name, row, begin, lasts))
+                    events[-1]["args"] = {"bytes": size}
+        for name, row, begin, end in rank.get("works", ()):
+            events.append(_span(number, name, row, begin, end - begin))
     return {"traceEvents": events, "displayTimeUnit": "ms"}
+
+
+def _span(rank: int, name: str, row: str, begin: int, lasts: int) -> Record:
+    where = {"name": name, "ph": "X", "pid": rank, "tid": row}
+    return {**where, "ts": begin / 1e3, "dur": lasts / 1e3}
 
 
 # --- other numbers of ranks

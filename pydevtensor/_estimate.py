@@ -13,7 +13,8 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -22,6 +23,8 @@ from pydevtensor import _C, cuda
 from pydevtensor.cuda._simulation import cards_named
 from pydevtensor.distributed._clocks import records
 from pydevtensor.distributed._links import Cluster
+from pydevtensor.profiler import _in_background, profile
+from pydevtensor.profiler._events import DEFAULT, Event
 
 # The shares of a device's time, by their names in the clock's report.
 LIMITS = {
@@ -109,7 +112,19 @@ def _note_steps() -> None:
     register_optimizer_step_post_hook(note)
 
 
-def _write(path: str) -> None:
+def _works(events: list[Event]) -> Iterator[list[Any]]:
+    """The work on GPUs: its name with the source line, its row in a timeline, and its
+    begin and end."""
+    for event in events:
+        if event.device_end > event.device_start:
+            row = "kernels" if event.kind == "kernel" else "copies"
+            side = "" if event.stream_name == DEFAULT else f", {event.stream_name}"
+            line = os.path.basename(event.place.where()) if event.place else ""
+            times = event.device_start, event.device_end
+            yield [f"{event.name} {line}".rstrip(), row + side, *times]
+
+
+def _write(path: str, recorded: profile | None) -> None:
     report: dict[str, Any] = {}
     if _C._device_loaded("cuda"):
         for i in range(cuda.device_count()):
@@ -118,17 +133,20 @@ def _write(path: str) -> None:
         report["peak"] = max(map(cuda.max_memory_allocated, range(cuda.device_count())))
         report["calls"] = [call.record() for call in records]
         report["steps"] = _steps
+        report["works"] = [*_works(recorded.events())] if recorded else []
     with open(path, "w", encoding="utf-8") as file:
         json.dump(report, file)
 
 
-def child(path: str, program: Sequence[str]) -> None:
-    """Run the program; at its end, write the clocks to path."""
+def child(path: str, program: Sequence[str], works: bool) -> None:
+    """Run the program; at its end, write the clocks to path. works: and each kernel."""
     from pydevtensor._as_torch import run
 
-    atexit.register(_write, path)
+    recorded = profile() if works else None
+    atexit.register(_write, path, recorded)
     _note_steps()
-    run(program)
+    with _in_background(recorded) if recorded else nullcontext():
+        run(program)
 
 
 # --- the parent
@@ -335,4 +353,5 @@ def main(given: Sequence[str], scale: Callable[..., int]) -> int:
 
 
 if __name__ == "__main__":
-    child(sys.argv[1], sys.argv[2:])
+    works = sys.argv[1] == "--works"
+    child(sys.argv[1 + works], sys.argv[2 + works :], works)

@@ -45,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     option("gpus", type=int, default=1, metavar="4", help="simulated GPUs of a node")
     option("card", help="the card that they are like; with it, ranks have a clock")
     option("link", default="ib400", help="between nodes: eth25, eth100, ib100 to ib400")
-    option("timeline", metavar="FILE", help="also write the calls, as a trace")
+    option("timeline", metavar="FILE", help="also write calls and kernels, as a trace")
     parser.add_argument("-m", "--module", action="store_true", help="it is a module")
     parser.add_argument("program", help="script.py, or the module with -m")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's")
@@ -77,7 +77,10 @@ def _command(options: argparse.Namespace, record: str) -> list[str]:
     if options.no_python:
         return [options.program, *options.arguments]
     kind = ["-m"] if options.module else []
-    how = ["pydevtensor._estimate", record] if options.card else ["pydevtensor", "run"]
+    how = ["pydevtensor", "run"]
+    if options.card:
+        works = ["--works"] if options.timeline else []
+        how = ["pydevtensor._estimate", *works, record]
     start = [sys.executable, "-m", *how, *kind]
     return [*start, options.program, *options.arguments]
 

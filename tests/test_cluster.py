@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from itertools import pairwise
 
 import pytest
 
@@ -196,7 +197,22 @@ def test_the_report_has_steps_waits_lines_and_memory(tmp_path):
     assert backward[0] == "train.py:17" and backward[2] == "4"
     trace = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     assert {event["pid"] for event in trace} == {0, 1, 2, 3}
-    assert {event["tid"] for event in trace} == {"sends", "waits"}
+    assert {event["tid"] for event in trace} == {"sends", "waits", "kernels", "copies"}
+    works = [e for e in trace if e["tid"] in ("kernels", "copies")]
+    products = [e["pid"] for e in works if e["name"] == "matmul train.py:15"]
+    assert {*products} == {0, 1, 2, 3}
+    assert sum(e["name"] == "sgd train.py:18" for e in works) == 4 * 3
+    # It is the time that the report says, which is the same without a timeline.
+    busy = sum(e["dur"] for e in works) / 4
+    ends = max(e["ts"] + e["dur"] for e in trace)
+    share = int(report[2].split()[1].rstrip("%")) / 100
+    assert busy / ends == pytest.approx(share, abs=0.02)
+    kernels = [e for e in works if e["pid"] == 0 and e["tid"] == "kernels"]
+    kernels.sort(key=lambda e: e["ts"])
+    for one, other in pairwise(kernels):  # a GPU runs one at a time
+        assert one["ts"] + one["dur"] <= other["ts"] + 0.001, (one, other)
+    plain = launch(tmp_path, START + TRAIN, gpus=2)
+    assert plain[plain.index("2 x 2") :].splitlines() == report
 
 
 def test_a_rank_has_the_memory_of_its_card(tmp_path):

@@ -33,7 +33,7 @@ BUDGET = {
     "processes": 4_040,
     "extras": 8_460,
     "imitations": 700,
-    "tools": 1_495,
+    "tools": 1_520,
 }
 
 
