@@ -11,7 +11,6 @@ _STATE_DICT = "save and load a state_dict() with torch.save() and torch.load()"
 _RANKS = "train with nn.parallel.DistributedDataParallel"
 _QUANTIZED = "convert values with .to(torch.float16) or .to(torch.bfloat16)"
 _DENSE = "use dense tensors, or indices and torch.scatter_add()"
-_PARTS = "keep the real and the imaginary part in two tensors"
 _FFT = "use numpy.fft, or scipy.fft, with x.numpy() and torch.from_numpy()"
 _CUDA = "use the CPU, or GPUs of the type 'cuda'"
 _WAY_ROUND = {
@@ -20,7 +19,6 @@ _WAY_ROUND = {
     "_utils": "pickles of PyTorch's tensors do not load; write them there with "
     "torch.save(), and read them with torch.load()",
     "ao": _QUANTIZED,
-    "complex": _PARTS,
     "distributed.fsdp": "divide parameters with FullyShardedDataParallel",
     "distributed.pipelining": _RANKS,
     "distributed.rpc": "use send() and recv() of torch.distributed",
@@ -42,7 +40,6 @@ _WAY_ROUND = {
     "nn.quantized": _QUANTIZED,
     "onnx": "save the state_dict() and export the model where PyTorch is installed",
     "package": _STATE_DICT,
-    "polar": _PARTS,
     "quantization": _QUANTIZED,
     "quantize_per_channel": _QUANTIZED,
     "quantize_per_tensor": _QUANTIZED,
@@ -53,8 +50,6 @@ _WAY_ROUND = {
     "utils.bottleneck": "use cProfile",
     "utils.cpp_extension": "derive a class from torch.autograd.Function",
     "utils.tensorboard": "install the package that it needs: pip install tensorboard",
-    "view_as_complex": _PARTS,
-    "view_as_real": _PARTS,
     "xpu": _CUDA,
 }
 

@@ -105,6 +105,9 @@ def tensor_repr(tensor: Tensor) -> str:
         notes.append(f"device='{device}'")
 
     dtype, default_dtype = str(tensor.dtype), str(_C.get_default_dtype())
+    if tensor.is_complex() and tensor.numel():
+        wide = default_dtype == "torch.float64"
+        default_dtype = "torch.complex128" if wide else "torch.complex64"
     if tensor.is_meta:
         text = "..."
         notes.append(f"size={tuple(tensor.shape)}")
@@ -219,6 +222,12 @@ def _fetch(tensor: Tensor, cut: list[bool], edge: int) -> list[Any]:
 
 def _cells(values: list[Any]) -> tuple[list[str], int]:
     """Each value as text, all padded to one width, and that width."""
+    if isinstance(values[0], complex):
+        reals, width = _cells([value.real for value in values])
+        imags, more = _cells([value.imag for value in values])
+        signed = [i.lstrip() if "-" in i else "+" + i.lstrip() for i in imags]
+        pairs = zip(reals, signed, strict=True)
+        return [real + imag + "j" for real, imag in pairs], width + more + 1
     if not isinstance(values[0], float):
         cells = list(map(str, values))
         width = max(map(len, cells))

@@ -17,6 +17,8 @@ _TOLERANCES = {
     _C.bfloat16: (1.6e-2, 1e-5),
     _C.float32: (1.3e-6, 1e-5),
     _C.float64: (1e-7, 1e-7),
+    _C.complex64: (1.3e-6, 1e-5),
+    _C.complex128: (1e-7, 1e-7),
 }
 
 
@@ -38,7 +40,8 @@ def assert_close(
 
     For tensors, numbers, arrays, and sequences and mappings of them, which have to be
     alike. Without rtol and atol, they follow from the type: float32 1.3e-6 and 1e-5,
-    float64 1e-7 and 1e-7, float16 1e-3 and 1e-5, bfloat16 1.6e-2 and 1e-5, else 0.
+    float64 1e-7 and 1e-7, float16 1e-3 and 1e-5, bfloat16 1.6e-2 and 1e-5, complex
+    types as their parts, else 0.
     msg replaces the message, or is a function that gets it and returns another one.
     Raises TypeError for what cannot be compared, ValueError for one tolerance alone.
 

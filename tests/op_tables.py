@@ -8,7 +8,8 @@ from pydevtensor import _C
 
 
 class Row(NamedTuple):
-    """One row; takes: whether it has kernels for bool, integers and floats;
+    """One row; takes: whether it has kernels for bool, integers, floats and complex
+    numbers;
     differentiable: whether each input has a derivative."""
 
     name: str
@@ -16,7 +17,7 @@ class Row(NamedTuple):
     kind: str
     low: float
     high: float
-    kernels: tuple[bool, bool, bool]
+    kernels: tuple[bool, bool, bool, bool]
     differentiable: tuple[bool, ...]
 
     def takes(self, dtype: str) -> bool:

@@ -322,7 +322,7 @@ TERNARY_SHAPES = [
 
 @pytest.mark.parametrize("row", TERNARY, ids=lambda row: row.name)
 def test_ternary(row, device):
-    _, integers, floats = row.kernels
+    _, integers, floats, _ = row.kernels
     with Cases() as case:
         for dtype in FLOATS * floats + INTEGERS * integers:
             for shapes in TERNARY_SHAPES:

@@ -16,6 +16,7 @@ SETS = (
     "benchmark",
     "breadth",
     "edges",
+    "complex",
     "composed",
     "conv",
     "distributions",

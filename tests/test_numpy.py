@@ -76,7 +76,7 @@ def test_each_keeps_the_memory_alive():
     [
         (lambda: np.arange(3)[::-1], ValueError),
         (lambda: np.array([1, 2], dtype=">i4"), (TypeError, ValueError)),
-        (lambda: np.array([1j]), TypeError),
+        (lambda: np.array([1j], dtype=np.clongdouble), TypeError),
         (lambda: np.array(["a"]), TypeError),
         (lambda: np.array([None]), TypeError),
         (lambda: np.array([1], dtype="M8[s]"), TypeError),

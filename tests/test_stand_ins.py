@@ -314,22 +314,22 @@ assert "pydevtensor._stand_ins" not in sys.modules
 
 def test_types_that_no_tensor_has(device):
     for make in (
-        lambda: torch.zeros(2, dtype=torch.complex64, device=device),
+        lambda: torch.zeros(2, dtype=torch.complex32, device=device),
         lambda: torch.tensor([1], dtype=torch.uint16, device=device),
         lambda: torch.ones(2, device=device).to(torch.float8_e5m2),
         lambda: torch.ones(2, device=device).type(torch.qint8),
         lambda: torch.ones(2, device=device).sum(dtype=torch.uint64),
         lambda: torch.ones(2, device=device).view(torch.int4),
-        lambda: torch.set_default_dtype(torch.complex128),
+        lambda: torch.set_default_dtype(torch.complex32),
         lambda: nn.Linear(1, 1, dtype=torch.bits8, device=device),
     ):
         with pytest.raises(TypeError, match=r"which no Tensor of pydevtensor has"):
             make()
-    assert torch.ones(2, device=device).dtype != torch.complex64
+    assert torch.ones(2, device=device).dtype != torch.complex32
 
 
 def test_the_class_of_types_cannot_be_used_otherwise():
-    for kind in (torch.dtype, type(torch.complex64)):
+    for kind in (torch.dtype, type(torch.complex32)):
         with pytest.raises(TypeError):
             kind()
         with pytest.raises(TypeError):

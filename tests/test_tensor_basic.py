@@ -191,8 +191,9 @@ def test_numpy_scalars_are_numbers():
             assert result.tolist() == [3.0, 3.0]
     assert (torch.ones(2, dtype=torch.int64) + np.float64(0.5)).tolist() == [1.5, 1.5]
     assert (x == np.bool_(True)).tolist() == [True, True]
-    with pytest.raises(TypeError):
-        x + np.complex64(1j)
+    for number in (np.complex64(1j), np.complex128(1j)):
+        assert (x + number).tolist() == [1 + 1j, 1 + 1j]
+        assert (number * x).dtype is torch.complex64
 
 
 def test_division_with_rounding():

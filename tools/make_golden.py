@@ -213,6 +213,7 @@ MAKERS = {
     "edges": cases,
     "checkpoints": make_checkpoints,
     "descent": make_descent,
+    "complex": cases,
     "composed": cases,
     "distributions": cases,
     "linalg": cases,

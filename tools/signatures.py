@@ -112,6 +112,8 @@ S, B, C = (lambda: floats(3, 3)), (lambda: floats(2, 2, 3)), (lambda: floats(2, 
 D = lambda: torch.eye(3) * 2
 VALID = {
     "mm": {"input": M, "mat2": N},
+    "view_as_complex": {"input": lambda: torch.ones(3, 2)},
+    "view_as_real": {"input": lambda: torch.tensor([1 + 2j, 3 - 1j])},
     "matmul": {"input": M, "other": N},
     "mv": {"input": M, "vec": V},
     "dot": {"input": V, "tensor": V},
@@ -458,7 +460,7 @@ for each in ("interpolate", "upsample", "upsample_nearest", "upsample_bilinear")
 # Rows of ops/elementwise.def that take no floats.
 OF_INTEGERS = {
     name
-    for name, _, kind, _, _, (_, _, floats_too), _ in torch._C._operations()
+    for name, _, kind, _, _, (_, _, floats_too, _), _ in torch._C._operations()
     if kind != "CHOICE" and not floats_too
 }
 

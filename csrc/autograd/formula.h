@@ -24,6 +24,7 @@
 #define GT(a, b)       dt_scope_elementwise(scope, DT_OP_gt, DT_ARGS(a, b))
 #define GE(a, b)       dt_scope_elementwise(scope, DT_OP_ge, DT_ARGS(a, b))
 #define NEG(a)         dt_scope_elementwise(scope, DT_OP_neg, DT_ARGS(a))
+#define CONJ(a)        dt_scope_elementwise(scope, DT_OP_conjugate, DT_ARGS(a))
 #define ABS(a)         dt_scope_elementwise(scope, DT_OP_abs, DT_ARGS(a))
 #define SIGN(a)        dt_scope_elementwise(scope, DT_OP_sign, DT_ARGS(a))
 #define SQRT(a)        dt_scope_elementwise(scope, DT_OP_sqrt, DT_ARGS(a))

@@ -11,6 +11,8 @@ const dt_dtype_info dt_dtypes[DT_NDTYPES] = {
     [DT_##ID] = {#name, #alias, sizeof(type), DT_KIND_INTEGER},
 #define DT_DTYPE_FLOAT(ID, name, alias, type)                                          \
     [DT_##ID] = {#name, #alias, sizeof(type), DT_KIND_FLOAT},
+#define DT_DTYPE_COMPLEX(ID, name, alias, type)                                        \
+    [DT_##ID] = {#name, #alias, sizeof(type), DT_KIND_COMPLEX},
 #include "ops/dtype.def"
 };
 
@@ -22,6 +24,7 @@ dt_float_limits dt_dtype_limits(dt_dtype dtype)
     case DT_BFLOAT16:
         return (dt_float_limits){0x1.fep127, 0x1p-7, FLT_MIN, 1e-2};
     case DT_FLOAT64:
+    case DT_COMPLEX128:
         return (dt_float_limits){DBL_MAX, DBL_EPSILON, DBL_MIN, 1e-15};
     default:
         return (dt_float_limits){FLT_MAX, FLT_EPSILON, FLT_MIN, 1e-6};
@@ -39,6 +42,8 @@ dt_dtype dt_dtype_promote(dt_dtype a, dt_dtype b)
     /* float16 has more precision, bfloat16 more range: only float32 has both. */
     if (low == DT_FLOAT16 && high == DT_BFLOAT16)
         return DT_FLOAT32;
+    if (low == DT_FLOAT64 && high == DT_COMPLEX64)
+        return DT_COMPLEX128;
     return high;
 }
 
@@ -77,6 +82,9 @@ dt_element dt_element_from_scalar(dt_dtype dtype, dt_scalar scalar)
     case DT_##ID:                                                                      \
         element.as_##name = scalar.kind == DT_KIND_FLOAT ? (type)scalar.f : (type)i;   \
         break;
+#define DT_DTYPE_COMPLEX(ID, name, alias, type)                                        \
+    case DT_##ID:                                                                      \
+        return dt_element_from_complex(dtype, dt_scalar_as_double(scalar), 0);
 /* Rounds through float32, as all kernels do. */
 #define DT_DTYPE_HALF(ID, name, alias, type)                                           \
     case DT_##ID:                                                                      \
@@ -106,6 +114,9 @@ dt_scalar dt_element_to_scalar(dt_dtype dtype, const void *bytes)
 #define DT_DTYPE_FLOAT(ID, name, alias, type)                                          \
     case DT_##ID:                                                                      \
         return dt_scalar_float((double)READ(name));
+#define DT_DTYPE_COMPLEX(ID, name, alias, type)                                        \
+    case DT_##ID:                                                                      \
+        return dt_scalar_float((double)READ(name).real);
 #define DT_DTYPE_HALF(ID, name, alias, type)                                           \
     case DT_##ID:                                                                      \
         return dt_scalar_float((double)dt_##name##_widen(READ(name).bits));
@@ -117,9 +128,32 @@ dt_scalar dt_element_to_scalar(dt_dtype dtype, const void *bytes)
     return dt_scalar_int(0);
 }
 
+dt_element dt_element_from_complex(dt_dtype dtype, double real, double imag)
+{
+    dt_element element;
+    if (!dt_dtype_is_complex(dtype))
+        return dt_element_from_scalar(dtype, dt_scalar_float(real));
+    memset(&element, 0, sizeof element);
+    if (dtype == DT_COMPLEX64)
+        element.as_complex64 = (dt_complex64){(float)real, (float)imag};
+    else
+        element.as_complex128 = (dt_complex128){real, imag};
+    return element;
+}
+
+double dt_element_imag(dt_dtype dtype, const void *bytes)
+{
+    dt_element element;
+    if (!dt_dtype_is_complex(dtype))
+        return 0;
+    memcpy(element.bytes, bytes, dt_dtype_size(dtype));
+    return dtype == DT_COMPLEX64 ? (double)element.as_complex64.imag
+                                 : element.as_complex128.imag;
+}
+
 bool dt_scalar_fits(dt_dtype dtype, dt_scalar scalar)
 {
-    if (dt_dtype_kind(dtype) == DT_KIND_FLOAT)
+    if (dt_dtype_is_inexact(dtype))
         return true;
     if (scalar.kind == DT_KIND_FLOAT)
         return false;

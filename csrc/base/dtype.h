@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/bool.h"
+#include "base/complex.h"
 #include "base/half.h"
 
 #ifdef __cplusplus
@@ -21,7 +22,13 @@ typedef enum dt_dtype {
 
 /* Kinds in order of promotion: an operand of a lower kind never decides the result's
  * type. */
-typedef enum dt_kind { DT_KIND_BOOL, DT_KIND_INTEGER, DT_KIND_FLOAT } dt_kind;
+typedef enum dt_kind {
+    DT_KIND_BOOL,
+    DT_KIND_INTEGER,
+    DT_KIND_FLOAT,
+    DT_KIND_COMPLEX,
+    DT_NKINDS
+} dt_kind;
 
 typedef struct dt_dtype_info {
     const char *name;  /* "float32" */
@@ -56,6 +63,10 @@ static inline bool dt_dtype_is_inexact(dt_dtype dtype)
 {
     return dt_dtype_kind(dtype) >= DT_KIND_FLOAT;
 }
+static inline bool dt_dtype_is_complex(dt_dtype dtype)
+{
+    return dtype == DT_COMPLEX64 || dtype == DT_COMPLEX128;
+}
 /* Whether a tensor of the type may require a gradient. */
 static inline bool dt_dtype_is_differentiable(dt_dtype dtype)
 {
@@ -79,6 +90,19 @@ static inline dt_dtype dt_dtype_compute(dt_dtype dtype)
     return dt_dtype_is_half(dtype) ? DT_FLOAT32 : dtype;
 }
 
+/* The type of the two parts of a complex type; another type itself. */
+static inline dt_dtype dt_dtype_part(dt_dtype dtype)
+{
+    return dtype == DT_COMPLEX64    ? DT_FLOAT32
+           : dtype == DT_COMPLEX128 ? DT_FLOAT64
+                                    : dtype;
+}
+/* The complex type that has parts of a type, or wider ones. */
+static inline dt_dtype dt_dtype_to_complex(dt_dtype dtype)
+{
+    return dtype == DT_FLOAT64 || dtype == DT_COMPLEX128 ? DT_COMPLEX128 : DT_COMPLEX64;
+}
+
 /* The range and precision of a floating type (torch.finfo). */
 typedef struct dt_float_limits {
     double max;        /* largest number; the smallest is -max */
@@ -96,7 +120,7 @@ dt_dtype dt_dtype_promote(dt_dtype a, dt_dtype b);
 typedef union dt_element {
 #define DT_DTYPE(ID, name, alias, type) type as_##name;
 #include "ops/dtype.def"
-    unsigned char bytes[8];
+    unsigned char bytes[16];
 } dt_element;
 
 /* A Python number: a kind and a value, no element type. */
@@ -138,8 +162,24 @@ static inline double dt_scalar_as_double(dt_scalar s)
  * and clamped to integers (never undefined behaviour). Cannot fail. */
 dt_element dt_element_from_scalar(dt_dtype dtype, dt_scalar scalar);
 
-/* The element at `bytes`, which need not be aligned, as a number. */
+/* A complex number as an element; of a real type its real part. Cannot fail. */
+dt_element dt_element_from_complex(dt_dtype dtype, double real, double imag);
+
+/* The element at `bytes`, which need not be aligned, as a number: of a complex one the
+ * real part. */
 dt_scalar dt_element_to_scalar(dt_dtype dtype, const void *bytes);
+
+/* The imaginary part of the element at `bytes`; of a real one 0. */
+double dt_element_imag(dt_dtype dtype, const void *bytes);
+
+/* The element at `bytes` in another type. */
+static inline dt_element dt_element_cast(dt_dtype to, dt_dtype from, const void *bytes)
+{
+    return dt_dtype_is_complex(from)
+               ? dt_element_from_complex(to, dt_element_to_scalar(from, bytes).f,
+                                         dt_element_imag(from, bytes))
+               : dt_element_from_scalar(to, dt_element_to_scalar(from, bytes));
+}
 
 /* Whether dtype can hold the number: integers within range (negative ones wrap into
  * uint8), any float in a float type, no float in an integer type. */
@@ -156,6 +196,7 @@ using Compute =
 template <typename T>
 constexpr dt_kind dt_kind_of = std::is_same_v<Compute<T>, bool> ? DT_KIND_BOOL
                                : std::is_integral_v<Compute<T>> ? DT_KIND_INTEGER
+                               : is_complex<T>                  ? DT_KIND_COMPLEX
                                                                 : DT_KIND_FLOAT;
 #endif
 #endif

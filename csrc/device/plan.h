@@ -41,13 +41,22 @@ typedef struct dt_plan {
 
 /* The element type of an elementwise plan's kernel: that of the inputs, or of one that has
  * floats where others are of another type. A choice, whose first input is of bool, moves
- * elements as integers of their size. */
+ * elements as integers of their size, or as complex128. */
 static inline dt_dtype dt_plan_type(const dt_plan *plan, bool choice)
 {
-    static const dt_dtype by_size[] = {DT_BOOL, DT_UINT8, DT_INT16, DT_BOOL, DT_INT32,
-                                       DT_BOOL, DT_BOOL,  DT_BOOL,  DT_INT64};
     if (choice)
-        return by_size[dt_dtype_size(plan->operands[0].dtype)];
+        switch (dt_dtype_size(plan->operands[0].dtype)) {
+        case 1:
+            return DT_UINT8;
+        case 2:
+            return DT_INT16;
+        case 4:
+            return DT_INT32;
+        case 8:
+            return DT_INT64;
+        default:
+            return DT_COMPLEX128;
+        }
     int found = 0;
     for (int i = 1; i < plan->noperands; i++) {
         dt_dtype dtype = plan->operands[i].dtype;

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <type_traits>
 
+#include "base/complex.h"
+
 template <typename T>
 constexpr bool is_float = std::is_floating_point_v<T>;
 /* Whether a number is negative. bool and uint8_t never are. */
@@ -70,6 +72,15 @@ template <typename T>
 DT_FN bool op_isfinite(T a)
 {
     return !is_float<T> || a - a == 0;
+}
+
+template <typename T>
+DT_FN T op_conj(T a)
+{
+    if constexpr (is_complex<T>)
+        return T(a.real, -a.imag);
+    else
+        return a;
 }
 
 /* --- functions of ops/special.h, in double --- */

@@ -53,15 +53,29 @@ typedef enum dt_class_rule {
 /* clang-format on */
 
 typedef struct dt_class {
-    bool takes[3]; /* by dt_kind */
+    bool takes[DT_NKINDS]; /* by dt_kind */
     bool truth, choice, exact;
     unsigned char cost;
     dt_class_rule rule;
     const char *doc;
 } dt_class;
 
-/* DT_CLASS_VALUE(DT_CLASS_ANY): the columns as a dt_class. */
-#define DT_CLASS_VALUE(...)           DT_CLASS_VALUE_(__VA_ARGS__)
-#define DT_CLASS_VALUE_(b, i, f, ...) {{b, i, f}, __VA_ARGS__}
+/* Flags of a row. */
+enum {
+    /* Among elements of 16 bits a number stays float32; else it is rounded to them. */
+    DT_WIDE_NUMBERS = 1,
+    DT_ONE_TYPE = 2,          /* tensors of two types are a RuntimeError */
+    DT_IN_PLACE_FUNCTION = 4, /* name_ is also a function of the module */
+    DT_TENSOR_NEEDED = 8,     /* numbers alone are a TypeError */
+    DT_FLOAT_ON_GPU = 16,     /* under autocast it takes float32 there */
+    DT_FLAT = 32,    /* derivatives record their input, with a second derivative of 0 */
+    DT_COMPLEX = 64, /* the formula holds for complex numbers, too */
+};
+
+/* DT_CLASS_VALUE(flags, DT_CLASS_ANY): the columns as a dt_class, for a row of these flags.
+ */
+#define DT_CLASS_VALUE(...) DT_CLASS_VALUE_(__VA_ARGS__)
+#define DT_CLASS_VALUE_(flags, b, i, f, ...)                                           \
+    {{b, i, f, ((flags) & DT_COMPLEX) != 0}, __VA_ARGS__}
 
 #endif

@@ -36,6 +36,7 @@
 #define NONZERO(a)         (a)
 #define WHERE(c, a, b)     ((c) | (a) | (b))
 #define NEG(a)             (a)
+#define CONJ(a)            (a)
 #define ABS(a)             (a)
 #define SIGN(a)            (a)
 #define SQRT(a)            (a)
@@ -66,7 +67,7 @@
 
 #define ROW(name, class, arity, flags, reads, low, high)                               \
     [DT_OP_##name] = {#name, #class, arity, flags,                                     \
-                      reads, low,    high,  DT_CLASS_VALUE(DT_CLASS_##class)},
+                      reads, low,    high,  DT_CLASS_VALUE(flags, DT_CLASS_##class)},
 #define LIST(...) __VA_ARGS__
 const dt_elementwise_row dt_elementwise_rows[DT_NELEMENTWISE] = {
 #define ELEMENTWISE(name, arity, class, flags, low, high, call, value, derivatives,    \
@@ -76,6 +77,6 @@ const dt_elementwise_row dt_elementwise_rows[DT_NELEMENTWISE] = {
 #define NONE {DT_READS_NOTHING, DT_READS_NOTHING, DT_READS_NOTHING, DT_READS_NOTHING}
 #define ELEMENTWISE(...)
 #define FUSED(name, arity, class, flags, low, high, ...)                               \
-    ROW(name##_backward, FLOAT, arity + 1, flags, LIST(NONE), low, high)
+    ROW(name##_backward, FLOAT, arity + 1, (flags) & ~DT_COMPLEX, LIST(NONE), low, high)
 #include "ops/elementwise.def"
 };

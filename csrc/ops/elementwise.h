@@ -12,17 +12,6 @@ extern "C" {
 /* The most inputs: a derivative has one more than its row. */
 #define DT_MAX_INPUTS 4
 
-/* Flags of a row. */
-enum {
-    /* Among elements of 16 bits a number stays float32; else it is rounded to them. */
-    DT_WIDE_NUMBERS = 1,
-    DT_ONE_TYPE = 2,          /* tensors of two types are a RuntimeError */
-    DT_IN_PLACE_FUNCTION = 4, /* name_ is also a function of the module */
-    DT_TENSOR_NEEDED = 8,     /* numbers alone are a TypeError */
-    DT_FLOAT_ON_GPU = 16,     /* under autocast it takes float32 there */
-    DT_FLAT = 32, /* derivatives record their input, with a second derivative of 0 */
-};
-
 /* The operands that a derivative's expression reads (bits of
  * dt_elementwise_row.reads). */
 enum {

@@ -12,6 +12,7 @@
 #define MUL(a, b)       ((a) * (b))
 #define DIV(a, b)       ((a) / (b))
 #define NEG(a)          (-(a))
+#define CONJ(a)         op_conj(a)
 #define ABS(a)          op_abs(a)
 #define SIGN(a)         op_sign(a)
 #define SQRT(a)         op_sqrt(a)

@@ -125,8 +125,15 @@ static PyObject *run_pass(const pass *p)
         gradients[i] = &made[i];
         if (dt_tensor_check(p->gradients[i]))
             dt_variable_alias(&made[i], dt_tensor_of(p->gradients[i]));
-        else if (dt_full(p->function, &made[i], (dt_dtype)t->dtype, t->ndim, t->shape,
-                         dt_tensor_device(t), dt_scalar_int(1)) < 0) {
+        else if (dt_dtype_is_complex((dt_dtype)t->dtype)) {
+            PyErr_Format(
+                PyExc_RuntimeError,
+                "%s(): the result is complex, and only a real one has a gradient "
+                "of its own; give gradient=, or reduce it, e.g. with .abs()",
+                p->function);
+            goto done;
+        } else if (dt_full(p->function, &made[i], (dt_dtype)t->dtype, t->ndim, t->shape,
+                           dt_tensor_device(t), dt_scalar_int(1)) < 0) {
             dt_raise();
             goto done;
         }

@@ -410,6 +410,21 @@ static bool has_own_default(dt_param_type type)
            type == DT_PARAM_ORDER || type == DT_PARAM_DEVICE;
 }
 
+/* A complex number counts as a Tensor without dimensions. */
+static int convert_complex(dt_values *s, PyObject *value, int i)
+{
+    const dt_tensor *beside = NULL;
+    for (int k = i - 1; k >= 0 && !beside; k--)
+        beside = s->v[k].tensor;
+    PyObject *number = dt_complex_from_python(value, beside);
+    if (!number)
+        return -1;
+    Py_XDECREF(s->number);
+    s->number = number;
+    s->v[i].tensor = dt_tensor_of(number);
+    return 0;
+}
+
 int dt_convert_any(dt_values *s, const dt_args *args, int i)
 {
     const dt_parameter *p = &args->signature->parameters[i];
@@ -431,6 +446,8 @@ int dt_convert_any(dt_values *s, const dt_args *args, int i)
             v->tensor = dt_tensor_of(value);
             s->numel += v->tensor->numel;
         } else {
+            if (p->type == DT_PARAM_VALUE && dt_is_complex_number(value))
+                return convert_complex(s, value, i);
             status = p->type == DT_PARAM_VALUE
                          ? dt_scalar_from_python(value, &v->scalar)
                          : 0;

@@ -69,8 +69,9 @@ static PyObject *operations(PyObject *self, PyObject *unused)
     PyObject *list = PyList_New(0);
     for (size_t o = 0; list && o < sizeof ops / sizeof *ops; o++) {
         const dt_elementwise_row *row = &dt_elementwise_rows[ops[o]];
-        PyObject *takes = PyTuple_New(3), *differentiable = PyTuple_New(row->arity);
-        for (int k = 0; takes && k < 3; k++)
+        PyObject *takes = PyTuple_New(DT_NKINDS),
+                 *differentiable = PyTuple_New(row->arity);
+        for (int k = 0; takes && k < DT_NKINDS; k++)
             PyTuple_SET_ITEM(takes, k, PyBool_FromLong(row->class_.takes[k]));
         for (int i = 0; differentiable && i < row->arity; i++)
             PyTuple_SET_ITEM(differentiable, i,

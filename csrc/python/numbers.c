@@ -1,5 +1,36 @@
 /* Numbers of Python as C values, and back. */
 #include "python/arguments.h"
+#include "tensor/ops/complex.h"
+
+PyObject *dt_element_to_python(dt_dtype dtype, const void *bytes)
+{
+    const dt_scalar real = dt_element_to_scalar(dtype, bytes);
+    return dt_dtype_is_complex(dtype)
+               ? PyComplex_FromDoubles(real.f, dt_element_imag(dtype, bytes))
+               : dt_scalar_to_python(real);
+}
+
+bool dt_is_complex_number(PyObject *value)
+{
+    return PyComplex_Check(value) ||
+           !strncmp(Py_TYPE(value)->tp_name, "numpy.complex", 13);
+}
+
+PyObject *dt_complex_from_python(PyObject *value, const dt_tensor *beside)
+{
+    const Py_complex z = PyComplex_AsCComplex(value);
+    if (z.real == -1 && PyErr_Occurred())
+        return NULL;
+    dt_dtype dtype = beside && dt_dtype_is_inexact((dt_dtype)beside->dtype)
+                         ? (dt_dtype)beside->dtype
+                         : dt_default_dtype();
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    return dt_tensor_result(out, dt_complex_number("complex", &out->tensor,
+                                                   dt_dtype_to_complex(dtype), z.real,
+                                                   z.imag));
+}
 
 PyObject *dt_scalar_to_python(dt_scalar scalar)
 {
@@ -28,11 +59,10 @@ static int from_other_number(PyObject *value, dt_scalar *out)
 {
     PyTypeObject *type = Py_TYPE(value);
     PyNumberMethods *number = type->tp_as_number;
-    if (PyComplex_Check(value) || !strncmp(type->tp_name, "numpy.complex", 13))
+    if (dt_is_complex_number(value))
         return DT_SET_ERROR(
             PyExc_TypeError,
-            "a complex number (%R) cannot be used: there are no complex tensors; "
-            "take its .real and .imag apart",
+            "the number %R is complex, and a real one is needed here; give its .real",
             value);
     if (!number || PyUnicode_Check(value) || PyBytes_Check(value) ||
         dt_tensor_check(value) ||

@@ -48,6 +48,13 @@ def floating(name: str, x: Tensor, error: type[Exception] = RuntimeError) -> Non
         raise error(f"{name} is of {x.dtype}; convert it with .float()")
 
 
+def real(name: str, x: Tensor) -> None:
+    if x.is_complex():
+        raise NotImplementedError(
+            f"{name} is of {x.dtype}; give a real Tensor, such as .real or .abs()"
+        )
+
+
 def same_dtype(first: Tensor, *others: Tensor) -> None:
     for other in others:
         if other.dtype != first.dtype:

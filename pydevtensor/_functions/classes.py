@@ -15,6 +15,9 @@ _CLASSES = {
     for kind in vars(_classes).values()
     if isinstance(kind, _classes.TensorType)
 }
+# PyTorch has these names, and no class of them.
+_CLASSES["ComplexFloatTensor"] = _C.complex64
+_CLASSES["ComplexDoubleTensor"] = _C.complex128
 
 
 @method()

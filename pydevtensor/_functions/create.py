@@ -144,7 +144,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     vector("x", x)
     columns = x.numel() if N is None else N
     at_least(0, "N", columns)
-    x = x if x.is_floating_point() else x.long()
+    x = x if x.is_floating_point() or x.is_complex() else x.long()
     powers = x.new_ones(x.numel(), min(columns, 1))
     if columns > 1:
         rest = x.unsqueeze(1).expand(x.numel(), columns - 1).cumprod(1)

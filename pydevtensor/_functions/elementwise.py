@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
 from pydevtensor._functions import function, method
-from pydevtensor._functions.checks import at_least, floating, same_dtype
+from pydevtensor._functions.checks import at_least, floating, real, same_dtype
 
 if TYPE_CHECKING:
     from pydevtensor._functions.types import Tensor, Value
@@ -112,6 +112,9 @@ def nan_to_num(
     >>> torch.tensor([1.0, float('nan'), float('inf'), -float('inf')]).nan_to_num()
     tensor([ 1.0000e+00,  0.0000e+00,  3.4028e+38, -3.4028e+38])
     """
+    if input.is_complex():
+        parts = nan_to_num(_C.view_as_real(input), nan, posinf, neginf)
+        return _C.view_as_complex(parts)
     if not input.is_floating_point():
         return input.clone()
     largest = _C._float_limits(input.dtype)[0]
@@ -124,13 +127,20 @@ def nan_to_num(
 
 @function(method=True, out=True)
 def float_power(input: Value, exponent: Value) -> Tensor:
-    """input ** exponent, computed in float64.
+    """input ** exponent, computed in float64, or in complex128 where one is complex.
 
     >>> torch.tensor([2.0], dtype=torch.float64).float_power(3)
     tensor([8.], dtype=torch.float64)
     """
     if not isinstance(input, _C.Tensor) and not isinstance(exponent, _C.Tensor):
         raise TypeError("input and exponent are numbers; give a Tensor")
+    both = [v for v in (input, exponent) if isinstance(v, _C.Tensor)]
+    if any(v.is_complex() for v in both):
+        wide = [
+            v.to(_C.complex128) if isinstance(v, _C.Tensor) else v
+            for v in (input, exponent)
+        ]
+        return _C.pow(*wide)
     x, y = (
         value.double() if isinstance(value, _C.Tensor) else float(value)
         for value in (input, exponent)
@@ -168,12 +178,12 @@ def positive(input: Tensor) -> Tensor:
 
 @function(method=True, out=True)
 def conj_physical(input: Tensor) -> Tensor:
-    """Return input itself: all dtypes are real.
+    """The complex conjugate of each element; a real Tensor itself.
 
-    >>> torch.conj_physical(torch.tensor([1.0, 2.0]))
-    tensor([1., 2.])
+    >>> torch.conj_physical(torch.tensor([1 + 2j]))
+    tensor([1.-2.j])
     """
-    return input
+    return input.conj()
 
 
 @function(method=True, out=True, in_place="both")
@@ -183,6 +193,7 @@ def ldexp(input: Tensor, other: Tensor) -> Tensor:
     >>> torch.tensor([1.0, 3.0]).ldexp(torch.tensor([2, -1]))
     tensor([4.0000, 1.5000])
     """
+    real("other", other)
     if not other.is_floating_point():
         wide = input.dtype == _C.float64
         other = other.to(_C.float64 if wide else _C.get_default_dtype())
@@ -254,6 +265,7 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
     tensor([1.5502])
     """
     at_least(1, "p", p)
+    real("input", input)
     x = input if input.is_floating_point() else input.to(_C.get_default_dtype())
     steps = _C.arange(p, dtype=x.dtype, device=x.device) / 2
     constant = p * (p - 1) / 4 * math.log(math.pi)

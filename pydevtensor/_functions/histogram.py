@@ -27,7 +27,8 @@ def bincount(
     >>> torch.tensor([0, 2, 2, 3]).bincount()
     tensor([1, 0, 2, 1])
     """
-    if input.dtype.is_floating_point or input.dtype is _C.bool:
+    kind = input.dtype
+    if kind.is_floating_point or kind.is_complex or kind is _C.bool:
         raise NotImplementedError(f"the input is of type {input.dtype}; give integers")
     vector("the input", input)
     at_least(0, "minlength", minlength)

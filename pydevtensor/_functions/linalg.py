@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 from pydevtensor import _C
 from pydevtensor._autocast import casts
 from pydevtensor._functions import function
-from pydevtensor._functions.checks import at_least, dimension, same_device, same_dtype
+from pydevtensor._functions.checks import (
+    at_least,
+    dimension,
+    real,
+    same_device,
+    same_dtype,
+)
 from pydevtensor._functions.einsum import multiply
 
 if TYPE_CHECKING:
@@ -33,7 +39,7 @@ def _added(input, product, beta, alpha, node):
     """
     same_dtype(input, product)
     input.expand(product.shape)  # raises if it does not broadcast to the product
-    if not input.is_floating_point():
+    if not (input.is_floating_point() or input.is_complex()):
         alpha, beta = int(alpha), int(beta)
     if alpha != 1:
         product = product * alpha
@@ -84,12 +90,12 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
 @function(method=True, out=True)
 def vdot(input: Tensor, other: Tensor) -> Tensor:
-    """Dot product of two vectors of the same size and dtype.
+    """Dot product of two vectors of the same size and dtype, the first one conjugate.
 
     >>> torch.tensor([1.0, 2.0]).vdot(torch.tensor([3.0, 4.0]))
     tensor(11.)
     """
-    return input.dot(other)
+    return input.conj().dot(other)
 
 
 @function(method=True, out=True)
@@ -281,7 +287,8 @@ def addr(
     product = outer(vec1, vec2)
     dtype = _C.promote_types(input.dtype, product.dtype)
     for name, number in (("beta", beta), ("alpha", alpha)):
-        if isinstance(number, float) and not dtype.is_floating_point:
+        whole = not (dtype.is_floating_point or dtype.is_complex)
+        if isinstance(number, float) and whole:
             raise RuntimeError(
                 f"{name} is {number} and the Tensors {dtype}; give an int"
             )
@@ -372,6 +379,7 @@ def cdist(
         raise ValueError(
             f"compute_mode is {compute_mode!r}; leave it out, it has no effect"
         )
+    real("x1", x1)
     same_dtype(x1, x2)
     if min(x1.dim(), x2.dim()) < 2 or x1.shape[-1] != x2.shape[-1]:
         raise RuntimeError(

@@ -132,7 +132,7 @@ def _reduced(x, dim, index, src, reduce, include_self):
         return _Extreme.apply(x, src, dim, index, counts, maximum, include_self)
     if reduce == "prod":
         records = _C.is_grad_enabled() and (x.requires_grad or src.requires_grad)
-        if x.device.type == "cpu" and not records:
+        if x.device.type == "cpu" and not records and not x.is_complex():
             start = x if include_self else _C.where(counts > 0, 1, x)
             return start.scatter(dim, index, src, reduce="multiply")
         joined = _joined(x, dim, index, src, _C.mul, x.new_ones(()))
@@ -143,7 +143,7 @@ def _reduced(x, dim, index, src, reduce, include_self):
     if reduce == "sum":
         return whole
     counts = counts + 1 if include_self else counts.clamp(min=1)
-    if x.is_floating_point():
+    if x.is_floating_point() or x.is_complex():
         return whole / counts
     return whole.div(counts, rounding_mode="floor").to(x.dtype)
 

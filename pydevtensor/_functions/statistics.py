@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
 from pydevtensor._functions import function
-from pydevtensor._functions.checks import floating, same_device
+from pydevtensor._functions.checks import floating, real, same_device
 
 if TYPE_CHECKING:
     from pydevtensor._functions.types import Dims, Dtype, Tensor, Value
@@ -71,7 +71,7 @@ def nansum(
     >>> x.nansum(dim=1)
     tensor([ 9., 12.])
     """
-    if input.dtype.is_floating_point:
+    if input.dtype.is_floating_point or input.dtype.is_complex:
         input = _C.where(input == input, input, 0)
         dtype = input.dtype if dtype is None else dtype  # also under autocast
     return _C._named(input.sum(dim, keepdim, dtype=dtype), "NansumBackward0")
@@ -287,6 +287,7 @@ def cov(
         raise RuntimeError(f"the input has {input.dim()} dimensions; give at most 2")
     if input.dtype is _C.bool:
         raise RuntimeError("the input holds bools; give numbers")
+    real("the input", input)
     x = input.reshape(1, -1) if input.dim() < 2 else input
     if not x.dtype.is_floating_point:
         x = x.to(_C.get_default_dtype())

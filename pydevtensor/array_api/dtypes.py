@@ -37,6 +37,8 @@ def kind_of(type: dtype) -> str:
         return "bool"
     if type.is_floating_point:
         return "real floating"
+    if type.is_complex:
+        return "complex floating"
     return "signed integer" if type.is_signed else "unsigned integer"
 
 
@@ -46,8 +48,13 @@ _KINDS = {
     "unsigned integer": {"unsigned integer"},
     "integral": {"signed integer", "unsigned integer"},
     "real floating": {"real floating"},
-    "complex floating": set(),
-    "numeric": {"signed integer", "unsigned integer", "real floating"},
+    "complex floating": {"complex floating"},
+    "numeric": {
+        "signed integer",
+        "unsigned integer",
+        "real floating",
+        "complex floating",
+    },
 }
 
 
@@ -131,7 +138,7 @@ def isdtype(dtype: dtype, kind: Any) -> bool:
     """Whether a type is of a kind, is another type, or is any of a tuple of them.
 
     kind is "bool", "signed integer", "unsigned integer", "integral", "real floating",
-    "complex floating" (no type is) or "numeric". ValueError for another word.
+    "complex floating" or "numeric". ValueError for another word.
 
     >>> import pydevtensor.array_api as xp
     >>> xp.isdtype(xp.int8, "integral"), xp.isdtype(xp.int8, (xp.bool, xp.float32))

@@ -44,7 +44,32 @@ def _numerical(
 
 def _outputs(results: Any) -> tuple[Any, ...]:
     results = _as_tuple(results)
-    return tuple(r for r in results if _is_tensor(r) and r.dtype.is_floating_point)
+    found = [r for r in results if _is_tensor(r)]
+    return tuple(
+        _C.view_as_real(r) if r.is_complex() else r
+        for r in found
+        if r.is_complex() or r.is_floating_point()
+    )
+
+
+def _of_pairs(
+    function: Callable[..., Any], inputs: tuple[Any, ...]
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """function and inputs with each complex leaf as real and imaginary parts."""
+    places = {i for i in _leaves(inputs) if inputs[i].is_complex()}
+
+    def of_pairs(*changed: Any) -> Any:
+        given = list(changed)
+        for i in places:
+            made = _C.view_as_complex(given[i].contiguous())
+            given[i] = made if _C.is_grad_enabled() else made.detach()
+        return function(*given)
+
+    pairs = tuple(
+        _C.view_as_real(x.detach()).clone().requires_grad_() if i in places else x
+        for i, x in enumerate(inputs)
+    )
+    return (of_pairs, pairs) if places else (function, inputs)
 
 
 def _only_backward(function: str, name: str, wanted: bool, **others: bool) -> None:
@@ -78,7 +103,8 @@ def gradcheck(
 ) -> bool:
     """Compare func's derivatives with central differences of width eps.
 
-    inputs: float64 Tensors, of which those with requires_grad are varied. If an entry
+    inputs: float64 or complex128 Tensors, of which those with requires_grad are varied,
+    complex ones part by part. If an entry
     of a Jacobian differs by more than atol + rtol * its size, raises GradcheckError, or
     returns False without raise_exception.
 
@@ -99,7 +125,7 @@ def gradcheck(
         check_batched_grad=check_batched_grad,
         check_batched_forward_grad=check_batched_forward_grad,
     )
-    inputs = _as_tuple(inputs)
+    func, inputs = _of_pairs(func, _as_tuple(inputs))
     leaves = _leaves(inputs)
     if not leaves:
         raise ValueError("gradcheck(): none of inputs has requires_grad=True")

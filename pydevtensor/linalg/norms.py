@@ -211,7 +211,7 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """The inner products of vectors along dim, broadcasting.
 
-    x, y: Tensors of a floating type (RuntimeError).
+    x, y: Tensors of a floating or complex type (RuntimeError); x is conjugate.
 
     See also tensordot(), over several dimensions.
 
@@ -219,9 +219,10 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     >>> torch.linalg.vecdot(torch.ones(2, 3), torch.tensor([1.0, 2.0, 3.0]))
     tensor([6., 6.])
     """
-    floating("x", x)
-    floating("y", y)
-    return (x * y).sum(dim)
+    if not (x.is_complex() or y.is_complex()):
+        floating("x", x)
+        floating("y", y)
+    return (x.conj() * y).sum(dim)
 
 
 @function()

@@ -294,15 +294,16 @@ static void refuses(dt_elementwise_op op, dt_dtype dtype)
     FAILS(backend->elementwise(kDefault, op, &plan), DT_ERROR_RUNTIME);
 }
 
-#define KERNEL(name, arity, class_, low, high, operands, value)                        \
-    static constexpr dt_class class_of_##name = DT_CLASS_VALUE(DT_CLASS_##class_);
+#define KERNEL(name, arity, class_, flags, low, high, operands, value)                 \
+    static constexpr dt_class class_of_##name =                                        \
+        DT_CLASS_VALUE(flags, DT_CLASS_##class_);
 #include "ops/elementwise_kernels.def"
 
 template <class T, int kind>
 static void check_elementwise(dt_dtype dtype)
 {
     bool is_unsigned = (T)-1 > (T)0;
-#define KERNEL(name, arity, class_, low, high, operands, value)                        \
+#define KERNEL(name, arity, class_, flags, low, high, operands, value)                 \
     if constexpr (arity > 3) { /* gradients in Python check a fourth input */          \
     } else if constexpr (class_of_##name.takes[kind]) {                                \
         typedef std::conditional_t<class_of_##name.choice, bool, T> First;             \

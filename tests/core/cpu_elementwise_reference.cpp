@@ -77,8 +77,8 @@ LIBRARY2(pow_raw, pow)
 #include "ops/arithmetic.h"
 #include "ops/formula.h"
 
-#define KERNEL(name, arity, class, ...)                                                \
-    constexpr dt_class class_of_##name = DT_CLASS_VALUE(DT_CLASS_##class);
+#define KERNEL(name, arity, class, flags, ...)                                         \
+    constexpr dt_class class_of_##name = DT_CLASS_VALUE(flags, DT_CLASS_##class);
 #include "ops/elementwise_kernels.def"
 
 /* A formula that the functions of a type do not cover is not compiled for it. */
@@ -87,7 +87,7 @@ static bool of_type(dt_elementwise_op op, const void *a, const void *b, const vo
                     const void *d, void *out)
 {
     switch (op) {
-#define KERNEL(name, arity, class, low, high, operands, value)                         \
+#define KERNEL(name, arity, class, flags, low, high, operands, value)                  \
     case DT_OP_##name: {                                                               \
         if constexpr (class_of_##name.takes[dt_kind_of<T>]) {                          \
             typedef std::conditional_t<class_of_##name.choice, bool, T> First;         \
@@ -114,6 +114,7 @@ extern "C" bool reference(dt_dtype dtype, dt_elementwise_op op, const void *a,
     case DT_##ID:                                                                      \
         return of_type<Compute<type>>(op, a, b, c, d, out);
 #define DT_DTYPE_HALF(...) /* the same kernels as float32's; tested from Python */
+#define DT_DTYPE_COMPLEX(...)
 #include "ops/dtype.def"
     default:
         return false;

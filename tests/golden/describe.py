@@ -16,6 +16,8 @@ TOLERANCE = {
     "float16": (2e-3, 1e-5),
     "float32": (2e-6, 1e-7),
     "float64": (1e-13, 1e-15),
+    "complex64": (2e-6, 1e-7),
+    "complex128": (1e-13, 1e-15),
 }
 
 
@@ -75,7 +77,10 @@ def flat(nested):
 
 
 def number(value):
-    """The value, or a dict in place of infinities and NaN, which JSON lacks."""
+    """The value, or a dict in place of infinities, NaN and complex numbers, which JSON
+    lacks."""
+    if isinstance(value, complex):
+        return {"complex": [number(value.real), number(value.imag)]}
     if isinstance(value, float) and not math.isfinite(value):
         return {"float": str(value)}
     return value
@@ -85,7 +90,7 @@ def describe(value, torch):
     """A result as JSON: numbers and text as they are, all else as a dict."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
-    if isinstance(value, float):
+    if isinstance(value, (float, complex)):
         return number(value)
     if isinstance(value, torch.Tensor):
         return {
@@ -158,6 +163,12 @@ def tensor_difference(expected, got, where):
 
 
 def close(expected, got, relative, absolute):
+    if isinstance(expected, dict) and "complex" in expected:
+        parts = [*expected["complex"], *got.get("complex", [])]
+        if any(isinstance(part, dict) for part in parts):
+            return expected == got
+        wanted, found = complex(*parts[:2]), complex(*parts[2:])
+        return abs(wanted - found) <= absolute + relative * abs(wanted)
     if isinstance(expected, dict | str):  # not finite, or a hexadecimal float
         return expected == got
     if expected == got:

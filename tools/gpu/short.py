@@ -25,6 +25,7 @@ STARTS = {
     "convert": ".half()",
     "convolution": "F.conv2d(x, w, padding=1)",
     "depthwise": "F.conv2d(x, w, groups=4)",
+    "elementwise_complex": "(x + 1j).exp()",
     "elementwise_float32": ".exp()",
     "elementwise_float64": ".double().exp()",
     "elementwise_integer": "// 3 % 5",
@@ -112,6 +113,7 @@ def rows(n):
     same(lambda x: x.half() * 2 + x.bfloat16() + x.half().sum(), (n, 3))
     same(lambda x: torch.where(x > 0.5, x, -x).lerp(x * 2, 0.25), (3, n))
     same(lambda x: x.double().exp() * 2, (3, n))
+    same(lambda x: (x + 1j).exp().abs(), (3, n))
     same(lambda x: x[:, torch.arange(n).flip(0).to(x.device)] * x, (3, n))
     same(lambda x: x.index_add(0, torch.tensor([0, 2]).to(x.device), x[:2]), (3, n))
     same(lambda x: F.embedding(target.to(x.device), x), (n, 5))

@@ -25,7 +25,7 @@ SOURCE = """\
 # csrc/ops/functions, csrc/python, pydevtensor/_functions and pydevtensor, all without
 # folder, suffix and leading underscore.
 GROUPS = (
-    ("creation", "Creation and copies", "create windows from_data copy"),
+    ("creation", "Creation and copies", "create complex windows from_data copy"),
     ("random", "Random numbers", "random generator"),
     ("elementwise", "Elementwise functions", "elementwise"),
     ("reductions", "Reductions and statistics", "reduce statistics histogram"),

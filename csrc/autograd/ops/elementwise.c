@@ -5,6 +5,7 @@
 #include "autograd/formula.h"
 #include "autograd/record.h"
 #include "autograd/recorded.h"
+#include "tensor/ops/complex.h"
 #include "tensor/ops/ops.h"
 
 /* --- what the table says --- */
@@ -42,6 +43,43 @@ static dt_arg gradient_of(dt_scope *scope, dt_elementwise_op op, int input, dt_a
     default:
         return ZERO;
     }
+}
+
+/* The derivative of the angle of a complex number turns the number by a quarter. */
+static dt_arg angle_gradient(dt_scope *scope, dt_arg G, dt_arg A)
+{
+    dt_tensor *turn = dt_scope_slot(scope);
+    if (!turn || dt_complex_number("angle", turn, (dt_dtype)A.tensor->dtype, 0, 1)) {
+        scope->failed = true;
+        return ZERO;
+    }
+    return WHERE(EQ(A, ZERO), ZERO, DIV(MUL(G, dt_arg_tensor(turn)), CONJ(A)));
+}
+
+/* Where values are complex numbers: the derivative f'(a) that the table has is that of an
+ * analytic function, real where its argument is, so its conjugate, by which the gradient is
+ * multiplied, is f' of the conjugate of a. Others are functions of two real numbers. */
+static dt_arg complex_gradient_of(dt_scope *scope, dt_elementwise_op op, int input,
+                                  dt_arg G, const dt_arg *values)
+{
+    if (op == DT_OP_angle)
+        return angle_gradient(scope, G, values[0]);
+    if (op == DT_OP_sign)
+        return not_implemented(scope, op);
+    dt_arg conjugate[4];
+    for (int i = 0; i < 4; i++)
+        conjugate[i] = op != DT_OP_abs && values[i].tensor &&
+                               dt_dtype_is_complex((dt_dtype)values[i].tensor->dtype)
+                           ? CONJ(values[i])
+                           : values[i];
+    if (op == DT_OP_acosh) /* a root of the product would have another branch cut */
+        return DIV(G, MUL(SQRT(SUB(conjugate[0], ONE)), SQRT(ADD(conjugate[0], ONE))));
+    /* The table asks there whether the exponent is negative. */
+    if (op == DT_OP_pow && input == 1)
+        return WHERE(EQ(conjugate[0], ZERO), ZERO,
+                     MUL(G, MUL(conjugate[3], LOG(conjugate[0]))));
+    return gradient_of(scope, op, input, G, conjugate[0], conjugate[1], conjugate[2],
+                       conjugate[3]);
 }
 
 /* Derivatives for the first input that are also one kernel, of the gradient, A or Y,
@@ -110,11 +148,16 @@ static int apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
             return -1;
         values[i] = dt_arg_tensor(kept);
     }
+    bool complex = dt_dtype_is_complex((dt_dtype)g->dtype);
+    for (int i = 0; i < 4; i++)
+        complex = complex || (values[i].tensor &&
+                              dt_dtype_is_complex((dt_dtype)values[i].tensor->dtype));
     for (int i = 0; i < node->nedges; i++) {
         if (!dt_node_wants(node, i))
             continue;
         /* The third input of a fused kernel's row is a number. */
-        if (!i && !dt_grad_enabled && fused[data->op] && !values[2].tensor) {
+        if (!i && !complex && !dt_grad_enabled && fused[data->op] &&
+            !values[2].tensor) {
             const bool of_result = dt_elementwise_rows[data->op].reads[0] & DT_READS_Y;
             into[0] = dt_scope_slot(scope);
             if (!into[0] ||
@@ -124,8 +167,10 @@ static int apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
                 return -1;
             continue;
         }
-        dt_arg value = gradient_of(scope, data->op, i, dt_arg_tensor(g), values[0],
-                                   values[1], values[2], values[3]);
+        dt_arg value =
+            complex ? complex_gradient_of(scope, data->op, i, dt_arg_tensor(g), values)
+                    : gradient_of(scope, data->op, i, dt_arg_tensor(g), values[0],
+                                  values[1], values[2], values[3]);
         into[i] = scope->failed ? NULL : dt_scope_tensor(scope, value, g);
         if (!into[i] ||
             (dt_elementwise_rows[data->op].flags & DT_FLAT &&

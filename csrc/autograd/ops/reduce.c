@@ -67,6 +67,8 @@ static dt_arg others(const reduction *r, dt_arg X)
     dt_scope *scope = g->scope;
     if (scope->failed || !X.tensor->ndim)
         return ONE;
+    if (dt_dtype_is_complex((dt_dtype)X.tensor->dtype))
+        X = CONJ(X);
     if (dt_grad_factors_needed(g, X)) {
         const bool one = r->ndims == 1;
         const int64_t dim = one ? r->dims[0] : 0;

@@ -93,6 +93,11 @@ static const dt_node_type strided_type = {strided_apply, NULL};
 
 int dt_record_as_strided(const dt_tensor *view, dt_variable *v)
 {
+    if (v->base->geometry->dtype != view->dtype)
+        return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
+                       "a view of another type, such as .real, was written to after it "
+                       "was made, or its tensor was, which is not recorded; make the "
+                       "tensor anew, e.g. with torch.complex()");
     dt_node *node =
         dt_node_new(&strided_type, "AsStridedBackward0", 1, 0, 1, sizeof(strided_data));
     if (!node)

@@ -64,6 +64,24 @@ int dt_movedim_forward(dt_call *c)
     return DT_CALL(permute, c->out[0], c->args[0], dt_value_ints(x->ndim, order));
 }
 
+/* --- parts of complex numbers --- */
+
+int dt_view_as_real_backward(dt_grad *g)
+{
+    const dt_tensor *gradient = GRAD.tensor;
+    dt_tensor *pairs = dt_scope_slot(g->scope);
+    if (!pairs || dt_recorded_to_format(pairs, gradient, (dt_dtype)gradient->dtype,
+                                        dt_tensor_device(gradient),
+                                        DT_FORMAT_CONTIGUOUS, false) < 0)
+        return -1;
+    return dt_grad_set(g, 0, CALL_OP(view_as_complex, TENSOR(dt_arg_tensor(pairs))));
+}
+
+int dt_view_as_complex_backward(dt_grad *g)
+{
+    return dt_grad_set(g, 0, CALL_OP(view_as_real, TENSOR(GRAD)));
+}
+
 /* --- parts --- */
 
 int dt_grad_place(dt_grad *g, int i, dt_arg whole, dt_tensor *part,

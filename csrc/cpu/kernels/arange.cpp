@@ -40,6 +40,7 @@ dt_scalar whole_number(dt_scalar s)
 
 const dt_pool_task tasks[] = {
 #define DT_DTYPE(ID, name, alias, type) run_arange<type>,
+#define DT_DTYPE_COMPLEX(...)
 #include "ops/dtype.def"
 };
 

@@ -138,6 +138,7 @@ constexpr dt_kernel *conversion()
 template <typename To>
 dt_kernel *const conversions[] = {
 #define DT_DTYPE(ID, name, alias, type) conversion<To, type>(),
+#define DT_DTYPE_COMPLEX(...)
 #include "ops/dtype.def"
 };
 
@@ -309,6 +310,7 @@ void stream_end(void)
 const dt_copy_kernels DT_ISA_NAME(dt_copy) = {
     {
 #define DT_DTYPE(ID, name, alias, type) conversions<type>,
+#define DT_DTYPE_COMPLEX(...)           nullptr,
 #include "ops/dtype.def"
     },
     {transpose<uint8_t>, transpose<uint16_t>, transpose<uint32_t>, transpose<uint64_t>},

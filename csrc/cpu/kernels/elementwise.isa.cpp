@@ -9,12 +9,43 @@
 #define DT_F(name) Maths::name
 #include "ops/formula.h"
 
+#undef DT_FN
+#define DT_FN static __attribute__((noinline, unused))
+#include "ops/complex_functions.h"
+#undef DT_FN
+
 namespace {
 
-#define KERNEL(name, inputs, class, low, high, operands, value)                        \
+/* The functions of complex numbers, which have one form. */
+struct Complex {
+#define COMPLEX(name)                                                                  \
+    template <typename T>                                                              \
+    static DT_INLINE T name(T z)                                                       \
+    {                                                                                  \
+        return op_##name(z);                                                           \
+    }
+    COMPLEX(exp)
+    COMPLEX(expm1)
+    COMPLEX(log)
+    COMPLEX(log2)
+    COMPLEX(log10)
+    COMPLEX(log1p)
+    COMPLEX(sin)
+    COMPLEX(cos)
+    COMPLEX(tan)
+    COMPLEX(sinh)
+    COMPLEX(cosh)
+    COMPLEX(tanh)
+    COMPLEX(atan)
+#undef COMPLEX
+};
+template <typename T>
+using MathsOf = std::conditional_t<is_complex<T>, Complex, Quick>;
+
+#define KERNEL(name, inputs, class, flags, low, high, operands, value)                 \
     struct row_##name {                                                                \
         static constexpr int arity = inputs;                                           \
-        static constexpr dt_class row_class = DT_CLASS_VALUE(DT_CLASS_##class);        \
+        static constexpr dt_class row_class = DT_CLASS_VALUE(flags, DT_CLASS_##class); \
         template <typename R, typename Maths, typename First, typename T>              \
         static DT_INLINE R value_of(First a, T b, T c, T d)                            \
         {                                                                              \
@@ -38,7 +69,7 @@ DT_INLINE void run_dense(int64_t n, R *out, const First *a, const E *b, const E 
     const T b0 = (T)*b, c0 = (T)*c;
     DT_VECTOR_LOOP
     for (int64_t i = 0; i < n; i++)
-        out[i] = Row::template value_of<R, Quick>(
+        out[i] = Row::template value_of<R, MathsOf<T>>(
             (Compute<First>)a[i], each_b ? (T)b[i] : b0, each_c ? (T)c[i] : c0, d);
 }
 
@@ -105,8 +136,8 @@ void run_loop(int64_t n, char *const *data, const int64_t *strides)
     char *out = data[0];
     const char *a = data[1], *b = data[second], *c = data[third];
     for (int64_t i = 0; i < n; i++, out += strides[0], a += as, b += bs, c += cs)
-        *(R *)out =
-            Row::template value_of<R, Quick>(load<First>(a), load<E>(b), load<E>(c), d);
+        *(R *)out = Row::template value_of<R, MathsOf<T>>(load<First>(a), load<E>(b),
+                                                          load<E>(c), d);
 }
 
 template <class Row, typename T>

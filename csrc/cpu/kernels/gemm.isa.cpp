@@ -236,11 +236,13 @@ const dt_gemm_kernels DT_ISA_NAME(dt_gemm) = {
     {
 #define DT_DTYPE(ID, name, alias, type)      Product<type>::run,
 #define DT_DTYPE_HALF(ID, name, alias, type) nullptr,
+#define DT_DTYPE_COMPLEX(...)                nullptr,
 #include "ops/dtype.def"
     },
     {
 #define DT_DTYPE(ID, name, alias, type)      Product<type>::scratch,
 #define DT_DTYPE_HALF(ID, name, alias, type) nullptr,
+#define DT_DTYPE_COMPLEX(...)                nullptr,
 #include "ops/dtype.def"
     },
 #define FLOATS(type)                                                                   \

@@ -121,10 +121,12 @@ row_fn *const writes[] = {write<uint8_t>, write<uint16_t>, write<uint32_t>,
 row_fn *const accumulates[][DT_NDTYPES] = {
     {
 #define DT_DTYPE(ID, name, alias, type) add<type>,
+#define DT_DTYPE_COMPLEX(...)
 #include "ops/dtype.def"
     },
     {
 #define DT_DTYPE(ID, name, alias, type) multiply_row<type>,
+#define DT_DTYPE_COMPLEX(...)
 #include "ops/dtype.def"
     },
 };

@@ -50,6 +50,7 @@ static void put_row(const dt_gemm *g)
             }                                                                          \
     }
 #define DT_DTYPE_HALF(...)
+#define DT_DTYPE_COMPLEX(...)
 #include "ops/dtype.def"
 
 static void scale(const dt_gemm *g)
@@ -61,7 +62,8 @@ static void scale(const dt_gemm *g)
     case DT_##ID:                                                                      \
         scale_##ID(g, g->c);                                                           \
         break;
-#define DT_DTYPE_HALF(ID, name, alias, type) case DT_##ID: /* widened before */
+#define DT_DTYPE_HALF(ID, name, alias, type)    case DT_##ID: /* widened before */
+#define DT_DTYPE_COMPLEX(ID, name, alias, type) case DT_##ID: /* real products */
 #include "ops/dtype.def"
     case DT_NDTYPES:
         break;

@@ -254,6 +254,7 @@ int run_random(dt_generator *g, const dt_random_call *call)
 }
 int (*const runs[])(dt_generator *, const dt_random_call *) = {
 #define DT_DTYPE(ID, name, alias, type) run_random<type>,
+#define DT_DTYPE_COMPLEX(...)
 #include "ops/dtype.def"
 };
 

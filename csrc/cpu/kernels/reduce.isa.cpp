@@ -288,11 +288,13 @@ const dt_reduce_kernels DT_ISA_NAME(dt_reduce) = {
     {
 #define DT_DTYPE(ID, name, alias, type)      kernels_of<type>,
 #define DT_DTYPE_HALF(ID, name, alias, type) kernels_of<float>,
+#define DT_DTYPE_COMPLEX(...)                nullptr,
 #include "ops/dtype.def"
     },
     {
 #define DT_DTYPE(ID, name, alias, type)      &args<type>,
 #define DT_DTYPE_HALF(ID, name, alias, type) &args<float>,
+#define DT_DTYPE_COMPLEX(...)                nullptr,
 #include "ops/dtype.def"
     },
     Moments<float>::kernel,

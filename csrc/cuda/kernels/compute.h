@@ -102,6 +102,7 @@ int with_type(dt_dtype dtype, F f)
 #define DT_DTYPE(ID, name, alias, type)                                                \
     case DT_##ID:                                                                      \
         return f(type());
+#define DT_DTYPE_COMPLEX(...)
 #include "ops/dtype.def"
     default:
         return dt_fail(DT_ERROR_RUNTIME, "there is no element type %d", (int)dtype);
@@ -116,6 +117,7 @@ static __device__ __forceinline__ void with_element_type(dt_dtype dtype, F f)
     case DT_##ID:                                                                      \
         f(type());                                                                     \
         break;
+#define DT_DTYPE_COMPLEX(...)
 #include "ops/dtype.def"
     default:
         break;

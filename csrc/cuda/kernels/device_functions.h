@@ -92,6 +92,11 @@ DT_FN T op_polygamma(T n, T a)
 #undef MATHS
 #undef MATHS2
 
+#undef DT_FN
+#define DT_FN LONG
+#include "ops/complex_functions.h"
+#undef DT_FN
+#define DT_FN SHORT
 #include "ops/arithmetic.h"
 #include "ops/formula.h"
 

@@ -42,11 +42,11 @@ apply_row(int op, const Vector<First, N> &a, const Vector<T, N> &b,
           const Vector<T, N> &c, T d, Vector<R, N> &out)
 {
     switch (op) {
-#define KERNEL(name, arity, class, low, high, operands, value)                         \
+#define KERNEL(name, arity, class, flags, low, high, operands, value)                  \
     case DT_OP_##name:                                                                 \
         if constexpr ((arity) == INPUTS &&                                             \
-                      has_row(ROWS, DT_CLASS_VALUE(DT_CLASS_##class)) &&               \
-                      runs<First, T, R>(DT_CLASS_VALUE(DT_CLASS_##class))) {           \
+                      has_row(ROWS, DT_CLASS_VALUE(flags, DT_CLASS_##class)) &&        \
+                      runs<First, T, R>(DT_CLASS_VALUE(flags, DT_CLASS_##class))) {    \
             UNROLL                                                                     \
             for (int k = 0; k < N; k++) {                                              \
                 operands(First, a.v[k], b.v[k], c.v[k], d) out.v[k] = (R)(value);      \
@@ -87,7 +87,7 @@ struct Input {
     typedef std::conditional_t<std::is_same_v<T, bool>, dt_bool, T> Stored;
     /* A pack, or a pair of them. */
     static constexpr int BYTES = N * (int)sizeof(T) * (sizeof(T) < 4 ? 2 : 1);
-    Vector<uint32_t, BYTES / 4> words;
+    Vector<uint32_t, (BYTES + 3) / 4> words;
     unsigned as;
 
     template <int OPERANDS>
@@ -237,7 +237,7 @@ static unsigned pairs_of(const Packs<N> &p, const dt_plan *plan, int each)
 template <typename T>
 T value_of(const dt_operand &operand)
 {
-    T value = 0;
+    T value = (T)0;
     if (!operand.scalar)
         return value;
     if constexpr (std::is_same_v<T, float>)

@@ -4,12 +4,19 @@
 
 #include "cuda/kernels/compute.h"
 
-/* The unsigned integer of a number of bytes. */
+/* 16 bytes that are moved. */
+struct alignas(16) Long {
+    uint64_t low, high;
+};
+
+/* The unsigned integer of a number of bytes, or 16 of them. */
 template <int SIZE>
 using Unsigned = std::conditional_t<
     SIZE == 1, uint8_t,
-    std::conditional_t<SIZE == 2, uint16_t,
-                       std::conditional_t<SIZE == 4, uint32_t, uint64_t>>>;
+    std::conditional_t<
+        SIZE == 2, uint16_t,
+        std::conditional_t<SIZE == 4, uint32_t,
+                           std::conditional_t<SIZE == 8, uint64_t, Long>>>>;
 
 /* Elements of a pack in registers, as stored. Small ones share a register, so
  * that nothing is done with them while other packs are on their way. */
@@ -25,12 +32,19 @@ struct Pack {
     {
         Bits bits;
         __builtin_memcpy(&bits, &element, sizeof bits);
-        words.v[k / EACH] |= (Word)((Word)bits << k % EACH * SIZE * 8);
+        if constexpr (SIZE > 8)
+            words.v[k] = bits;
+        else
+            words.v[k / EACH] |= (Word)((Word)bits << k % EACH * SIZE * 8);
     }
     __device__ __forceinline__ T get(int k) const
     {
         T element;
-        Bits bits = (Bits)(words.v[k / EACH] >> k % EACH * SIZE * 8);
+        Bits bits;
+        if constexpr (SIZE > 8)
+            bits = words.v[k];
+        else
+            bits = (Bits)(words.v[k / EACH] >> k % EACH * SIZE * 8);
         __builtin_memcpy(&element, &bits, sizeof element);
         return element;
     }

@@ -105,6 +105,7 @@ static const reduce_fn kernels[DT_NDTYPES][NACCUMULATES] = {
     {reduce_start<Compute<type>, Compute<type>>,                                       \
      reduce_start<Compute<type>, Total<Compute<type>>>,                                \
      reduce_start<Compute<type>, bool>},
+#define DT_DTYPE_COMPLEX(...)
 #include "ops/dtype.def"
 };
 static_assert(AS_ITSELF == 0 && AS_TOTAL == 1 && AS_TRUTH == 2, "the order of kernels");

@@ -8,7 +8,7 @@
 
 /* --- what every library shares --- */
 
-enum { DL_INT, DL_UINT, DL_FLOAT, DL_BFLOAT = 4, DL_BOOL = 6 };
+enum { DL_INT, DL_UINT, DL_FLOAT, DL_BFLOAT = 4, DL_COMPLEX, DL_BOOL };
 enum { DL_READ_ONLY = 1, DL_COPIED = 2 };
 enum { DL_MAJOR = 1, DL_MINOR = 0 };
 
@@ -48,6 +48,8 @@ static uint8_t code_of(dt_dtype dtype)
 {
     if (dtype == DT_BOOL)
         return DL_BOOL;
+    if (dt_dtype_is_complex(dtype))
+        return DL_COMPLEX;
     if (dt_dtype_is_float(dtype))
         return dtype == DT_BFLOAT16 ? DL_BFLOAT : DL_FLOAT;
     return dt_dtype_is_signed(dtype) ? DL_INT : DL_UINT;

@@ -60,6 +60,8 @@ static int leaf_type(reader *r, PyObject *leaf)
     int dtype = -1;
     if (PyFloat_CheckExact(leaf))
         dtype = dt_default_dtype();
+    else if (PyComplex_CheckExact(leaf))
+        dtype = dt_dtype_to_complex(dt_default_dtype());
     else if (PyLong_CheckExact(leaf))
         dtype = DT_INT64;
     else if (PyBool_Check(leaf))
@@ -160,6 +162,21 @@ static int write_leaf(reader *r, PyObject *leaf, dt_dtype dtype, char *out)
     if (dtype == DT_FLOAT32 && PyFloat_CheckExact(leaf)) {
         float value = (float)PyFloat_AS_DOUBLE(leaf);
         memcpy(out, &value, sizeof value);
+        return 0;
+    }
+    if (dt_dtype_is_complex(dtype) &&
+        (dt_is_complex_number(leaf) ||
+         (dt_tensor_check(leaf) &&
+          dt_dtype_is_complex((dt_dtype)dt_tensor_of(leaf)->dtype)))) {
+        DT_REF value = dt_tensor_check(leaf) ? PyObject_CallMethod(leaf, "item", NULL)
+                                             : Py_NewRef(leaf);
+        if (!value)
+            return -1;
+        const Py_complex z = PyComplex_AsCComplex(value);
+        if (z.real == -1 && PyErr_Occurred())
+            return -1;
+        dt_element element = dt_element_from_complex(dtype, z.real, z.imag);
+        memcpy(out, element.bytes, dt_dtype_size(dtype));
         return 0;
     }
     int found = leaf_number(r, leaf, &number);

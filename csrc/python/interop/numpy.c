@@ -182,7 +182,9 @@ static int check_shareable(PyArrayObject *array, int *dtype)
         return DT_SET_ERROR(
             PyExc_TypeError,
             "from_numpy(): no tensor type matches %R; convert the array with .astype() "
-            "to bool, an integer of 8 to 64 bits, or a float of 16 to 64",
+            "to bool, an integer of 8 to 64 bits, a float of 16 to 64, or a complex "
+            "type of "
+            "64 or 128",
             descr);
     if (PyArray_ISBYTESWAPPED(array))
         return DT_SET_ERROR(

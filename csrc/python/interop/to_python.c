@@ -3,6 +3,7 @@
 #include "python/types/dtype.h"
 #include "python/functions.h"
 #include "base/interrupt.h"
+#include "tensor/ops/complex.h"
 #include "tensor/ops/copy.h"
 #include "tensor/view.h"
 #include "autograd/variable.h"
@@ -11,7 +12,29 @@ DT_PUBLIC(item, "item(self: Tensor)")
 {
     const dt_tensor *t = v[0].tensor;
     dt_scalar value;
+    if (dt_dtype_is_complex((dt_dtype)t->dtype)) {
+        dt_scalar parts[2];
+        for (int which = 0; which < 2; which++) {
+            DT_LOCAL(part);
+            dt_complex_part(&part, t, which);
+            if (dt_python_item("item", &part, &parts[which]) < 0)
+                return NULL;
+        }
+        return PyComplex_FromDoubles(parts[0].f, parts[1].f);
+    }
     return dt_python_item("item", t, &value) < 0 ? NULL : dt_scalar_to_python(value);
+}
+
+DT_PUBLIC(to_complex, "__complex__(self: Tensor)")
+{
+    if (v[0].tensor->numel != 1)
+        return PyErr_Format(
+            PyExc_ValueError,
+            "complex(): only a Tensor with one element converts to a number, and this "
+            "one has %lld; index it, or use .tolist()",
+            (long long)v[0].tensor->numel);
+    DT_REF number = item_body(args, v);
+    return number ? PyObject_CallOneArg((PyObject *)&PyComplex_Type, number) : NULL;
 }
 
 /* --- lists --- */
@@ -25,7 +48,7 @@ static PyObject *list_from(const dt_tensor *t, int dim, const char *data, int64_
     if (++*made % LOOK == 0 && dt_interrupt_check_rarely() < 0)
         return NULL;
     if (dim == t->ndim)
-        return dt_scalar_to_python(dt_element_to_scalar((dt_dtype)t->dtype, data));
+        return dt_element_to_python((dt_dtype)t->dtype, data);
     int64_t step = t->strides[dim] * (int64_t)dt_dtype_size((dt_dtype)t->dtype);
     PyObject *list = PyList_New((Py_ssize_t)t->shape[dim]);
     if (!list)
@@ -68,9 +91,14 @@ DT_PUBLIC(copy, "__copy__(self: Tensor)")
 
 static const dt_function rows[] = {
     DT_METHOD(item, "item",
-              "The only element as a Python bool, int or float. RuntimeError if there "
+              "The only element as a Python bool, int, float or complex. RuntimeError "
+              "if there "
               "is not exactly one.\n\nSynchronizes with the device.",
               "torch.tensor([2.5]).item()", "2.5"),
+    DT_METHOD(to_complex, "__complex__",
+              "The only element as a Python complex number.\n\nSynchronizes with the "
+              "device.",
+              "", ""),
     DT_METHOD(tolist, "tolist",
               "The elements as nested lists of Python numbers; a number for a 0-dim "
               "tensor.\n\nSynchronizes with a GPU, in one copy.",

@@ -95,8 +95,6 @@ static const struct absent_dtype {
     uint8_t size;
 } absent[] = {
     {"complex32", "chalf", 'c', 4},
-    {"complex64", "cfloat", 'c', 8},
-    {"complex128", "cdouble", 'c', 16},
     {"float8_e4m3fn", "", 'f', 1},
     {"float8_e4m3fnuz", "", 'f', 1},
     {"float8_e5m2", "", 'f', 1},

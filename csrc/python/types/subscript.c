@@ -412,6 +412,7 @@ static int join_history(dt_tensor *place, dt_tensor *whole)
 
 static int assign(bool accumulate, PyObject *self, PyObject *key, PyObject *value)
 {
+    DT_REF complex = NULL;
     LOCAL_SUBSCRIPT(s);
     DT_LOCAL(place);
     DT_LOCAL(source);
@@ -421,6 +422,11 @@ static int assign(bool accumulate, PyObject *self, PyObject *key, PyObject *valu
         return DT_SET_ERROR(
             PyExc_TypeError,
             "del x[...]: elements of a tensor cannot be deleted; index those to keep");
+    if (dt_is_complex_number(value)) {
+        value = complex = dt_complex_from_python(value, dt_tensor_of(self));
+        if (!value)
+            return -1;
+    }
     number = dt_scalar_int(0);
     int is_number = dt_tensor_check(value) ? 0 : dt_scalar_from_python(value, &number);
     if (is_number < 0)

@@ -199,6 +199,23 @@ static __attribute__((noinline)) int run_long(dt_elementwise_op op, dt_tensor *o
     return status;
 }
 
+static PyObject *binary(dt_elementwise_op op, PyObject *a, PyObject *b);
+
+/* The same where one operand is a complex number; an exception is set. */
+static __attribute__((noinline)) PyObject *binary_with_complex(dt_elementwise_op op,
+                                                               PyObject *a, PyObject *b)
+{
+    const bool first = dt_is_complex_number(a);
+    if (!first && !dt_is_complex_number(b))
+        return NULL;
+    PyErr_Clear();
+    PyObject *other = first ? b : a;
+    if (!dt_tensor_check(other))
+        Py_RETURN_NOTIMPLEMENTED;
+    DT_REF number = dt_complex_from_python(first ? a : b, dt_tensor_of(other));
+    return !number ? NULL : first ? binary(op, number, b) : binary(op, a, number);
+}
+
 static PyObject *binary(dt_elementwise_op op, PyObject *a, PyObject *b)
 {
     dt_arg x, y;
@@ -207,7 +224,7 @@ static PyObject *binary(dt_elementwise_op op, PyObject *a, PyObject *b)
         status = dt_operand_from_python(b, &y);
     if (status <= 0) {
         if (status < 0)
-            return NULL;
+            return binary_with_complex(op, a, b);
         Py_RETURN_NOTIMPLEMENTED;
     }
     dt_tensor_object *out = dt_tensor_object_new();
@@ -230,6 +247,11 @@ static PyObject *binary_in_place(dt_elementwise_op op, PyObject *self, PyObject 
         if (!array || array == Py_NotImplemented)
             return Py_XNewRef(array);
         status = dt_operand_from_python(array, &y);
+    }
+    if (status < 0 && dt_is_complex_number(other)) {
+        PyErr_Clear();
+        array = dt_complex_from_python(other, dt_tensor_of(self));
+        status = array ? dt_operand_from_python(array, &y) : -1;
     }
     if (status < 0)
         return NULL;

@@ -76,8 +76,15 @@ PyObject *dt_tensor_object_over(dt_tensor_object *object, dt_device device, void
  * also after finalization. */
 void dt_object_free(void *object);
 
-/* Converts a core scalar to bool, int or float. */
+/* Converts a core scalar to bool, int or float; an element to complex, too. */
 PyObject *dt_scalar_to_python(dt_scalar scalar);
+PyObject *dt_element_to_python(dt_dtype dtype, const void *bytes);
+
+/* Whether value is a complex number of Python or NumPy; and such a number as a CPU tensor
+ * without dimensions, for a call with the tensor `beside` it (or NULL), whose precision
+ * it takes. */
+bool dt_is_complex_number(PyObject *value);
+PyObject *dt_complex_from_python(PyObject *value, const dt_tensor *beside);
 
 /* Converts a Python bool, int or float, or an object with __index__ or __float__
  * that is neither a tensor nor a sequence (a NumPy scalar). 1 and *out; 0 if value

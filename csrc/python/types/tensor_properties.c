@@ -4,6 +4,7 @@
 #include "python/types/dtype.h"
 #include "python/functions.h"
 #include "autograd/recorded.h"
+#include "ops/elementwise_ops.h"
 #include "tensor/view.h"
 
 /* --- attributes --- */
@@ -32,9 +33,15 @@ static PyObject *get_transposed(PyObject *self, void *batch)
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
         return NULL;
-    return dt_tensor_result(out,
-                            batch ? DT_CALL(adjoint, &out->tensor, dt_value_tensor(x))
-                                  : DT_CALL(reverse, &out->tensor, dt_value_tensor(x)));
+    int status;
+    if (!batch)
+        status = DT_CALL(reverse, &out->tensor, dt_value_tensor(x));
+    else if (x->ndim > 1 && dt_dtype_is_complex((dt_dtype)x->dtype))
+        status = DT_CALL(transpose, &out->tensor, dt_value_tensor(x), dt_value_int(-1),
+                         dt_value_int(-2));
+    else
+        status = DT_CALL(adjoint, &out->tensor, dt_value_tensor(x));
+    return dt_tensor_result(out, status);
 }
 
 static PyObject *get_layout(PyObject *Py_UNUSED(self), void *Py_UNUSED(unused))
@@ -47,15 +54,31 @@ static PyObject *get_never(PyObject *Py_UNUSED(self), void *Py_UNUSED(unused))
 {
     Py_RETURN_FALSE;
 }
+/* The real (which is 0) or the imaginary parts of a complex Tensor, a view. */
+static PyObject *part_of(PyObject *self, int which)
+{
+    DT_LOCAL(pairs);
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    int status = DT_CALL(view_as_real, &pairs, dt_value_tensor(dt_tensor_of(self)));
+    if (!status)
+        status = DT_CALL(select, &out->tensor, dt_value_tensor(&pairs),
+                         dt_value_int(-1), dt_value_int(which));
+    return dt_tensor_result(out, status);
+}
 static PyObject *get_real(PyObject *self, void *Py_UNUSED(unused))
 {
-    return Py_NewRef(self);
+    return dt_dtype_is_complex((dt_dtype)dt_tensor_of(self)->dtype) ? part_of(self, 0)
+                                                                    : Py_NewRef(self);
 }
-static PyObject *get_imag(PyObject *Py_UNUSED(self), void *Py_UNUSED(unused))
+static PyObject *get_imag(PyObject *self, void *Py_UNUSED(unused))
 {
+    if (dt_dtype_is_complex((dt_dtype)dt_tensor_of(self)->dtype))
+        return part_of(self, 1);
     return PyErr_Format(
         PyExc_RuntimeError,
-        "imag: Tensors are real; use torch.zeros_like(x) for the imaginary part");
+        "imag: this Tensor is real; use torch.zeros_like(x) for the imaginary part");
 }
 static PyObject *get_adjoint(PyObject *self, void *batch)
 {
@@ -65,7 +88,8 @@ static PyObject *get_adjoint(PyObject *self, void *batch)
             PyExc_RuntimeError,
             "%s: the Tensor has %d dimensions; give %s, or use permute()",
             batch ? "mH" : "H", ndim, batch ? "a batch of matrices" : "a matrix");
-    return get_transposed(self, batch);
+    DT_REF transposed = get_transposed(self, batch);
+    return transposed ? PyObject_CallMethod(transposed, "conj", NULL) : NULL;
 }
 
 /* Written in Python: few libraries ask for it. */
@@ -95,10 +119,12 @@ static PyGetSetDef attributes[] = {
     NEVER(is_vulkan, "devices are the CPU and CUDA ones."),
 #undef NEVER
     {"layout", get_layout, NULL, "torch.strided.", NULL},
-    {"real", get_real, NULL, "The tensor itself: its elements are real.", NULL},
-    {"imag", get_imag, NULL, "RuntimeError: there are no complex types.", NULL},
-    {"H", get_adjoint, NULL, "The transpose of a matrix.", NULL},
-    {"mH", get_adjoint, NULL, "The last two dimensions transposed.", (void *)1},
+    {"real", get_real, NULL, "The real parts, a view; a real tensor itself.", NULL},
+    {"imag", get_imag, NULL,
+     "The imaginary parts, a view; RuntimeError of a real tensor.", NULL},
+    {"H", get_adjoint, NULL, "The conjugate transpose of a matrix.", NULL},
+    {"mH", get_adjoint, NULL, "The last two dimensions transposed, conjugate.",
+     (void *)1},
     {"shape", get_shape, NULL, "The size of each dimension.", NULL},
     {"dtype", get_dtype, NULL, "The element type.", NULL},
     {"device", get_device, NULL, "Where the elements are.", NULL},
@@ -159,7 +185,7 @@ QUESTION(data_ptr, PyLong_FromVoidPtr,
          dt_device_has_data(dt_tensor_device(x)) ? dt_tensor_export(x) : NULL)
 QUESTION(is_floating_point, PyBool_FromLong, dt_dtype_is_float((dt_dtype)x->dtype))
 QUESTION(is_signed, PyBool_FromLong, dt_dtype_is_signed((dt_dtype)x->dtype))
-QUESTION(is_complex, PyBool_FromLong, x->numel < 0)
+QUESTION(is_complex, PyBool_FromLong, dt_dtype_is_complex((dt_dtype)x->dtype))
 QUESTION(_is_read_only, PyBool_FromLong, x->storage->read_only)
 QUESTION(is_conj, PyBool_FromLong, x->numel < 0)
 QUESTION(is_neg, PyBool_FromLong, x->numel < 0)
@@ -218,11 +244,32 @@ DT_PUBLIC(storage_count, "_storage_count(device: Device = None)")
     {                                                                                  \
         return Py_NewRef(args->slots[0]);                                              \
     }
-ITSELF(real, "real(input: Tensor)")
-ITSELF(conj, "conj(input: Tensor)")
 ITSELF(resolve_conj, "resolve_conj(input: Tensor)")
 ITSELF(resolve_neg, "resolve_neg(input: Tensor)")
-ITSELF(conj_physical_, "conj_physical_(input: Tensor)")
+
+DT_PUBLIC(conj, "conj(input: Tensor)")
+{
+    const dt_tensor *x = v[0].tensor;
+    if (!dt_dtype_is_complex((dt_dtype)x->dtype))
+        return Py_NewRef(args->slots[0]);
+    dt_tensor_object *out = dt_tensor_object_new();
+    return out ? dt_tensor_result(out,
+                                  dt_recorded_elementwise(DT_OP_conjugate, &out->tensor,
+                                                          DT_ARGS(dt_arg_tensor(x))))
+               : NULL;
+}
+DT_PUBLIC(conj_physical_, "conj_physical_(input: Tensor)")
+{
+    dt_tensor *x = dt_tensor_of(args->slots[0]);
+    if (dt_dtype_is_complex((dt_dtype)x->dtype) &&
+        dt_recorded_elementwise_into(DT_OP_conjugate, x, DT_ARGS(dt_arg_tensor(x))) < 0)
+        return dt_raise();
+    return Py_NewRef(args->slots[0]);
+}
+DT_PUBLIC(real, "real(input: Tensor)")
+{
+    return get_real(args->slots[0], NULL);
+}
 DT_PUBLIC(imag, "imag(input: Tensor)")
 {
     return get_imag(args->slots[0], NULL);
@@ -297,30 +344,34 @@ static const dt_function rows[] = {
             "torch.zeros(2).get_device()", "-1"),
     DT_BOTH(is_floating_point, "is_floating_point", "Whether it holds floats.",
             "torch.tensor([1, 2]).is_floating_point()", "False"),
-    DT_BOTH(is_complex, "is_complex", "False: there are no complex types.",
+    DT_BOTH(is_complex, "is_complex", "Whether it holds complex numbers.",
             "torch.tensor([1, 2]).is_complex()", "False"),
     DT_BOTH(is_signed, "is_signed", "Whether its dtype can represent negative values.",
             "torch.tensor([1, 2]).is_signed()", "True"),
-    DT_BOTH(is_conj, "is_conj", "False: there are no complex types.",
+    DT_BOTH(is_conj, "is_conj", "Always False: there are no lazy conjugates.",
             "torch.ones(2).is_conj()", "False"),
     DT_BOTH(is_neg, "is_neg", "Always False: there are no lazy negations.",
             "torch.ones(2).is_neg()", "False"),
     DT_BOTH(is_inference, "is_inference",
             "Always False: tensors made in inference_mode() are like others.",
             "torch.ones(2).is_inference()", "False"),
-    DT_FUNCTION(real, "real", "The Tensor itself: its elements are real.",
-                "torch.real(torch.tensor([1.0, 2.0]))", "tensor([1., 2.])"),
-    DT_FUNCTION(imag, "imag", "RuntimeError: there are no complex types.",
-                "torch.imag(torch.ones(2))",
-                "Traceback (most recent call last):\n    ...\n"
-                "RuntimeError: imag: Tensors are real; use torch.zeros_like(x) for the "
-                "imaginary part"),
-    DT_BOTH(conj, "conj", "The Tensor itself: its elements are real.",
-            "torch.tensor([1.0, 2.0]).conj()", "tensor([1., 2.])"),
+    DT_FUNCTION(real, "real",
+                "The real parts of a complex Tensor, a view; a real Tensor itself.",
+                "torch.real(torch.tensor([1 + 2j]))", "tensor([1.])"),
+    DT_FUNCTION(
+        imag, "imag",
+        "The imaginary parts of a complex Tensor, a view. RuntimeError of a real one.",
+        "torch.imag(torch.ones(2))",
+        "Traceback (most recent call last):\n    ...\n"
+        "RuntimeError: imag: this Tensor is real; use torch.zeros_like(x) for the "
+        "imaginary part"),
+    DT_BOTH(conj, "conj", "The complex conjugates, a new Tensor; a real Tensor itself.",
+            "torch.tensor([1 + 2j]).conj()", "tensor([1.-2.j])"),
     DT_BOTH(conj_physical_, "conj_physical_",
-            "The Tensor itself: its elements are real.",
-            "torch.tensor([1.0, 2.0]).conj_physical_()", "tensor([1., 2.])"),
-    DT_BOTH(resolve_conj, "resolve_conj", "The Tensor itself: its elements are real.",
+            "Make each element its complex conjugate, and return the Tensor.",
+            "torch.tensor([1 + 2j]).conj_physical_()", "tensor([1.-2.j])"),
+    DT_BOTH(resolve_conj, "resolve_conj",
+            "The Tensor itself: there are no lazy conjugates.",
             "torch.tensor([1.0, 2.0]).resolve_conj()", "tensor([1., 2.])"),
     DT_BOTH(resolve_neg, "resolve_neg",
             "The Tensor itself: there are no lazy negations.",

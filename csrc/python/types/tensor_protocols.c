@@ -26,6 +26,10 @@ int dt_tensor_to_bool(PyObject *self)
                             dt_shape_text(x->ndim, x->shape, shape, sizeof shape));
     }
     dt_scalar scalar;
+    if (dt_dtype_is_complex((dt_dtype)x->dtype)) {
+        DT_REF number = PyObject_CallMethod(self, "item", NULL);
+        return number ? PyObject_IsTrue(number) : -1;
+    }
     if (item("bool", self, &scalar) < 0)
         return -1;
     return scalar.kind == DT_KIND_FLOAT ? scalar.f != 0 : scalar.i != 0;

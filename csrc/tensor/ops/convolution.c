@@ -6,6 +6,7 @@
 #include "device/convolution.h"
 #include "device/device.h"
 #include "device/stream.h"
+#include "tensor/ops/complex.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/ops.h"
 #include "tensor/ops/window.h"
@@ -229,6 +230,9 @@ static int run_convolution(const dt_call *c, dt_convolution *call, int ndim,
     DT_LOCAL(own_a);
     DT_LOCAL(own_b);
     DT_LOCAL(own_bias);
+    if (dt_check_real(c->name, DT_ERROR_RUNTIME, a) ||
+        dt_check_real(c->name, DT_ERROR_RUNTIME, b))
+        return -1;
     call->dtype = computed(dtype, device);
     call->tf32 = dt_convolution_tf32;
     call->library = dt_cudnn_enabled;

@@ -8,6 +8,7 @@
 #include "device/transfer.h"
 #include "tensor/call.h"
 #include "tensor/iterate.h"
+#include "tensor/ops/complex.h"
 #include "tensor/ops/ops.h"
 
 /* Copies source into target on their one device, converting and broadcasting. The
@@ -22,7 +23,7 @@ static int copy_here(const char *op_name, dt_tensor *target, dt_dtype dtype,
     int status = dt_iterate_plan(&plan, op_name, target, dtype, device, &input, 1);
     if (!status &&
         (dt_storage_use(target->storage) || dt_storage_use(source->storage) ||
-         dt_backend_of(device)->copy(dt_stream_current(device), &plan)))
+         dt_run_copy(op_name, device, &plan)))
         status = -1;
     if (status < 0 && !given)
         dt_tensor_clear(target);
@@ -54,7 +55,7 @@ int dt_copy_part(const char *op_name, dt_tensor *target, const dt_tensor *source
         operand->strides[0] = (int64_t)dt_dtype_size(operand->dtype);
         operand->scalar = false;
     }
-    return dt_backend_of(device)->copy(dt_stream_current(device), &plan);
+    return dt_run_copy(op_name, device, &plan);
 }
 
 /* Copies the bytes of source, in one piece, to another device. later: does not wait,
@@ -320,5 +321,11 @@ int dt_item(const char *op_name, const dt_tensor *t, dt_scalar *out)
         data = &element;
     }
     *out = dt_element_to_scalar((dt_dtype)t->dtype, data);
-    return 0;
+    return dt_element_imag((dt_dtype)t->dtype, data) != 0
+               ? dt_fail(
+                     DT_ERROR_RUNTIME,
+                     "%s: the number has an imaginary part, and a real one is needed "
+                     "here; take .real or .abs() first",
+                     op_name)
+               : 0;
 }

@@ -10,6 +10,7 @@
 #include "ops/elementwise_ops.h"
 #include "tensor/call.h"
 #include "tensor/format.h"
+#include "tensor/ops/complex.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/elementwise.h"
 #include "tensor/iterate.h"
@@ -60,7 +61,7 @@ int dt_fill_into(const char *op_name, dt_tensor *target, dt_scalar value)
         return status < 0 ? -1 : 0;
     if (dt_storage_use(target->storage))
         return -1;
-    return dt_backend_of(device)->fill(dt_stream_current(device), &plan);
+    return dt_run_fill(device, &plan);
 }
 
 int dt_full(const char *op_name, dt_tensor *out, dt_dtype dtype, int ndim,
@@ -127,6 +128,11 @@ static int64_t count_steps(dt_scalar start, dt_scalar end, dt_scalar step, bool 
 int dt_arange(dt_tensor *out, dt_scalar start, dt_scalar end, dt_scalar step, int dtype,
               dt_device device)
 {
+    if (dtype >= 0 && dt_dtype_is_complex((dt_dtype)dtype))
+        return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
+                       "arange: not defined for the type %s; convert the result with "
+                       ".to()",
+                       dt_dtype_name((dt_dtype)dtype));
     /* An integer type that was asked for applies to the ends and the step themselves.
      */
     if (dtype >= 0 && !dt_dtype_is_float((dt_dtype)dtype) &&

@@ -4,6 +4,7 @@
 
 #include "device/stream.h"
 #include "ops/elementwise_ops.h"
+#include "tensor/ops/complex.h"
 #include "tensor/ops/copy.h"
 #include "tensor/iterate.h"
 
@@ -46,7 +47,10 @@ dt_dtype dt_result_type(const dt_arg *args, int count)
         if (result < 0)
             result = groups[g];
         else if (dt_dtype_kind((dt_dtype)groups[g]) > dt_dtype_kind((dt_dtype)result))
-            result = (int)dt_dtype_promote((dt_dtype)result, (dt_dtype)groups[g]);
+            result =
+                (int)(dt_dtype_is_float((dt_dtype)result)
+                          ? dt_dtype_to_complex((dt_dtype)result)
+                          : dt_dtype_promote((dt_dtype)result, (dt_dtype)groups[g]));
     }
     return (dt_dtype)result;
 }
@@ -82,7 +86,9 @@ static int compute_type(const dt_elementwise_row *row, const dt_arg *args,
     const dt_class *class = &row->class_;
     switch (class->rule) {
     case DT_RULE_FLOATING:
-        return (int)(dt_dtype_is_inexact(dtype) ? dtype : default_dtype);
+        if (dt_dtype_is_complex(dtype))
+            break;
+        return (int)(dt_dtype_is_float(dtype) ? dtype : default_dtype);
     case DT_RULE_CHOICE:
         return (int)dtype;
     case DT_RULE_COUNTING:
@@ -218,8 +224,7 @@ static int prepare(const char *op_name, dt_input *input, dt_tensor *copy, dt_arg
     if (is_guest(t) && !dt_device_is_host(device)) {
         if (dt_tensor_used_by_host(op_name, t))
             return -1;
-        input->value = dt_element_from_scalar(
-            compute, dt_element_to_scalar((dt_dtype)t->dtype, dt_tensor_data(t)));
+        input->value = dt_element_cast(compute, (dt_dtype)t->dtype, dt_tensor_data(t));
         return 0;
     }
     input->tensor = t;
@@ -292,6 +297,8 @@ int dt_elementwise_whole(dt_elementwise_op op, dt_tensor *out, dt_tensor *target
     dt_dtype promoted = row->flags & DT_ONE_TYPE
                             ? (dt_dtype)args[0].tensor->dtype
                             : dt_result_type(args + first, arity - first);
+    if (dt_dtype_is_complex(promoted) && !class->takes[DT_KIND_COMPLEX] && !first)
+        return dt_complex_elementwise(op, out, target, args);
     /* Where both the target and the operation refuse the type, the target's answer
      * counts. */
     if (target && class->rule != DT_RULE_FLOATING && !class->truth &&

@@ -10,6 +10,7 @@
 #include "ops/elementwise_ops.h"
 #include "tensor/call.h"
 #include "tensor/iterate.h"
+#include "tensor/ops/complex.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/elementwise.h"
 #include "tensor/view.h"
@@ -247,7 +248,7 @@ static int run_index(dt_index_op op, dt_index_call *s, const dt_tensor *table,
     finish_index(s);
     if (dt_storage_use(table->storage) || dt_storage_use(values->storage))
         return -1;
-    return dt_backend_of(device)->index(dt_stream_current(device), op, s);
+    return dt_run_index(device, op, s);
 }
 
 /* --- reading --- */

@@ -5,6 +5,7 @@
 
 #include "device/stream.h"
 #include "tensor/call.h"
+#include "tensor/ops/complex.h"
 #include "tensor/ops/convolution.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/elementwise.h"
@@ -109,6 +110,10 @@ static void matrix_strides(const dt_tensor *t, int64_t *row, int64_t *column)
         *column = 1;
 }
 
+static int multiply_complex(const char *op_name, dt_tensor *out, const dt_tensor *a,
+                            const dt_tensor *b, double alpha, double beta,
+                            const dt_tensor *row);
+
 /* a and b have 3 dimensions with equal first sizes (expanded batches have stride 0);
  * out is row-major. out = alpha * a @ b + beta * out; row, if not NULL, stands for each
  * row of out before. */
@@ -120,6 +125,8 @@ static int multiply_matrices(const char *op_name, dt_tensor *out, const dt_tenso
     DT_LOCAL(bcopy);
     if (!out->numel)
         return 0;
+    if (dt_dtype_is_complex((dt_dtype)out->dtype))
+        return multiply_complex(op_name, out, a, b, alpha, beta, row);
     if (!blas_takes(a)) {
         if (dt_contiguous(&acopy, a))
             return -1;
@@ -163,6 +170,53 @@ static int multiply_matrices(const char *op_name, dt_tensor *out, const dt_tenso
         dt_backend_of(device)->gemm(dt_stream_current(device), &call))
         return dt_fail_prefix("%s: ", op_name);
     return 0;
+}
+
+/* A part of a complex tensor, row-major. */
+static int take_part(dt_tensor *out, const dt_tensor *t, int which)
+{
+    DT_LOCAL(view);
+    dt_complex_part(&view, t, which);
+    return dt_contiguous(out, &view);
+}
+
+/* The same of complex matrices, by four products of their parts. */
+static int multiply_complex(const char *op_name, dt_tensor *out, const dt_tensor *a,
+                            const dt_tensor *b, double alpha, double beta,
+                            const dt_tensor *row)
+{
+    dt_tensor left[2], right[2], start[2];
+    int status = -1;
+    left[0].storage = left[1].storage = right[0].storage = right[1].storage = NULL;
+    start[0].storage = start[1].storage = NULL;
+    for (int p = 0; p < 2; p++)
+        if (take_part(&left[p], a, p) || take_part(&right[p], b, p) ||
+            (row && take_part(&start[p], row, p)))
+            goto done;
+    for (int p = 0; p < 2; p++) {
+        DT_LOCAL(part);
+        DT_LOCAL(sum);
+        dt_complex_part(&part, out, p);
+        if (beta == 0 || row
+                ? dt_tensor_empty(op_name, &sum, (dt_dtype)part.dtype, out->ndim,
+                                  out->shape, dt_tensor_device(out))
+                : take_part(&sum, out, p))
+            goto done;
+        if (multiply_matrices(op_name, &sum, &left[0], &right[p], alpha, beta,
+                              row ? &start[p] : NULL) ||
+            multiply_matrices(op_name, &sum, &left[1], &right[!p], p ? alpha : -alpha,
+                              1, NULL) ||
+            dt_copy_part(op_name, &part, &sum))
+            goto done;
+    }
+    status = 0;
+done:
+    for (int p = 0; p < 2; p++) {
+        dt_tensor_clear(&left[p]);
+        dt_tensor_clear(&right[p]);
+        dt_tensor_clear(&start[p]);
+    }
+    return status;
 }
 
 /* A product of two matrices. */

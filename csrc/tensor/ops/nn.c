@@ -4,6 +4,7 @@
 
 #include "device/stream.h"
 #include "tensor/call.h"
+#include "tensor/ops/complex.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/ops.h"
 #include "tensor/ops/elementwise.h"
@@ -165,7 +166,8 @@ static int logsumexp(dt_call *c)
     int64_t shape[DT_MAX_NDIM];
     dt_nn_rows rows;
     DT_LOCAL(joined);
-    if (dt_reduce_dims(op_name, x, dims->count, dims->ints, reduced))
+    if (dt_check_real(op_name, DT_ERROR_NOT_IMPLEMENTED, x) ||
+        dt_reduce_dims(op_name, x, dims->count, dims->ints, reduced))
         return -1;
     int ndim = dt_reduce_shape(x, reduced, c->args[2].b, shape), along = -1;
     for (int d = 0; d < x->ndim && dims->count; d++)

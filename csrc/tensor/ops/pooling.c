@@ -5,6 +5,7 @@
 
 #include "device/pooling.h"
 #include "device/stream.h"
+#include "tensor/ops/complex.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/window.h"
 
@@ -36,7 +37,7 @@ static int check_input(const dt_call *c, const dt_tensor *x, int64_t ndim)
                        "%s: the input has %d dimensions; give one of %d or %d: maybe a "
                        "batch, channels, and %d that the window slides along",
                        c->name, x->ndim, (int)ndim + 1, (int)ndim + 2, (int)ndim);
-    return 0;
+    return dt_check_real(c->name, DT_ERROR_NOT_IMPLEMENTED, x);
 }
 
 /* The window of a call, with sizes of the last ndim dimensions. dilation, ceil_mode: NULL

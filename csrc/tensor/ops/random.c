@@ -14,6 +14,7 @@
 #include "ops/philox.h"
 #include "ops/reduce_ops.h"
 #include "tensor/call.h"
+#include "tensor/ops/complex.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/elementwise.h"
 #include "tensor/view.h"
@@ -104,7 +105,18 @@ int dt_random_into(const char *op_name, dt_tensor *target, dt_distribution distr
     dt_dtype dtype = (dt_dtype)target->dtype;
     dt_device device = dt_tensor_device(target);
     DT_LOCAL(dense);
-    if (check_random(op_name, distribution, dtype, low, high))
+    DT_LOCAL(pairs);
+    if (dt_dtype_is_complex(dtype) && distribution <= DT_RANDOM_NORMAL) {
+        /* The variance is shared by the two parts. */
+        if (distribution == DT_RANDOM_NORMAL)
+            high = dt_scalar_float(dt_scalar_as_double(high) * 0.70710678118654752);
+        return dt_complex_pairs(op_name, &pairs, target)
+                   ? -1
+                   : dt_random_into(op_name, &pairs, distribution, low, high,
+                                    generator);
+    }
+    if (dt_check_real(op_name, DT_ERROR_RUNTIME, target) ||
+        check_random(op_name, distribution, dtype, low, high))
         return -1;
     if (dt_tensor_check_writable(op_name, target))
         return -1;

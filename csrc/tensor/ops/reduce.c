@@ -6,6 +6,7 @@
 #include "ops/elementwise_ops.h"
 #include "ops/reduce_ops.h"
 #include "tensor/call.h"
+#include "tensor/ops/complex.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/elementwise.h"
 #include "tensor/iterate.h"
@@ -167,6 +168,88 @@ static int run_reduction(const char *op_name, dt_reduce_op op, dt_tensor *out,
                : dt_backend_of(device)->reduce(dt_stream_current(device), op, &call);
 }
 
+/* The product of a complex tensor over dimensions: halves of them are multiplied until one
+ * element is left of each. */
+static int complex_product(dt_tensor *out, const dt_tensor *x, const bool *reduced,
+                           bool keepdim)
+{
+    const dt_device device = dt_tensor_device(x);
+    int64_t shape[DT_MAX_NDIM];
+    DT_LOCAL(left);
+    dt_tensor_alias(&left, x);
+    for (int d = 0; d < x->ndim; d++) {
+        if (!reduced[d])
+            continue;
+        if (!left.shape[d]) {
+            int64_t ones[DT_MAX_NDIM];
+            for (int k = 0; k < left.ndim; k++)
+                ones[k] = k == d ? 1 : left.shape[k];
+            dt_tensor_clear(&left);
+            if (dt_full("prod", &left, (dt_dtype)x->dtype, x->ndim, ones, device,
+                        dt_scalar_int(1)))
+                return -1;
+        }
+        while (left.shape[d] > 1) {
+            DT_LOCAL(first);
+            DT_LOCAL(second);
+            DT_LOCAL(rest);
+            DT_LOCAL(product);
+            const int64_t half = left.shape[d] / 2, odd = left.shape[d] % 2;
+            if (dt_view_narrow(&first, &left, d, 0, half) ||
+                dt_view_narrow(&second, &left, d, half, half) ||
+                dt_elementwise(DT_OP_mul, &product,
+                               DT_ARGS(dt_arg_tensor(&first), dt_arg_tensor(&second))))
+                return -1;
+            if (odd) {
+                DT_LOCAL(end);
+                if (dt_view_narrow(&rest, &left, d, 2 * half, 1) ||
+                    dt_view_narrow(&end, &product, d, 0, 1) ||
+                    dt_elementwise_into(
+                        DT_OP_mul, &end,
+                        DT_ARGS(dt_arg_tensor(&end), dt_arg_tensor(&rest))))
+                    return -1;
+            }
+            dt_tensor_move(&left, &product);
+        }
+    }
+    int ndim = dt_reduce_shape(x, reduced, keepdim, shape);
+    DT_LOCAL(result);
+    if (dt_view_reshape(&result, &left, ndim, shape) < 0)
+        return -1;
+    return dt_to(out, &result, (dt_dtype)x->dtype, device);
+}
+
+/* A row for a complex tensor: a sum and a mean are those of the parts, a norm that of the
+ * magnitudes. */
+static int reduce_complex(const char *op_name, dt_reduce_op op, dt_tensor *out,
+                          const dt_tensor *x, const bool *reduced, int count,
+                          bool keepdim, double parameter)
+{
+    DT_LOCAL(pairs);
+    DT_LOCAL(parts);
+    bool of_parts[DT_MAX_NDIM];
+    if (reduce_class[op] == NORM)
+        return dt_elementwise(DT_OP_abs, &pairs, DT_ARGS(dt_arg_tensor(x))) ||
+                       run_reduction(op_name, op, out, &pairs, reduced, count <= 0,
+                                     keepdim, (dt_dtype)pairs.dtype, parameter)
+                   ? -1
+                   : 0;
+    if (op == DT_REDUCE_prod)
+        return complex_product(out, x, reduced, keepdim);
+    if (op != DT_REDUCE_sum && op != DT_REDUCE_mean)
+        return dt_check_real(op_name, DT_ERROR_NOT_IMPLEMENTED, x);
+    if (dt_complex_pairs(op_name, &pairs, x))
+        return -1;
+    for (int d = 0; d < x->ndim; d++)
+        of_parts[d] = reduced[d];
+    of_parts[x->ndim] = false;
+    return run_reduction(op_name, op, &parts, &pairs, of_parts, count <= 0, keepdim,
+                         (dt_dtype)pairs.dtype, 0) ||
+                   dt_complex_of_pairs(op_name, out, &parts)
+               ? -1
+               : 0;
+}
+
 static int reduce_as(const char *op_name, dt_reduce_op op, dt_tensor *out,
                      const dt_tensor *x, int count, const int64_t *dims, bool keepdim,
                      int dtype, double parameter)
@@ -184,6 +267,11 @@ static int reduce_as(const char *op_name, dt_reduce_op op, dt_tensor *out,
     /* Backends reduce TOTAL from integers to int64 and TRUTH from any type to bool; every
      * other pair of types meets in a conversion first, or last. */
     bool whole = class == TOTAL && !dt_dtype_is_inexact((dt_dtype)result);
+    if (dt_dtype_is_complex((dt_dtype)x->dtype) && class == TRUTH) {
+        if (dt_to(&converted, x, DT_BOOL, dt_tensor_device(x)))
+            return -1;
+        x = &converted;
+    }
     bool direct = x->dtype == result || class == TRUTH ||
                   (whole && !dt_dtype_is_inexact((dt_dtype)x->dtype));
     if (!direct) {
@@ -191,6 +279,8 @@ static int reduce_as(const char *op_name, dt_reduce_op op, dt_tensor *out,
             return dt_fail_prefix("%s: ", op_name);
         x = &converted;
     }
+    if (dt_dtype_is_complex((dt_dtype)x->dtype) && class != TRUTH)
+        return reduce_complex(op_name, op, out, x, reduced, count, keepdim, parameter);
     dt_dtype made = class == TRUTH ? DT_BOOL : whole ? DT_INT64 : (dt_dtype)result;
     if (run_reduction(op_name, op, out, x, reduced, count <= 0, keepdim, made,
                       parameter))
@@ -260,7 +350,8 @@ static int extreme(dt_call *c, bool greatest, dt_tensor *values, dt_tensor *indi
     const dt_tensor *x = c->args[0].tensor;
     bool reduced[DT_MAX_NDIM], keepdim = c->args[2].b;
     dt_reduction call;
-    if (dt_reduce_dims(c->name, x, has_dim, &c->args[1].i, reduced))
+    if (dt_check_real(c->name, DT_ERROR_RUNTIME, x) ||
+        dt_reduce_dims(c->name, x, has_dim, &c->args[1].i, reduced))
         return -1;
     split_dims(&call, x, reduced, false);
     if (make_result(c->name, indices, x, reduced, keepdim, DT_INT64) ||

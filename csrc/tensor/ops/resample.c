@@ -10,6 +10,7 @@
 #include "device/resample.h"
 #include "device/stream.h"
 #include "tensor/call.h"
+#include "tensor/ops/complex.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/ops.h"
 
@@ -299,7 +300,9 @@ int dt_resample_forward(dt_call *c)
 {
     const dt_tensor *x = c->args[0].tensor;
     dt_tensor *out = c->out[0];
-    int dim = dt_shape_wrap_dim(c->name, c->args[1].i, x->ndim);
+    int dim = dt_check_real(c->name, DT_ERROR_NOT_IMPLEMENTED, x)
+                  ? -1
+                  : dt_shape_wrap_dim(c->name, c->args[1].i, x->ndim);
     int64_t shape[DT_MAX_NDIM];
     bool transposed = c->args[8].b;
     dt_dtype dtype = (dt_dtype)x->dtype;

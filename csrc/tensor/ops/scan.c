@@ -2,6 +2,7 @@
 
 #include "device/stream.h"
 #include "tensor/call.h"
+#include "tensor/ops/complex.h"
 #include "tensor/ops/copy.h"
 
 static const char *const scan_names[DT_NSCAN] = {
@@ -28,6 +29,27 @@ static int result_type(dt_scan_op op, const dt_tensor *x, int dtype)
     return dtype >= 0 || dt_dtype_is_inexact(own) ? (int)own : DT_INT64;
 }
 
+static int run_scan(const char *op_name, dt_scan_op op, dt_tensor *out,
+                    dt_tensor *indices, const dt_tensor *input, int at, bool backward);
+
+/* A sum of complex numbers is that of their parts. */
+static int scan_complex(dt_scan_op op, dt_tensor *out, const dt_tensor *x, int at,
+                        int dtype, bool backward)
+{
+    DT_LOCAL(converted);
+    DT_LOCAL(pairs);
+    DT_LOCAL(sums);
+    if (op != DT_SCAN_SUM)
+        return dt_check_real(scan_names[op], DT_ERROR_NOT_IMPLEMENTED, x);
+    return dt_contiguous_as(&converted, x, (dt_dtype)(dtype >= 0 ? dtype : x->dtype),
+                            dt_tensor_device(x)) ||
+                   dt_complex_pairs(scan_names[op], &pairs, &converted) ||
+                   run_scan(scan_names[op], op, &sums, NULL, &pairs, at, backward) ||
+                   dt_complex_of_pairs(scan_names[op], out, &sums)
+               ? -1
+               : 0;
+}
+
 /* Element i of the result is what elements 0 to i along dim give (backward: i to the last).
  * dtype -1: int64 for sums and products of integers and bools, else input's own. */
 static int scan(dt_call *c, dt_scan_op op, int dtype, bool backward)
@@ -49,6 +71,8 @@ static int scan(dt_call *c, dt_scan_op op, int dtype, bool backward)
         dtype = x->dtype;
     }
     int at = dt_shape_wrap_dim(op_name, c->args[1].i, x->ndim);
+    if (at >= 0 && dt_dtype_is_complex((dt_dtype)(dtype >= 0 ? dtype : x->dtype)))
+        return scan_complex(op, out, x, at, dtype, backward);
     int result = at < 0 ? -1 : result_type(op, x, dtype);
     if (result < 0)
         return -1;
@@ -61,26 +85,37 @@ static int scan(dt_call *c, dt_scan_op op, int dtype, bool backward)
             return -1;
         x = &narrow;
     }
-    if (dt_contiguous_as(&input, x, compute, device) ||
-        dt_tensor_empty(op_name, out, compute, input.ndim, input.shape, device) ||
-        (indices &&
-         dt_tensor_empty(op_name, indices, DT_INT64, input.ndim, input.shape, device)))
+    return dt_contiguous_as(&input, x, compute, device) ||
+                   run_scan(op_name, op, out, indices, &input, at, backward)
+               ? -1
+               : dt_retype(out, (dt_dtype)result);
+}
+
+/* The scan of a row-major tensor of a type that backends scan. */
+static int run_scan(const char *op_name, dt_scan_op op, dt_tensor *out,
+                    dt_tensor *indices, const dt_tensor *input, int at, bool backward)
+{
+    const dt_device device = dt_tensor_device(input);
+    const dt_dtype compute = (dt_dtype)input->dtype;
+    if (dt_tensor_empty(op_name, out, compute, input->ndim, input->shape, device) ||
+        (indices && dt_tensor_empty(op_name, indices, DT_INT64, input->ndim,
+                                    input->shape, device)))
         return -1;
     dt_scan call = {.dtype = compute,
                     .backward = backward,
                     .outer = 1,
                     .n = 1,
                     .inner = 1,
-                    .x = dt_tensor_data(&input),
+                    .x = dt_tensor_data(input),
                     .out = dt_tensor_data(out),
                     .index = indices ? dt_tensor_data(indices) : NULL};
-    for (int d = 0; d < input.ndim; d++)
-        *(d < at ? &call.outer : d > at ? &call.inner : &call.n) *= input.shape[d];
+    for (int d = 0; d < input->ndim; d++)
+        *(d < at ? &call.outer : d > at ? &call.inner : &call.n) *= input->shape[d];
     if (out->numel &&
-        (dt_tensor_use(&input) || dt_tensor_use(out) || dt_tensor_use(indices) ||
+        (dt_tensor_use(input) || dt_tensor_use(out) || dt_tensor_use(indices) ||
          dt_backend_of(device)->scan(dt_stream_current(device), op, &call)))
         return -1;
-    return dt_retype(out, (dt_dtype)result);
+    return 0;
 }
 
 #include "tensor/ops/define.h"

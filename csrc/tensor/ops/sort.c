@@ -8,6 +8,7 @@
 #include "ops/elementwise_ops.h"
 #include "ops/reduce_ops.h"
 #include "tensor/call.h"
+#include "tensor/ops/complex.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/elementwise.h"
 #include "tensor/view.h"
@@ -33,7 +34,9 @@ static int sort_rows(const char *op_name, dt_tensor *values, dt_tensor *indices,
     DT_LOCAL(places);
     int64_t shape[DT_MAX_NDIM];
     dt_device device = dt_tensor_device(x);
-    int at = dt_shape_wrap_dim(op_name, dim, x->ndim);
+    int at = dt_check_real(op_name, DT_ERROR_RUNTIME, x)
+                 ? -1
+                 : dt_shape_wrap_dim(op_name, dim, x->ndim);
     if (at < 0)
         return -1;
     int64_t n = x->ndim ? x->shape[at] : 1;
@@ -236,6 +239,9 @@ static int check_search(const char *op_name, const dt_tensor *sequence,
 {
     char has[DT_SHAPE_TEXT], wants[DT_SHAPE_TEXT];
     bool same = sequence->ndim == values->ndim;
+    if (dt_check_real(op_name, DT_ERROR_RUNTIME, sequence) ||
+        dt_check_real(op_name, DT_ERROR_RUNTIME, values))
+        return -1;
     for (int d = 0; same && d < sequence->ndim - 1; d++)
         same = sequence->shape[d] == values->shape[d];
     if (!sequence->ndim)

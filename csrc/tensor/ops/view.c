@@ -1,5 +1,7 @@
 /* Views as operations: calls of the functions of tensor/view.h. */
+#include "ops/elementwise_ops.h"
 #include "tensor/call.h"
+#include "tensor/ops/complex.h"
 #include "tensor/view.h"
 
 static int reshape(dt_call *c)
@@ -50,6 +52,18 @@ static int view_dtype(dt_call *c)
     }
     dt_tensor_update(t);
     return 0;
+}
+
+static int adjoint(dt_call *c)
+{
+    const dt_tensor *x = c->args[0].tensor;
+    DT_LOCAL(exchanged);
+    if (!dt_dtype_is_complex((dt_dtype)x->dtype))
+        return dt_view_mT(c->out[0], x);
+    return dt_view_mT(&exchanged, x)
+               ? -1
+               : dt_elementwise(DT_OP_conjugate, c->out[0],
+                                DT_ARGS(dt_arg_tensor(&exchanged)));
 }
 
 static int squeeze(dt_call *c)
