@@ -12,8 +12,9 @@ PyObject *dt_element_to_python(dt_dtype dtype, const void *bytes)
 
 bool dt_is_complex_number(PyObject *value)
 {
+    const char *name = Py_TYPE(value)->tp_name;
     return PyComplex_Check(value) ||
-           !strncmp(Py_TYPE(value)->tp_name, "numpy.complex", 13);
+           (*name == 'n' && !strncmp(name, "numpy.complex", 13));
 }
 
 PyObject *dt_complex_from_python(PyObject *value, const dt_tensor *beside)
