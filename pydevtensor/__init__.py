@@ -123,6 +123,7 @@ _LATER = {
     "functional": "functional",
     "futures": "futures",
     "vmap": "func",
+    "fft": "fft",
     "linalg": "linalg",
     "special": "special",
     "distributed": "distributed",

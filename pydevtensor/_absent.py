@@ -11,7 +11,6 @@ _STATE_DICT = "save and load a state_dict() with torch.save() and torch.load()"
 _RANKS = "train with nn.parallel.DistributedDataParallel"
 _QUANTIZED = "convert values with .to(torch.float16) or .to(torch.bfloat16)"
 _DENSE = "use dense tensors, or indices and torch.scatter_add()"
-_FFT = "use numpy.fft, or scipy.fft, with x.numpy() and torch.from_numpy()"
 _CUDA = "use the CPU, or GPUs of the type 'cuda'"
 _WAY_ROUND = {
     "_dynamo": "call the function itself; nothing is compiled here",
@@ -24,12 +23,10 @@ _WAY_ROUND = {
     "distributed.rpc": "use send() and recv() of torch.distributed",
     "distributed.tensor": _RANKS,
     "export": _STATE_DICT,
-    "fft": _FFT,
     "fx": "write the changed module as a class",
     "hub": "download the file with another program, build the module yourself, and "
     "call load_state_dict(torch.load(path))",
     "library": "use torch.library.custom_op() and what registers its parts",
-    "istft": _FFT,
     "masked": "use torch.where(), and a mask of bools",
     "mps": _CUDA,
     "mtia": _CUDA,
@@ -46,7 +43,6 @@ _WAY_ROUND = {
     "sparse": _DENSE,
     "sparse_coo_tensor": _DENSE,
     "sparse_csr_tensor": _DENSE,
-    "stft": _FFT,
     "utils.bottleneck": "use cProfile",
     "utils.cpp_extension": "derive a class from torch.autograd.Function",
     "utils.tensorboard": "install the package that it needs: pip install tensorboard",

@@ -17,6 +17,7 @@ SETS = (
     "breadth",
     "edges",
     "complex",
+    "fft",
     "composed",
     "conv",
     "distributions",

@@ -48,6 +48,7 @@ MODULES = (
     "distributed.fsdp.wrap",
     "distributed.optim",
     "distributions",
+    "fft",
     "func",
     "functional",
     "futures",

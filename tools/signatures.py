@@ -20,7 +20,7 @@ PROCESS_WIDE = {
 }
 
 # The modules of the package whose functions the extension binds.
-NAMESPACES = ("", "linalg", "nn.functional", "special")
+NAMESPACES = ("", "fft", "linalg", "nn.functional", "special")
 
 PARAMETER = re.compile(r"(\*?)(\w+): (\w+)(\??)(?: = (.+))?$")
 

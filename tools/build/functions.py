@@ -26,6 +26,7 @@ PACKAGE = ROOT / "pydevtensor"
 NAMESPACES = {
     "_functions": "",
     "_aliases": "",
+    "fft": "fft",
     "linalg": "linalg",
     "nn/_functional": "nn.functional",
     "special": "special",

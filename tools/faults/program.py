@@ -741,6 +741,7 @@ def examples():
         "F": F,
         "nn": nn,
         "optim": torch.optim,
+        "fft": torch.fft,
         "linalg": torch.linalg,
         "autograd": torch.autograd,
         "data": torch.utils.data,

@@ -30,6 +30,7 @@ PAGES = (
     ("optim", "Optimizers: optim", ("optim", "optim.lr_scheduler", "optim.swa_utils")),
     ("data", "Data: utils.data", ("utils.data", "utils.checkpoint", "utils.dlpack")),
     ("cuda", "GPUs: cuda", ("cuda", "cuda.memory", "cuda.random", "cuda.comm", "cpu")),
+    ("fft", "Fourier transforms: fft", ("fft",)),
     ("linalg", "Linear algebra: linalg", ("linalg",)),
     ("special", "Special functions: special", ("special",)),
     ("distributions", "Distributions: distributions", ("distributions",)),
