@@ -21,7 +21,7 @@ LAYERS = {
     "_signatures _streams _tree _unpickler _variables cpu futures printing "
     "torch_version types version",
     "differentiation": "amp autograd compiler random storage",
-    "functions": "_functions special",
+    "functions": "_functions fft special",
     "linear algebra": "linalg",
     "devices": "cuda",
     "processes": "distributed",
