@@ -90,6 +90,40 @@ def test_numbers_on_the_left(dtype):
     check(f, x)
 
 
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128])
+def test_complex_numbers_run_at_once(dtype):
+    x = line()
+    z = torch.complex(x, x.flip(0)).to(dtype)
+
+    def products(z):
+        w = z * z + z
+        return w * 2, torch.exp(w), w == z, w.abs(), w.conj() - 1j
+
+    assert sum(map(len, check(products, z))) <= 1  # abs is hypot of real ones
+
+    def mixed(x, z):
+        y = x * 2 + 1
+        w = y * z + x
+        return w.real * 3 - y, w.imag.contiguous() + y, torch.complex(y, -y), w + y
+
+    check(mixed, x, z)
+
+
+def test_complex_copies_and_fills():
+    x = line()
+
+    def parts(x):
+        z = torch.complex(x * 2, x + 1)
+        z.real.add_(1)
+        z.mul_(x)
+        y = z.clone()
+        z.imag.fill_(3)
+        y[::2] = 1 + 2j
+        return z, y, y.to(torch.complex128), y.real, z.bool(), torch.view_as_real(y) * 2
+
+    check(parts, x)
+
+
 def test_what_can_fail_does_not_wait():
     # Integers by a tensor: a divisor of 0 is an error of the call.
     a = torch.arange(N)

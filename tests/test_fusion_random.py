@@ -10,7 +10,10 @@ import pydevtensor as torch
 
 UNARY = ["relu", "neg", "abs", "exp", "tanh", "sigmoid", "square", "sign", "floor"]
 BINARY = ["add", "sub", "mul", "div", "maximum", "fmod", "lt", "eq", "atan2"]
-TYPES = [torch.float32, torch.float64, torch.bfloat16, torch.int32, torch.bool]
+TYPES = [
+    *(torch.float32, torch.float64, torch.bfloat16),
+    *(torch.int32, torch.bool, torch.complex64),
+]
 STEPS = [
     *("unary", "binary", "number", "first", "cast", "row", "column", "where"),
     *("in_place", "view", "part", "whole", "item", "sum", "drop", "copy"),

@@ -267,7 +267,8 @@ static bool is_step(dt_elementwise_op op, const dt_plan *plan)
     if (!wanted || plan->numel < DT_FUSION_NUMEL || !is_dense(plan, &plan->operands[0]))
         return false;
     for (int i = 0; i < plan->noperands; i++)
-        if (is_seen_outside(&plan->operands[i]))
+        if (is_seen_outside(&plan->operands[i]) ||
+            dt_dtype_is_complex(plan->operands[i].dtype))
             return false;
     for (int i = 1; i < plan->noperands; i++) {
         const dt_operand *o = &plan->operands[i];
