@@ -49,7 +49,7 @@ DT_FN dt_wide dt_wide_sqrt(dt_wide z)
 {
     if (z.real == 0 && z.imag == 0)
         return dt_wide(0, z.imag);
-    if (isinf(z.imag))
+    if (fabs(z.imag) == INFINITY)
         return dt_wide(INFINITY, z.imag);
     /* A quarter of it, since the size of large parts would overflow. */
     const double root =
@@ -164,12 +164,12 @@ DT_FN dt_complex<Part> op_pow(dt_complex<Part> a, dt_complex<Part> b)
 template <typename Part>
 DT_FN bool op_isinf(dt_complex<Part> z)
 {
-    return isinf(z.real) || isinf(z.imag);
+    return fabs((double)z.real) == INFINITY || fabs((double)z.imag) == INFINITY;
 }
 template <typename Part>
 DT_FN bool op_isfinite(dt_complex<Part> z)
 {
-    return isfinite(z.real) && isfinite(z.imag);
+    return fabs((double)z.real) < INFINITY && fabs((double)z.imag) < INFINITY;
 }
 
 #endif

@@ -423,9 +423,10 @@ static int assign(bool accumulate, PyObject *self, PyObject *key, PyObject *valu
             PyExc_TypeError,
             "del x[...]: elements of a tensor cannot be deleted; index those to keep");
     if (dt_is_complex_number(value)) {
-        value = complex = dt_complex_from_python(value, dt_tensor_of(self));
-        if (!value)
+        complex = dt_complex_from_python(value, dt_tensor_of(self));
+        if (!complex)
             return -1;
+        value = complex;
     }
     number = dt_scalar_int(0);
     int is_number = dt_tensor_check(value) ? 0 : dt_scalar_from_python(value, &number);
