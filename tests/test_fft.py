@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pydevtensor as torch
-from pydevtensor.fft import engine
+from pydevtensor._functions import fourier
 
 # One product, products of products, and convolutions.
 LENGTHS = (1, 2, 5, 64, 65, 67, 96, 131, 256, 2 * 67)
@@ -36,7 +36,7 @@ def test_without_scipy(monkeypatch, library):
     ]
     expected = [function(value) for function, value in calls]
     found = np.fft if library == "numpy" else None
-    monkeypatch.setattr(engine, "_library", lambda: found)
+    monkeypatch.setattr(fourier, "_library", lambda: found)
     for (function, value), answer in zip(calls, expected, strict=True):
         torch.testing.assert_close(function(value), answer)
 

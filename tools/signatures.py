@@ -114,6 +114,14 @@ VALID = {
     "mm": {"input": M, "mat2": N},
     "view_as_complex": {"input": lambda: torch.ones(3, 2)},
     "view_as_real": {"input": lambda: torch.tensor([1 + 2j, 3 - 1j])},
+    "stft": {
+        "input": lambda: torch.ones(8, dtype=torch.complex64),
+        "n_fft": lambda: 4,
+    },
+    "istft": {
+        "input": lambda: torch.ones(3, 3, dtype=torch.complex64),
+        "n_fft": lambda: 4,
+    },
     "matmul": {"input": M, "other": N},
     "mv": {"input": M, "vec": V},
     "dot": {"input": V, "tensor": V},

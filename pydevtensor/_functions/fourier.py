@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from functools import cache
+from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
@@ -19,17 +20,19 @@ _DENSE = 64
 # --- SciPy's and NumPy's ------------------------------------------------------------
 
 
-@cache
+_found: list[Any] = []
+
+
 def _library() -> Any:
     """SciPy's fft, or NumPy's, or None."""
-    try:
-        from scipy import fft
-    except ImportError:
-        try:
-            from numpy import fft
-        except ImportError:
-            return None
-    return fft
+    if not _found:
+        for name in ("scipy.fft", "numpy.fft"):
+            with suppress(ImportError):
+                _found.append(import_module(name))
+                break
+        else:
+            _found.append(None)
+    return _found[0]
 
 
 def _by_library(

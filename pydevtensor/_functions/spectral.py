@@ -7,8 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
-from pydevtensor._functions import function
-from pydevtensor.fft import engine
+from pydevtensor._functions import fourier, function
 
 if TYPE_CHECKING:
     from pydevtensor._functions.types import Tensor
@@ -116,11 +115,11 @@ def stft(
     pieces = x.unfold(-1, n_fft, hop) * factors
     scale = 1 / math.sqrt(n_fft) if normalized else 1
     if onesided:
-        spectra = engine.of_real(pieces, -1, scale)
+        spectra = fourier.of_real(pieces, -1, scale)
     else:
         if not complex:
-            pieces = pieces.to(engine.complex_type(pieces))
-        spectra = engine.of_complex(pieces, (-1,), True, scale)
+            pieces = pieces.to(fourier.complex_type(pieces))
+        spectra = fourier.of_complex(pieces, (-1,), True, scale)
     spectra = spectra.mT
     return spectra if return_complex else _C.view_as_real(spectra)
 
@@ -140,8 +139,10 @@ def istft(
 ) -> Tensor:
     """The signal of which input is the stft(), with the same arguments.
 
-    input: complex, (frequencies, pieces) or (B, frequencies, pieces). onesided: whether
-    it has the first n_fft // 2 + 1 frequencies alone. length: that of the signal.
+    input: complex, (frequencies, pieces) or (B, frequencies, pieces). n_fft,
+    hop_length, win_length, window, center, normalized: those of the stft(). onesided:
+    whether input has the first n_fft // 2 + 1 frequencies alone. length: that of the
+    signal.
     return_complex: gives a complex signal, of all frequencies.
 
     RuntimeError where the windows leave an element out.
@@ -167,9 +168,9 @@ def istft(
     factors = _window(window, width, n_fft, input)
     scale = 1 / math.sqrt(n_fft) if normalized else 1 / n_fft
     if onesided:
-        pieces = engine.to_real(input.mT, n_fft, -1, scale)
+        pieces = fourier.to_real(input.mT, n_fft, -1, scale)
     else:
-        pieces = engine.of_complex(input.mT, (-1,), False, scale)
+        pieces = fourier.of_complex(input.mT, (-1,), False, scale)
         pieces = pieces if return_complex else pieces.real
     count = pieces.shape[-2]
     at = _C.arange(count, device=input.device).unsqueeze(-1) * hop
@@ -196,5 +197,5 @@ def istft(
             UserWarning,
             stacklevel=2,
         )
-        signal = engine.resized(signal, signal.dim() - 1, length)
+        signal = fourier.resized(signal, signal.dim() - 1, length)
     return signal

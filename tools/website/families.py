@@ -28,6 +28,7 @@ GROUPS = (
     ("creation", "Creation and copies", "create complex windows from_data copy"),
     ("random", "Random numbers", "random generator"),
     ("elementwise", "Elementwise functions", "elementwise"),
+    ("transforms", "Transforms of signals", "spectral"),
     ("reductions", "Reductions and statistics", "reduce statistics histogram"),
     ("scans", "Cumulative sums, differences, integrals", "scan integrate"),
     ("sorting", "Sorting, searching, distinct elements", "sort unique"),

@@ -6,8 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
-from pydevtensor._functions import function
-from pydevtensor.fft import engine
+from pydevtensor._functions import fourier, function
 
 if TYPE_CHECKING:
     from pydevtensor._functions.types import Dims, Tensor
@@ -28,7 +27,7 @@ def _floating(x: Tensor, real: bool = False) -> Tensor:
 
 def _as_complex(x: Tensor) -> Tensor:
     x = _floating(x)
-    return x if x.is_complex() else x.to(engine.complex_type(x))
+    return x if x.is_complex() else x.to(fourier.complex_type(x))
 
 
 def _scale(norm: str | None, n: int, forward: bool) -> float:
@@ -76,7 +75,7 @@ def _wanted(
 
 def _resized(x: Tensor, sizes: list[int], dims: tuple[int, ...]) -> Tensor:
     for n, dim in zip(sizes, dims, strict=True):
-        x = engine.resized(x, dim, n)
+        x = fourier.resized(x, dim, n)
     return x
 
 
@@ -87,7 +86,7 @@ def _complex(x: Tensor, s: Any, dim: Any, norm: str | None, forward: bool) -> Te
     x = _as_complex(x)
     sizes, dims = _wanted(x, s, dim)
     scale = _scale(norm, math.prod(sizes), forward)
-    return engine.of_complex(_resized(x, sizes, dims), dims, forward, scale)
+    return fourier.of_complex(_resized(x, sizes, dims), dims, forward, scale)
 
 
 def _real(x: Tensor, s: Any, dim: Any, norm: str | None, forward: bool) -> Tensor:
@@ -97,9 +96,9 @@ def _real(x: Tensor, s: Any, dim: Any, norm: str | None, forward: bool) -> Tenso
     if not dims:
         raise RuntimeError("there is no dimension to transform; give one in dim")
     scale = _scale(norm, math.prod(sizes), forward)
-    half = engine.of_real(_resized(x, sizes, dims), dims[-1], scale)
+    half = fourier.of_real(_resized(x, sizes, dims), dims[-1], scale)
     half = half if forward else half.conj()
-    return engine.of_complex(half, dims[:-1], forward) if dims[1:] else half
+    return fourier.of_complex(half, dims[:-1], forward) if dims[1:] else half
 
 
 def _to_real(x: Tensor, s: Any, dim: Any, norm: str | None, forward: bool) -> Tensor:
@@ -111,8 +110,8 @@ def _to_real(x: Tensor, s: Any, dim: Any, norm: str | None, forward: bool) -> Te
     scale = _scale(norm, math.prod(sizes), forward)
     x = _resized(x, [*sizes[:-1], sizes[-1] // 2 + 1], dims)
     if dims[1:]:
-        x = engine.of_complex(x, dims[:-1], forward)
-    return engine.to_real(x.conj() if forward else x, sizes[-1], dims[-1], scale)
+        x = fourier.of_complex(x, dims[:-1], forward)
+    return fourier.to_real(x.conj() if forward else x, sizes[-1], dims[-1], scale)
 
 
 def _one(n: int | None) -> Any:
@@ -126,11 +125,12 @@ def fft(
     """The discrete Fourier transform along a dimension: complex.
 
     n: the length, to which the input is cut, or filled with zeros; that of the input.
+    dim: the dimension.
     norm: "backward", which None means, leaves the forward transform without a factor
     and divides the inverse one by n; "forward" the other way round; "ortho" divides
     both by the root of n. RuntimeError for another.
 
-    Of integers and bools in the default type; RuntimeError for 16 bits.
+    Integers and bools are converted to the default type; RuntimeError for 16 bits.
 
     >>> torch.fft.fft(torch.tensor([1.0, 2.0, 3.0, 4.0]))
     tensor([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j])
@@ -144,7 +144,7 @@ def ifft(
 ) -> Tensor:
     """The inverse discrete Fourier transform along a dimension: complex.
 
-    n, norm: as in fft().
+    n, dim, norm: as in fft().
 
     >>> torch.fft.ifft(torch.tensor([4.0, 0.0, 0.0, 0.0]))
     tensor([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j])
@@ -160,7 +160,7 @@ def rfft(
 
     The others are their conjugates.
 
-    n, norm: as in fft().
+    n, dim, norm: as in fft().
 
     >>> torch.fft.rfft(torch.tensor([1.0, 2.0, 3.0, 4.0]))
     tensor([10.+0.j, -2.+2.j, -2.+0.j])
@@ -174,7 +174,8 @@ def irfft(
 ) -> Tensor:
     """Real numbers whose rfft() is the input.
 
-    n: how many; 2 * (size - 1) where it is not given. norm: as in fft().
+    n: how many; 2 * (size - 1) where it is not given.
+    dim, norm: as in fft().
 
     >>> torch.fft.irfft(torch.tensor([10.0 + 0j, -2 + 2j, -2]))
     tensor([1., 2., 3., 4.])
@@ -191,7 +192,7 @@ def hfft(
     The other half are the conjugates of the first.
 
     n: the length of the result; 2 * (size - 1) where it is not given.
-    norm: as in fft().
+    dim, norm: as in fft().
 
     >>> torch.fft.hfft(torch.tensor([1.0, 2.0, 3.0]))
     tensor([ 8., -2.,  0., -2.])
@@ -205,7 +206,7 @@ def ihfft(
 ) -> Tensor:
     """The first n // 2 + 1 elements of the inverse transform of real numbers.
 
-    n, norm: as in fft().
+    n, dim, norm: as in fft().
 
     >>> torch.fft.ihfft(torch.tensor([8.0, -2.0, 0.0, -2.0]))
     tensor([1.-0.j, 2.-0.j, 3.-0.j])
@@ -331,7 +332,7 @@ def fft2(
 ) -> Tensor:
     """fftn() along two dimensions, the last ones.
 
-    s, norm: as in fftn().
+    s, dim, norm: as in fftn().
 
     >>> torch.fft.fft2(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
     tensor([[10.+0.j, -2.+0.j],
@@ -346,7 +347,7 @@ def ifft2(
 ) -> Tensor:
     """ifftn() along two dimensions, the last ones.
 
-    s, norm: as in fftn().
+    s, dim, norm: as in fftn().
 
     >>> torch.fft.ifft2(torch.tensor([[4.0, 0.0], [0.0, 0.0]]))
     tensor([[1.+0.j, 1.+0.j],
@@ -361,7 +362,7 @@ def rfft2(
 ) -> Tensor:
     """rfftn() along two dimensions, the last ones.
 
-    s, norm: as in fftn().
+    s, dim, norm: as in fftn().
 
     >>> torch.fft.rfft2(torch.ones(2, 4)).shape
     torch.Size([2, 3])
@@ -375,7 +376,7 @@ def irfft2(
 ) -> Tensor:
     """irfftn() along two dimensions, the last ones.
 
-    s, norm: as in irfftn().
+    s, dim, norm: as in irfftn().
 
     >>> torch.fft.irfft2(torch.fft.rfft2(torch.ones(2, 2)))
     tensor([[1., 1.],
@@ -390,7 +391,7 @@ def hfft2(
 ) -> Tensor:
     """hfftn() along two dimensions, the last ones.
 
-    s, norm: as in hfftn().
+    s, dim, norm: as in hfftn().
 
     >>> torch.fft.hfft2(torch.ones(2, 3)).shape
     torch.Size([2, 4])
@@ -404,7 +405,7 @@ def ihfft2(
 ) -> Tensor:
     """ihfftn() along two dimensions, the last ones.
 
-    s, norm: as in ihfftn().
+    s, dim, norm: as in ihfftn().
 
     >>> torch.fft.ihfft2(torch.ones(2, 4)).shape
     torch.Size([2, 3])
