@@ -28,8 +28,8 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 69_235,
-    "core": 27_095,
+    "csrc": 70_520,
+    "core": 27_690,
     "processes": 4_040,
     "extras": 8_460,
     "imitations": 700,
