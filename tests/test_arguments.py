@@ -87,7 +87,7 @@ def test_spellings_of_sizes(call):
         (lambda x: x.max("a"), ["max()", "str", "max(dim, keepdim=False"]),
         (lambda x: x.add(None), ["add()", "other", "None"]),
         (lambda x: x.add(1, 2, 3), ["add()", "3"]),
-        (lambda x: torch.full((2,), 1j), ["complex"]),
+        (lambda x: x.normal_(1j), ["complex"]),
         (lambda x: torch.add(x, "a"), ["add()", "other", "'a' (str)"]),
     ],
 )

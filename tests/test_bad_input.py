@@ -103,7 +103,7 @@ def wrong_tensors(value, device):
     yield torch.full((3,), -99, dtype=torch.int64, device=device)
     yield torch.full((2, 3), float("nan"), device=device)
     yield torch.ones(2, 3, device=device, requires_grad=True)
-    for other in ("bool", "uint8", "int32", "float64"):
+    for other in ("bool", "uint8", "int32", "float64", "complex64"):
         yield torch.ones(2, 3, dtype=getattr(torch, other), device=device)
     for other in DEVICES[:2]:
         if other != device:

@@ -113,6 +113,7 @@ D = lambda: torch.eye(3) * 2
 VALID = {
     "mm": {"input": M, "mat2": N},
     "view_as_complex": {"input": lambda: torch.ones(3, 2)},
+    "scalar_tensor": {"s": lambda: 1.5},
     "view_as_real": {"input": lambda: torch.tensor([1 + 2j, 3 - 1j])},
     "stft": {
         "input": lambda: torch.ones(8, dtype=torch.complex64),

@@ -76,8 +76,9 @@ static bool accepts(const dt_parameter *p, PyObject *value)
     case DT_PARAM_TENSOR:
         return dt_tensor_check(value);
     case DT_PARAM_VALUE:
-        return dt_tensor_check(value) || is_number(value);
     case DT_PARAM_NUMBER:
+        return dt_tensor_check(value) || is_number(value) ||
+               dt_is_complex_number(value);
     case DT_PARAM_FLOAT:
         return is_number(value);
     case DT_PARAM_INT:

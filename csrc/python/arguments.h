@@ -141,7 +141,7 @@ typedef struct dt_values {
     bool has_list;
     dt_tensor_list list;
     int64_t *many_ints; /* of Ints */
-    PyObject *number;   /* a complex number, as a Tensor */
+    PyObject *numbers;  /* a list of the complex ones, as Tensors */
 } dt_values;
 
 static inline void dt_values_begin(dt_values *s)
@@ -151,7 +151,7 @@ static inline void dt_values_begin(dt_values *s)
     s->device = dt_device_make(DT_CPU, 0);
     s->has_list = false;
     s->many_ints = NULL;
-    s->number = NULL;
+    s->numbers = NULL;
 }
 void dt_tensors_release(dt_tensor_list *list);
 static inline void dt_values_release(dt_values *s)
@@ -160,7 +160,7 @@ static inline void dt_values_release(dt_values *s)
         dt_tensors_release(&s->list);
     if (s->many_ints)
         PyMem_Free(s->many_ints);
-    Py_XDECREF(s->number);
+    Py_XDECREF(s->numbers);
 }
 
 /* Arguments that may be left out, as their types have it then. */

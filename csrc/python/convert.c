@@ -168,6 +168,13 @@ static int take_float(const dt_args *args, int i, double *out)
     return 0;
 }
 
+static int refuse_complex(const dt_args *args, int i)
+{
+    return DT_SET_ERROR(
+        PyExc_RuntimeError, "%s(): %s is %R, which is complex; give a real number",
+        args->signature->name, args->signature->parameters[i].name, args->slots[i]);
+}
+
 static int take_order(const dt_args *args, int i, double *out)
 {
     *out = 2;
@@ -175,7 +182,8 @@ static int take_order(const dt_args *args, int i, double *out)
         return 0;
     PyObject *value = args->slots[i];
     if (!PyUnicode_Check(value))
-        return take_float(args, i, out);
+        return dt_is_complex_number(value) ? refuse_complex(args, i)
+                                           : take_float(args, i, out);
     if (PyUnicode_CompareWithASCIIString(value, "fro") == 0)
         return 0;
     const char *name = args->signature->name;
@@ -410,17 +418,30 @@ static bool has_own_default(dt_param_type type)
            type == DT_PARAM_ORDER || type == DT_PARAM_DEVICE;
 }
 
-/* A complex number counts as a Tensor without dimensions. */
-static int convert_complex(dt_values *s, PyObject *value, int i)
+/* The type for a complex number beside the other arguments: a number alone has all its
+ * digits where it only fills a tensor. */
+static dt_dtype complex_type(const dt_args *args)
 {
+    const dt_signature *signature = args->signature;
     const dt_tensor *beside = NULL;
-    for (int k = i - 1; k >= 0 && !beside; k--)
-        beside = s->v[k].tensor;
-    PyObject *number = dt_complex_from_python(value, beside);
-    if (!number)
+    for (int k = 0; k < signature->count && !beside; k++) {
+        PyObject *other = k == signature->out ? NULL : args->slots[k];
+        if (other && dt_tensor_check(other) &&
+            dt_dtype_is_inexact((dt_dtype)dt_tensor_of(other)->dtype))
+            beside = dt_tensor_of(other);
+    }
+    return !beside && signature->op && signature->op->info->factory >= 0
+               ? DT_COMPLEX128
+               : dt_complex_type_beside(beside);
+}
+
+/* A complex number counts as a Tensor without dimensions. */
+static int convert_complex(dt_values *s, const dt_args *args, int i)
+{
+    DT_REF number = dt_complex_from_python(args->slots[i], complex_type(args));
+    if (!number || (!s->numbers && !(s->numbers = PyList_New(0))) ||
+        PyList_Append(s->numbers, number) < 0)
         return -1;
-    Py_XDECREF(s->number);
-    s->number = number;
     s->v[i].tensor = dt_tensor_of(number);
     return 0;
 }
@@ -447,7 +468,7 @@ int dt_convert_any(dt_values *s, const dt_args *args, int i)
             s->numel += v->tensor->numel;
         } else {
             if (p->type == DT_PARAM_VALUE && dt_is_complex_number(value))
-                return convert_complex(s, value, i);
+                return convert_complex(s, args, i);
             status = p->type == DT_PARAM_VALUE
                          ? dt_scalar_from_python(value, &v->scalar)
                          : 0;
@@ -456,7 +477,8 @@ int dt_convert_any(dt_values *s, const dt_args *args, int i)
     case DT_PARAM_TENSORS:
         return convert_tensors(s, args, i, v);
     case DT_PARAM_NUMBER:
-        return take_number(args, i, &v->scalar);
+        return dt_is_complex_number(value) ? refuse_complex(args, i)
+                                           : take_number(args, i, &v->scalar);
     case DT_PARAM_FLOAT:
         return take_float(args, i, &v->f);
     case DT_PARAM_ORDER:

@@ -17,20 +17,16 @@ bool dt_is_complex_number(PyObject *value)
            (*name == 'n' && !strncmp(name, "numpy.complex", 13));
 }
 
-PyObject *dt_complex_from_python(PyObject *value, const dt_tensor *beside)
+PyObject *dt_complex_from_python(PyObject *value, dt_dtype dtype)
 {
     const Py_complex z = PyComplex_AsCComplex(value);
     if (z.real == -1 && PyErr_Occurred())
         return NULL;
-    dt_dtype dtype = beside && dt_dtype_is_inexact((dt_dtype)beside->dtype)
-                         ? (dt_dtype)beside->dtype
-                         : dt_default_dtype();
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
         return NULL;
-    return dt_tensor_result(out, dt_complex_number("complex", &out->tensor,
-                                                   dt_dtype_to_complex(dtype), z.real,
-                                                   z.imag));
+    return dt_tensor_result(
+        out, dt_complex_number("complex", &out->tensor, dtype, z.real, z.imag));
 }
 
 PyObject *dt_scalar_to_python(dt_scalar scalar)

@@ -153,13 +153,13 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
 
 
 @method()
-def fill_diagonal_(input: Tensor, fill_value: Number, wrap: bool = False) -> Tensor:
+def fill_diagonal_(input: Tensor, fill_value: Value, wrap: bool = False) -> Tensor:
     """Fill the main diagonal with a value, in place.
 
     Tensors of more than 2 dimensions must have equal sizes. wrap=True restarts the
     diagonal in tall matrices, one row after its end.
 
-    fill_value  a number
+    fill_value  a number, or a Tensor without dimensions
 
     See also diagonal().
 

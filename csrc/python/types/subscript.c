@@ -7,6 +7,7 @@
 #include "python/types/tensor.h"
 #include "autograd/record.h"
 #include "autograd/recorded.h"
+#include "tensor/ops/complex.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/ops.h"
 #include "tensor/view.h"
@@ -423,9 +424,13 @@ static int assign(bool accumulate, PyObject *self, PyObject *key, PyObject *valu
             PyExc_TypeError,
             "del x[...]: elements of a tensor cannot be deleted; index those to keep");
     if (dt_is_complex_number(value)) {
-        complex = dt_complex_from_python(value, dt_tensor_of(self));
+        const dt_tensor *target = dt_tensor_of(self);
+        complex = dt_complex_from_python(value, dt_complex_type_beside(target));
         if (!complex)
             return -1;
+        if (dt_check_imag("x[...] = value", (dt_dtype)target->dtype,
+                          dt_tensor_of(complex)))
+            return dt_raise_status();
         value = complex;
     }
     number = dt_scalar_int(0);

@@ -212,7 +212,8 @@ static __attribute__((noinline)) PyObject *binary_with_complex(dt_elementwise_op
     PyObject *other = first ? b : a;
     if (!dt_tensor_check(other))
         Py_RETURN_NOTIMPLEMENTED;
-    DT_REF number = dt_complex_from_python(first ? a : b, dt_tensor_of(other));
+    DT_REF number = dt_complex_from_python(first ? a : b,
+                                           dt_complex_type_beside(dt_tensor_of(other)));
     return !number ? NULL : first ? binary(op, number, b) : binary(op, a, number);
 }
 
@@ -250,7 +251,8 @@ static PyObject *binary_in_place(dt_elementwise_op op, PyObject *self, PyObject 
     }
     if (status < 0 && dt_is_complex_number(other)) {
         PyErr_Clear();
-        array = dt_complex_from_python(other, dt_tensor_of(self));
+        array =
+            dt_complex_from_python(other, dt_complex_type_beside(dt_tensor_of(self)));
         status = array ? dt_operand_from_python(array, &y) : -1;
     }
     if (status < 0)

@@ -81,10 +81,16 @@ PyObject *dt_scalar_to_python(dt_scalar scalar);
 PyObject *dt_element_to_python(dt_dtype dtype, const void *bytes);
 
 /* Whether value is a complex number of Python or NumPy; and such a number as a CPU tensor
- * without dimensions, for a call with the tensor `beside` it (or NULL), whose precision
- * it takes. */
+ * without dimensions. */
 bool dt_is_complex_number(PyObject *value);
-PyObject *dt_complex_from_python(PyObject *value, const dt_tensor *beside);
+PyObject *dt_complex_from_python(PyObject *value, dt_dtype dtype);
+/* The type of a complex number in a call with the tensor `beside` it, or NULL. */
+static inline dt_dtype dt_complex_type_beside(const dt_tensor *beside)
+{
+    return dt_dtype_to_complex(beside && dt_dtype_is_inexact((dt_dtype)beside->dtype)
+                                   ? (dt_dtype)beside->dtype
+                                   : dt_default_dtype());
+}
 
 /* Converts a Python bool, int or float, or an object with __index__ or __float__
  * that is neither a tensor nor a sequence (a NumPy scalar). 1 and *out; 0 if value

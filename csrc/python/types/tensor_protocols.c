@@ -115,6 +115,14 @@ PyObject *dt_tensor_iterate(PyObject *self)
 int dt_tensor_contains(PyObject *self, PyObject *value)
 {
     dt_arg y;
+    DT_REF number = NULL;
+    if (dt_is_complex_number(value)) {
+        number =
+            dt_complex_from_python(value, dt_complex_type_beside(dt_tensor_of(self)));
+        if (!number)
+            return -1;
+        value = number;
+    }
     int status = dt_operand_from_python(value, &y);
     if (status <= 0) {
         char text[DT_DESCRIBE_TEXT];

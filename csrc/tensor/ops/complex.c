@@ -251,6 +251,26 @@ int dt_complex_elementwise(dt_elementwise_op op, dt_tensor *out, dt_tensor *targ
                   : dt_elementwise(DT_OP_div, out, quotient);
 }
 
+int dt_check_imag(const char *op_name, dt_dtype dtype, const dt_tensor *number)
+{
+    if (dtype == DT_BOOL || dt_dtype_is_complex(dtype) ||
+        !dt_dtype_is_complex((dt_dtype)number->dtype) ||
+        !dt_device_is_host(dt_tensor_device(number)))
+        return 0;
+    if (dt_tensor_used_by_host(op_name, number))
+        return -1;
+    const void *data = dt_tensor_data(number);
+    const double imag = dt_element_imag((dt_dtype)number->dtype, data);
+    if (imag == 0)
+        return 0;
+    return dt_fail(DT_ERROR_RUNTIME,
+                   "%s: the number %g%+gj is complex, and a tensor of type %s has no "
+                   "place for its imaginary part; convert the tensor first, e.g. with "
+                   ".to(complex64)",
+                   op_name, dt_element_to_scalar((dt_dtype)number->dtype, data).f, imag,
+                   dt_dtype_name(dtype));
+}
+
 int dt_check_real(const char *op_name, dt_error_code code, const dt_tensor *t)
 {
     return dt_dtype_is_complex((dt_dtype)t->dtype)

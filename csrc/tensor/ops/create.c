@@ -64,6 +64,24 @@ int dt_fill_into(const char *op_name, dt_tensor *target, dt_scalar value)
     return dt_run_fill(device, &plan);
 }
 
+/* The same with a number, or a tensor without dimensions: one that has some is the error
+ * `dimensions`. */
+static int fill_with(const char *op_name, dt_tensor *target, const dt_value *value,
+                     dt_error_code dimensions)
+{
+    const dt_tensor *number = value->tensor;
+    if (!number)
+        return dt_fill_into(op_name, target, value->scalar);
+    if (number->ndim)
+        return dt_fail(dimensions,
+                       "%s(): value has %d dimensions; give a number or a Tensor "
+                       "without dimensions, or use copy_()",
+                       op_name, number->ndim);
+    return dt_check_imag(op_name, (dt_dtype)target->dtype, number)
+               ? -1
+               : dt_copy_into(op_name, target, number);
+}
+
 int dt_full(const char *op_name, dt_tensor *out, dt_dtype dtype, int ndim,
             const int64_t *shape, dt_device device, dt_scalar value)
 {
@@ -291,35 +309,44 @@ dt_dtype dt_factory_dtype(const dt_call *c, int first, dt_dtype otherwise)
 typedef struct recipe {
     enum { EMPTY, CONSTANT, RANDOM } how;
     dt_distribution distribution;
-    dt_scalar low, high; /* low alone: the constant */
+    dt_scalar low, high; /* of random numbers */
     dt_generator *generator;
+    dt_value value; /* the constant */
 } recipe;
 
 static const recipe empty = {.how = EMPTY};
 
-static recipe constant(dt_scalar value)
+static recipe constant(dt_value value)
 {
-    return (recipe){.how = CONSTANT, .low = value};
+    return (recipe){.how = CONSTANT, .value = value};
 }
-#define ZERO constant(dt_scalar_int(0))
-#define ONE  constant(dt_scalar_int(1))
+#define ZERO constant(dt_value_scalar(dt_scalar_int(0)))
+#define ONE  constant(dt_value_scalar(dt_scalar_int(1)))
+
+static recipe drawn(dt_distribution distribution, dt_scalar low, dt_scalar high,
+                    dt_generator *generator)
+{
+    return (recipe){.how = RANDOM,
+                    .distribution = distribution,
+                    .low = low,
+                    .high = high,
+                    .generator = generator};
+}
 
 static recipe uniform(dt_generator *generator)
 {
-    return (recipe){RANDOM, DT_RANDOM_UNIFORM, dt_scalar_float(0), dt_scalar_float(1),
-                    generator};
+    return drawn(DT_RANDOM_UNIFORM, dt_scalar_float(0), dt_scalar_float(1), generator);
 }
 
 static recipe normal(dt_generator *generator)
 {
-    return (recipe){RANDOM, DT_RANDOM_NORMAL, dt_scalar_float(0), dt_scalar_float(1),
-                    generator};
+    return drawn(DT_RANDOM_NORMAL, dt_scalar_float(0), dt_scalar_float(1), generator);
 }
 
 static recipe integers(int64_t low, int64_t high, dt_generator *generator)
 {
-    return (recipe){RANDOM, DT_RANDOM_INTEGERS, dt_scalar_int(low), dt_scalar_int(high),
-                    generator};
+    return drawn(DT_RANDOM_INTEGERS, dt_scalar_int(low), dt_scalar_int(high),
+                 generator);
 }
 
 /* strides NULL: row-major. Parameter `first` is dtype. */
@@ -329,14 +356,12 @@ static int create(dt_call *c, recipe r, int first, dt_dtype otherwise, int ndim,
     dt_tensor *out = c->out[0];
     dt_dtype dtype = dt_factory_dtype(c, first, otherwise);
     dt_device device = c->args[first + 2].device;
-    if (r.how == CONSTANT && !strides)
-        return dt_full(c->name, out, dtype, ndim, shape, device, r.low);
     if (strides
             ? dt_tensor_empty_strided(c->name, out, dtype, ndim, shape, strides, device)
             : dt_tensor_empty(c->name, out, dtype, ndim, shape, device))
         return -1;
     int status = r.how == EMPTY      ? 0
-                 : r.how == CONSTANT ? dt_fill_into(c->name, out, r.low)
+                 : r.how == CONSTANT ? fill_with(c->name, out, &r.value, DT_ERROR_TYPE)
                                      : dt_random_into(c->name, out, r.distribution,
                                                       r.low, r.high, r.generator);
     out->storage->version = 0;
@@ -358,11 +383,14 @@ static int create_float(dt_call *c, recipe r, int first)
 
 static int full(dt_call *c)
 {
-    dt_scalar value = c->args[1].scalar;
-    dt_dtype dtype = value.kind == DT_KIND_FLOAT  ? dt_default_dtype()
-                     : value.kind == DT_KIND_BOOL ? DT_BOOL
-                                                  : DT_INT64;
-    return create_sized(c, constant(value), 0, 2, dtype);
+    const dt_value *value = &c->args[1];
+    dt_kind kind = value->tensor ? dt_dtype_kind((dt_dtype)value->tensor->dtype)
+                                 : value->scalar.kind;
+    dt_dtype dtype = kind == DT_KIND_COMPLEX ? dt_dtype_to_complex(dt_default_dtype())
+                     : kind == DT_KIND_FLOAT ? dt_default_dtype()
+                     : kind == DT_KIND_BOOL  ? DT_BOOL
+                                             : DT_INT64;
+    return create_sized(c, constant(*value), 0, 2, dtype);
 }
 
 static int eye(dt_call *c)
@@ -489,14 +517,7 @@ static int empty_permuted(dt_call *c)
 
 static int fill(dt_call *c)
 {
-    const dt_tensor *value = c->args[1].tensor;
-    if (value && value->ndim)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s(): value has %d dimensions; give a number or a Tensor "
-                       "without dimensions, or use copy_()",
-                       c->name, value->ndim);
-    return value ? dt_copy_into(c->name, c->out[0], value)
-                 : dt_fill_into(c->name, c->out[0], c->args[1].scalar);
+    return fill_with(c->name, c->out[0], &c->args[1], DT_ERROR_RUNTIME);
 }
 
 /* --- triangles of a matrix --- */

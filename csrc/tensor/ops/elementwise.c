@@ -222,7 +222,7 @@ static int prepare(const char *op_name, dt_input *input, dt_tensor *copy, dt_arg
         return 0;
     }
     if (is_guest(t) && !dt_device_is_host(device)) {
-        if (dt_tensor_used_by_host(op_name, t))
+        if (dt_check_imag(op_name, compute, t) || dt_tensor_used_by_host(op_name, t))
             return -1;
         input->value = dt_element_cast(compute, (dt_dtype)t->dtype, dt_tensor_data(t));
         return 0;
@@ -232,6 +232,8 @@ static int prepare(const char *op_name, dt_input *input, dt_tensor *copy, dt_arg
         (bytes && (t->dtype == DT_BOOL || t->dtype == DT_UINT8))) {
         input->dtype = (dt_dtype)t->dtype;
     } else if (t->dtype != compute) {
+        if (!t->ndim && dt_check_imag(op_name, compute, t))
+            return -1;
         if (dt_to(copy, t, compute, device))
             return dt_fail_prefix("%s: ", op_name);
         input->tensor = copy;

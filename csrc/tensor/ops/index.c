@@ -560,6 +560,8 @@ static int masked_fill(dt_call *c)
                        "%s: the value has %d dimensions; give a number or a tensor "
                        "without dimensions, or use where()",
                        c->name, value->ndim);
+    if (value && dt_check_imag(c->name, dtype, value))
+        return -1;
     if (value ? dt_to(&own, value, dtype, device)
               : dt_full(c->name, &own, dtype, 0, NULL, device, c->args[2].scalar))
         return -1;
