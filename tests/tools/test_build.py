@@ -448,20 +448,41 @@ def test_ptx_is_for_the_newest(nvcc, switches):
 
 
 @pytest.mark.parametrize(
-    "version, archs, expected",
+    "source, version, archs, expected",
     [
-        ("13.0", "80;90", ["-gencode=arch=compute_90a,code=sm_90a", "-DDT_WARPGROUPS"]),
-        ("11.8", "80;90", ["-gencode=arch=compute_90,code=compute_90"]),
-        ("13.0", "80", ["-gencode=arch=compute_80,code=compute_80"]),
+        (
+            "attention_warpgroups",
+            "13.0",
+            "80;90",
+            ["-gencode=arch=compute_90a,code=sm_90a", "-DDT_WARPGROUPS"],
+        ),
+        (
+            "attention_warpgroups",
+            "11.8",
+            "80;90",
+            ["-gencode=arch=compute_80,code=compute_80"],
+        ),
+        (
+            "attention_warpgroups",
+            "13.0",
+            "80",
+            ["-gencode=arch=compute_80,code=compute_80"],
+        ),
+        (
+            "elementwise_complex",
+            "13.0",
+            "80;90",
+            ["-gencode=arch=compute_80,code=compute_80"],
+        ),
     ],
 )
-def test_kernels_of_warpgroups_are_for_hopper_alone(
-    nvcc, switches, version, archs, expected
+def test_some_kernels_are_compiled_for_one_architecture(
+    nvcc, switches, source, version, archs, expected
 ):
     switches(PYDEVTENSOR_CUDA_ARCHS=archs)
     plan = products.Plan.from_environment()
     built = plan.cuda(nvcc(version, [80, 90])).objects
-    (command,) = (o.command for o in built if "warpgroups" in o.source)
+    (command,) = (o.command for o in built if f"/{source}.cu" in o.source)
     flags = [flag for flag in command if "gencode" in flag or "WARPGROUPS" in flag]
     assert flags == expected
 

@@ -21,8 +21,31 @@ RELEASE_ARCHS = (75, 80, 90, 100, 120)
 # For a development build on a machine without a GPU.
 FALLBACK_ARCH = 90
 
-# Kernels of instructions that compute capability 9.0 has and no later one.
-WARPGROUPS = ("csrc/cuda/kernels/attention_warpgroups.cu",)
+
+@dataclass(frozen=True)
+class Once:
+    """A source that is compiled for one architecture, if that is wanted, with `flags`.
+
+    Else it is PTX of the oldest one that is wanted, which drivers compile when a kernel
+    is first used.
+    """
+
+    arch: int = 0
+    flags: tuple[str, ...] = ()
+
+
+# Other sources are compiled for every architecture that is wanted.
+ONCE = {
+    # Instructions that 9.0 has and no later one. Its PTX is empty, and never started.
+    "csrc/cuda/kernels/attention_warpgroups.cu": Once(
+        90, ("-gencode=arch=compute_90a,code=sm_90a", "-DDT_WARPGROUPS")
+    ),
+    # Few programs start these: complex numbers, torch.use_deterministic_algorithms()
+    # and products of integers.
+    "csrc/cuda/kernels/elementwise_complex.cu": Once(),
+    "csrc/cuda/kernels/index_ordered.cu": Once(),
+    "csrc/cuda/kernels/matmul_integers.cu": Once(),
+}
 # What a machine with a GPU has: Linux with NVIDIA's driver, and WSL2.
 CARDS = ("/dev/nvidiactl", "/dev/dxg")
 
@@ -102,22 +125,26 @@ class Nvcc:
             "-diag-suppress=177,186,550",
         ]
 
+    def targets(self, archs: Sequence[int], source: str) -> list[str]:
+        """The flags that say for which architectures a source is compiled."""
+        once = ONCE.get(source)
+        if once and once.arch in archs and self.version >= (12, 0):
+            return list(once.flags)
+        ptx = archs[0 if once else -1]
+        return [
+            *(f"-gencode=arch=compute_{a},code=sm_{a}" for a in archs if not once),
+            f"-gencode=arch=compute_{ptx},code=compute_{ptx}",
+        ]
+
     def flags(
         self, archs: Sequence[int], werror: bool, host: Iterable[str], source: str = ""
     ) -> list[str]:
-        newest = archs[-1]
-        targets = [f"-gencode=arch=compute_{a},code=sm_{a}" for a in archs]
-        targets.append(f"-gencode=arch=compute_{newest},code=compute_{newest}")
-        if source in WARPGROUPS and 90 in archs and self.version >= (12, 0):
-            targets = ["-gencode=arch=compute_90a,code=sm_90a", "-DDT_WARPGROUPS"]
-        elif source in WARPGROUPS:  # has no code then, and nothing starts it
-            targets = targets[-1:]
         compress = ["-Xfatbin", "-compress-all"]
         # Smaller, and unreadable for drivers before CUDA 12.4, which 12.8 would run on.
         if self.version >= (13, 0):
             compress = ["--compress-mode=size"]
         return [
-            *(*self.language, *targets, *compress),
+            *(*self.language, *self.targets(archs, source), *compress),
             *(("-Werror", "all-warnings") if werror else ()),
             "-Xcompiler=" + ",".join((*host, "-Wall", "-Wextra")),
             *flags_of("NVCCFLAGS"),
