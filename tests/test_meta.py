@@ -17,6 +17,7 @@ NEEDS_DATA = {
     *(
         "histogram",
         "is_nonzero",
+        "istft",
         "item",
         "masked_scatter",
         "masked_select",

@@ -231,8 +231,8 @@ int main(void)
     cpu = dt_cpu_backend();
     test_halves(DT_FLOAT16);
     test_halves(DT_BFLOAT16);
-    for (int to = 0; to < DT_NDTYPES; to++)
-        for (int from = 0; from < DT_NDTYPES; from++)
+    for (int to = 0; to < NREAL; to++)
+        for (int from = 0; from < NREAL; from++)
             test_pair((dt_dtype)to, (dt_dtype)from);
     static const int axes[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
                                   {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
@@ -240,7 +240,7 @@ int main(void)
         {1, 5, 7},     {3, 4, 5},     {1, 200, 333},  {7, 64, 65},
         {300, 2, 129}, {2, 1000, 31}, {1, 513, 1027},
     };
-    for (int dtype = 0; dtype < DT_NDTYPES; dtype++)
+    for (int dtype = 0; dtype < NREAL; dtype++)
         for (int a = 0; a < 6; a++)
             for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
                 for (int64_t gap = 0; gap < 2; gap++)

@@ -279,7 +279,7 @@ int main(void)
     const dt_backend *cpu = dt_cpu_backend();
     for (int op = 0; op < DT_NELEMENTWISE; op++) {
         noise_of(dt_elementwise_rows[op].name);
-        for (int dtype = 0; dtype < DT_NDTYPES; dtype++)
+        for (int dtype = 0; dtype < NREAL; dtype++)
             for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
                 if (!dt_dtype_is_half((dt_dtype)dtype))
                     run_case(cpu, (dt_elementwise_op)op, (dt_dtype)dtype, &layouts[i]);

@@ -148,7 +148,7 @@ static int run_all(void)
 {
     const dt_backend *cpu = dt_cpu_backend();
     dt_cpu_set_num_threads(3);
-    for (int dtype = 0; dtype < DT_NDTYPES; dtype++)
+    for (int dtype = 0; dtype < NREAL; dtype++)
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
             for (int trans = 0; trans < LAYOUTS; trans++) {
                 dt_dtype type = (dt_dtype)dtype;

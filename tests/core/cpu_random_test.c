@@ -120,7 +120,7 @@ static void test_integers(void)
     expect("large integers", DT_INT64, i, 3, large, 0);
     draw(DT_RANDOM_INTEGERS, DT_INT64, 2, i, dt_scalar_int(0), dt_scalar_int(1 << 28));
     expect("integers of 28 bits", DT_INT64, i, 2, edge, 0);
-    for (int dtype = 0; dtype < DT_NDTYPES; dtype++) {
+    for (int dtype = 0; dtype < NREAL; dtype++) {
         dt_generator_seed(&generator, 42);
         draw_floats(DT_RANDOM_BERNOULLI, (dt_dtype)dtype, 12, i, 0.3, 0);
         expect("bernoulli", (dt_dtype)dtype, i, 12, truth, 0);

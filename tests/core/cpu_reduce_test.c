@@ -332,7 +332,7 @@ int main(void)
     const dt_backend *cpu = dt_cpu_backend();
     for (int op = 0; op < DT_NREDUCE; op++) {
         noise_of(names[op]);
-        for (int dtype = 0; dtype < DT_NDTYPES; dtype++)
+        for (int dtype = 0; dtype < NREAL; dtype++)
             for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
                 run_case(cpu, (dt_reduce_op)op, (dt_dtype)dtype, &layouts[i]);
     }
