@@ -13,6 +13,8 @@ PyObject *dt_element_to_python(dt_dtype dtype, const void *bytes)
 bool dt_is_complex_number(PyObject *value)
 {
     const char *name = Py_TYPE(value)->tp_name;
+    if (PyFloat_CheckExact(value) || PyLong_CheckExact(value)) /* nearly always */
+        return false;
     return PyComplex_Check(value) ||
            (*name == 'n' && !strncmp(name, "numpy.complex", 13));
 }

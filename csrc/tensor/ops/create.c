@@ -64,14 +64,10 @@ int dt_fill_into(const char *op_name, dt_tensor *target, dt_scalar value)
     return dt_run_fill(device, &plan);
 }
 
-/* The same with a number, or a tensor without dimensions: one that has some is the error
- * `dimensions`. */
-static int fill_with(const char *op_name, dt_tensor *target, const dt_value *value,
+/* The same with a tensor without dimensions: one that has some is the error `dimensions`. */
+static int fill_with(const char *op_name, dt_tensor *target, const dt_tensor *number,
                      dt_error_code dimensions)
 {
-    const dt_tensor *number = value->tensor;
-    if (!number)
-        return dt_fill_into(op_name, target, value->scalar);
     if (number->ndim)
         return dt_fail(dimensions,
                        "%s(): value has %d dimensions; give a number or a Tensor "
@@ -309,19 +305,24 @@ dt_dtype dt_factory_dtype(const dt_call *c, int first, dt_dtype otherwise)
 typedef struct recipe {
     enum { EMPTY, CONSTANT, RANDOM } how;
     dt_distribution distribution;
-    dt_scalar low, high; /* of random numbers */
+    dt_scalar low, high;     /* low alone: the constant, */
+    const dt_tensor *number; /* unless it is this one */
     dt_generator *generator;
-    dt_value value; /* the constant */
 } recipe;
 
 static const recipe empty = {.how = EMPTY};
 
-static recipe constant(dt_value value)
+static recipe constant(dt_scalar value)
 {
-    return (recipe){.how = CONSTANT, .value = value};
+    return (recipe){.how = CONSTANT, .low = value};
 }
-#define ZERO constant(dt_value_scalar(dt_scalar_int(0)))
-#define ONE  constant(dt_value_scalar(dt_scalar_int(1)))
+#define ZERO constant(dt_scalar_int(0))
+#define ONE  constant(dt_scalar_int(1))
+
+static recipe given(dt_value value)
+{
+    return (recipe){.how = CONSTANT, .low = value.scalar, .number = value.tensor};
+}
 
 static recipe drawn(dt_distribution distribution, dt_scalar low, dt_scalar high,
                     dt_generator *generator)
@@ -350,18 +351,21 @@ static recipe integers(int64_t low, int64_t high, dt_generator *generator)
 }
 
 /* strides NULL: row-major. Parameter `first` is dtype. */
-static int create(dt_call *c, recipe r, int first, dt_dtype otherwise, int ndim,
-                  const int64_t *shape, const int64_t *strides)
+static inline int create(dt_call *c, recipe r, int first, dt_dtype otherwise, int ndim,
+                         const int64_t *shape, const int64_t *strides)
 {
     dt_tensor *out = c->out[0];
     dt_dtype dtype = dt_factory_dtype(c, first, otherwise);
     dt_device device = c->args[first + 2].device;
+    if (r.how == CONSTANT && !r.number && !strides)
+        return dt_full(c->name, out, dtype, ndim, shape, device, r.low);
     if (strides
             ? dt_tensor_empty_strided(c->name, out, dtype, ndim, shape, strides, device)
             : dt_tensor_empty(c->name, out, dtype, ndim, shape, device))
         return -1;
     int status = r.how == EMPTY      ? 0
-                 : r.how == CONSTANT ? fill_with(c->name, out, &r.value, DT_ERROR_TYPE)
+                 : r.number          ? fill_with(c->name, out, r.number, DT_ERROR_TYPE)
+                 : r.how == CONSTANT ? dt_fill_into(c->name, out, r.low)
                                      : dt_random_into(c->name, out, r.distribution,
                                                       r.low, r.high, r.generator);
     out->storage->version = 0;
@@ -390,7 +394,7 @@ static int full(dt_call *c)
                      : kind == DT_KIND_FLOAT ? dt_default_dtype()
                      : kind == DT_KIND_BOOL  ? DT_BOOL
                                              : DT_INT64;
-    return create_sized(c, constant(*value), 0, 2, dtype);
+    return create_sized(c, given(*value), 0, 2, dtype);
 }
 
 static int eye(dt_call *c)
@@ -517,7 +521,10 @@ static int empty_permuted(dt_call *c)
 
 static int fill(dt_call *c)
 {
-    return fill_with(c->name, c->out[0], &c->args[1], DT_ERROR_RUNTIME);
+    const dt_value *value = &c->args[1];
+    return value->tensor
+               ? fill_with(c->name, c->out[0], value->tensor, DT_ERROR_RUNTIME)
+               : dt_fill_into(c->name, c->out[0], value->scalar);
 }
 
 /* --- triangles of a matrix --- */

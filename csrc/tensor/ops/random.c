@@ -99,24 +99,30 @@ static int check_random(const char *op_name, dt_distribution distribution,
     return 0;
 }
 
+/* Draws the parts of complex numbers. */
+static __attribute__((noinline)) int
+random_complex(const char *op_name, dt_tensor *target, dt_distribution distribution,
+               dt_scalar low, dt_scalar high, dt_generator *generator)
+{
+    DT_LOCAL(pairs);
+    if (distribution > DT_RANDOM_NORMAL)
+        return dt_check_real(op_name, DT_ERROR_RUNTIME, target);
+    if (distribution == DT_RANDOM_NORMAL) /* whose variance they share */
+        high = dt_scalar_float(dt_scalar_as_double(high) * 0.70710678118654752);
+    return dt_complex_pairs(op_name, &pairs, target)
+               ? -1
+               : dt_random_into(op_name, &pairs, distribution, low, high, generator);
+}
+
 int dt_random_into(const char *op_name, dt_tensor *target, dt_distribution distribution,
                    dt_scalar low, dt_scalar high, dt_generator *generator)
 {
     dt_dtype dtype = (dt_dtype)target->dtype;
     dt_device device = dt_tensor_device(target);
     DT_LOCAL(dense);
-    DT_LOCAL(pairs);
-    if (dt_dtype_is_complex(dtype) && distribution <= DT_RANDOM_NORMAL) {
-        /* The variance is shared by the two parts. */
-        if (distribution == DT_RANDOM_NORMAL)
-            high = dt_scalar_float(dt_scalar_as_double(high) * 0.70710678118654752);
-        return dt_complex_pairs(op_name, &pairs, target)
-                   ? -1
-                   : dt_random_into(op_name, &pairs, distribution, low, high,
-                                    generator);
-    }
-    if (dt_check_real(op_name, DT_ERROR_RUNTIME, target) ||
-        check_random(op_name, distribution, dtype, low, high))
+    if (dt_dtype_is_complex(dtype))
+        return random_complex(op_name, target, distribution, low, high, generator);
+    if (check_random(op_name, distribution, dtype, low, high))
         return -1;
     if (dt_tensor_check_writable(op_name, target))
         return -1;

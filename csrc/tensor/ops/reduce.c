@@ -146,9 +146,9 @@ static bool needs_elements(dt_reduce_op op)
            op == DT_REDUCE_norm_min;
 }
 
-static int run_reduction(const char *op_name, dt_reduce_op op, dt_tensor *out,
-                         const dt_tensor *x, const bool *reduced, bool whole,
-                         bool keepdim, dt_dtype result, double parameter)
+static inline int run_reduction(const char *op_name, dt_reduce_op op, dt_tensor *out,
+                                const dt_tensor *x, const bool *reduced, bool whole,
+                                bool keepdim, dt_dtype result, double parameter)
 {
     dt_reduction call;
     split_dims(&call, x, reduced, true);
@@ -221,9 +221,9 @@ static int complex_product(dt_tensor *out, const dt_tensor *x, const bool *reduc
 
 /* A row for a complex tensor: a sum and a mean are those of the parts, a norm that of the
  * magnitudes. */
-static int reduce_complex(const char *op_name, dt_reduce_op op, dt_tensor *out,
-                          const dt_tensor *x, const bool *reduced, int count,
-                          bool keepdim, double parameter)
+static __attribute__((noinline)) int
+reduce_complex(const char *op_name, dt_reduce_op op, dt_tensor *out, const dt_tensor *x,
+               const bool *reduced, int count, bool keepdim, double parameter)
 {
     DT_LOCAL(pairs);
     DT_LOCAL(parts);
