@@ -379,7 +379,7 @@ class _Storage:
 def _parameter(data, requires_grad, hooks=None, state=None):
     from pydevtensor.nn.parameter import Parameter
 
-    if requires_grad and not data.dtype.is_floating_point:
+    if requires_grad and not (data.is_floating_point() or data.is_complex()):
         raise ValueError(f"a Parameter of {data.dtype} that requires gradients")
     return Parameter(data.detach(), requires_grad)
 
@@ -395,10 +395,13 @@ def _tensor(
     dtype=None,
 ):
     dtype = dtype or dtype_named(storage._kind.dtype)
+    # A view of PyTorch may have these done when an element is read.
+    lazy = metadata if isinstance(metadata, dict) else {}
     try:
-        return _C._storage_view(
-            storage._data, dtype, size, stride, offset, requires_grad
-        )
+        made = _C._storage_view(storage._data, dtype, size, stride, offset, False)
+        made = made.conj() if lazy.get("conj") else made
+        made = -made if lazy.get("neg") else made
+        return made.requires_grad_(requires_grad)
     except RuntimeError as error:
         raise ValueError(f"a tensor that cannot be: {error}") from None
 

@@ -3,8 +3,11 @@
 
 def contents(value, torch):
     if isinstance(value, torch.Tensor):
+        pairs = (
+            torch.view_as_real(value.resolve_conj()) if value.is_complex() else value
+        )
         return {
-            "elements": value.tolist(),
+            "elements": pairs.tolist(),
             "dtype": str(value.dtype),
             "stride": list(value.stride()),
             "offset": value.storage_offset(),
