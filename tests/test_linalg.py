@@ -110,18 +110,42 @@ def test_derivative_of_the_determinant_of_a_singular_matrix():
     assert close(x.grad, torch.tensor([[4.0, -2.0], [-2.0, 1.0]], dtype=F64))
 
 
-def test_real_eigenvalues():
-    E = [[1.0, 0.25, 0.125], [0.5, 4.0, 0.25], [0.125, 0.5, 9.0]]
-    x = leaf(E)
+@pytest.mark.parametrize(
+    "E",
+    [
+        [[1.0, 0.25, 0.125], [0.5, 4.0, 0.25], [0.125, 0.5, 9.0]],
+        [[1.0, 2.0, 0.0], [-3.0, 1.0, 0.5], [0.25, 0.5, 2.0]],
+    ],
+)
+def test_eigenvalues(E):
+    x = leaf([E, E])
     L, V = linalg.eig(x)
-    assert close(x @ V, V * L)
-    assert close(linalg.eigvals(x).sort().values, L.sort().values)
+    assert close(x.to(V.dtype) @ V, V * L.unsqueeze(-2))
+    assert close(V.abs().square().sum(-2), torch.ones(2, 3, dtype=F64))
+    assert close(linalg.eigvals(x), L)
     assert gradcheck(lambda a: [y.abs() for y in linalg.eig(a)], (x,))
-    assert gradgradcheck(linalg.eigvals, (x,))
-    with pytest.raises(NotImplementedError, match="complex"):
-        linalg.eig(torch.tensor([[0.0, -1.0], [1.0, 0.0]]))
-    with pytest.raises(NotImplementedError, match="complex"):
-        linalg.eigvals(torch.tensor([[0.0, -1.0], [1.0, 0.0]]))
+    assert gradgradcheck(lambda a: torch.view_as_real(linalg.eigvals(a)), (x,))
+
+
+def test_a_loss_of_what_an_eigenvector_leaves_free():
+    _, V = linalg.eig(leaf([[1.0, 2.0], [-3.0, 1.0]]))
+    with pytest.raises(RuntimeError, match="free"):
+        V.imag.sum().backward()
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_complex_systems(left, device):
+    x, b = (
+        torch.tensor(v, dtype=torch.complex128, device=device, requires_grad=True)
+        for v in ([[2 + 1j, 1j], [1, 3 - 1j]], [[1, 2j], [1 - 1j, 0.5]])
+    )
+    X = linalg.solve(x, b, left=left)
+    assert close(x @ X if left else X @ x, b)
+    assert close(linalg.inv(x) @ x, torch.eye(2, dtype=x.dtype, device=device))
+    assert gradcheck(lambda x, b: linalg.solve(x, b, left=left), (x, b))
+    assert gradcheck(linalg.inv, (x,))
+    with pytest.raises(linalg.LinAlgError, match="singular"):
+        linalg.inv(torch.zeros(2, 2, dtype=torch.complex64, device=device))
 
 
 @pytest.mark.parametrize("name", ["float32", "float64"])

@@ -24,25 +24,25 @@ LinAlgError.__name__ = "_LinAlgError"  # as PyTorch calls it
 # --- checks -------------------------------------------------------------------------
 
 
-def matrices(A: Tensor, what: str = "the input") -> None:
-    """Raise unless A has matrices of a type that LAPACK takes."""
+def matrices(A: Tensor, what: str = "the input", complex: bool = False) -> None:
+    """Raise unless A has matrices of a type that LAPACK takes; complex: or of pairs."""
     if A.dim() < 2:
         raise RuntimeError(
             f"{what} has the shape {tuple(A.shape)}; give a matrix or a batch of them"
         )
-    floats(A, what)
+    floats(A, what, complex)
 
 
-def floats(A: Tensor, what: str = "the input") -> None:
-    if A.dtype not in (_C.float32, _C.float64):
+def floats(A: Tensor, what: str = "the input", complex: bool = False) -> None:
+    if A.dtype not in (_C.float32, _C.float64) and not (complex and A.is_complex()):
         small = A.is_floating_point()
         raise (NotImplementedError if small else RuntimeError)(
             f"{what} is of {A.dtype}; give float32 or float64, for example by .float()"
         )
 
 
-def square(A: Tensor, what: str = "the input") -> None:
-    matrices(A, what)
+def square(A: Tensor, what: str = "the input", complex: bool = False) -> None:
+    matrices(A, what, complex)
     if A.shape[-1] != A.shape[-2]:
         raise RuntimeError(
             f"{what} has matrices of the shape {tuple(A.shape[-2:])}; give square ones"

@@ -208,29 +208,35 @@ class _Eig(Function):
 
     @staticmethod
     def forward(ctx: Any, A: Tensor) -> tuple[Any, ...]:
-        L, imaginary, V, info = lapack.eig(A)
-        ctx.mark_non_differentiable(imaginary, info)
+        real, imag, V, info = lapack.eig(A)
+        L, V = _C.complex(real, imag), _in_pairs(V, imag.unsqueeze(-2))
+        ctx.mark_non_differentiable(info)
         ctx.save_for_backward(L, V)
-        return L, imaginary, V, info
+        return L, V, info
 
     @staticmethod
-    def backward(ctx: Any, gL: Tensor, _: Any, gV: Tensor, __: Any) -> Tensor:
+    def backward(ctx: Any, gL: Tensor, gV: Tensor, _: Any) -> Tensor:
         L, V = ctx.saved_tensors
-        W = V.mT @ gV
-        W = W - (V.mT @ V) * W.diagonal(dim1=-2, dim2=-1).unsqueeze(-2)
-        core = _off_diagonal(W / _differences(L)) + gL.diag_embed()
+        W = V.mH @ gV
+        turned = W.diagonal(dim1=-2, dim2=-1)
+        if not _C.allclose(turned.imag, _C.zeros_like(turned.imag), atol=1e-2):
+            raise RuntimeError(
+                "the loss depends on the direction in the complex plane of an "
+                "eigenvector, which is free; use what is not, such as V.abs()"
+            )
+        W = W - (V.mH @ V) * turned.real.unsqueeze(-2)
+        core = _off_diagonal(W / _differences(L).conj()) + gL.diag_embed()
         from pydevtensor.linalg.systems import solve
 
-        return solve(V.mT, core @ V.mT)
+        return solve(V.mH, core @ V.mH).real
 
 
-def _real(imaginary: Tensor, info: Tensor) -> None:
-    lapack.succeeded(info, _NO_END)
-    if imaginary.any():
-        raise NotImplementedError(
-            "an eigenvalue is complex, and there are no complex Tensors; use eigh() "
-            "for symmetric matrices, or numpy.linalg.eig(A.numpy())"
-        )
+def _in_pairs(V: Tensor, imag: Tensor) -> Tensor:
+    """Eigenvectors of LAPACK's columns: those of two conjugate eigenvalues are the real
+    and the imaginary part of the first one's."""
+    real = _C.where(imag < 0, V.roll(1, -1), V)
+    turned = _C.where(imag > 0, V.roll(-1, -1), _C.where(imag < 0, -V, 0.0))
+    return _C.complex(real, turned.to(V.dtype))
 
 
 def _finite(A: Tensor) -> None:
@@ -242,36 +248,37 @@ def _finite(A: Tensor) -> None:
 @function(out=True, results=("eigenvalues", "eigenvectors"))
 @casts(cpu="float32")
 def eig(A: Tensor) -> tuple[Tensor, ...]:
-    """Eigenvalues and eigenvectors (columns) of square matrices, where all are real.
+    """Eigenvalues and eigenvectors (columns) of real square matrices A, both complex.
 
-    (eigenvalues, eigenvectors), of A's type, in LAPACK's order. PyTorch gives complex
-    Tensors, which are not there: NotImplementedError where an eigenvalue is complex.
+    (eigenvalues, eigenvectors), in LAPACK's order; vectors have the length 1.
+    RuntimeError of complex matrices.
 
     >>> import pydevtensor as torch
     >>> torch.linalg.eig(torch.tensor([[1.0, 1.0], [0.0, 2.0]])).eigenvalues
-    tensor([1., 2.])
+    tensor([1.+0.j, 2.+0.j])
     """
     _finite(A)
-    L, imaginary, V, info = _Eig.apply(A)
-    _real(imaginary, info)
+    L, V, info = _Eig.apply(A)
+    lapack.succeeded(info, _NO_END)
     return (L, V)
 
 
 @function(out=True)
 @casts(cpu="float32")
 def eigvals(A: Tensor) -> Tensor:
-    """The eigenvalues of square matrices A, where all are real; see eig().
+    """The eigenvalues of real square matrices A, which are complex; see eig().
 
     >>> import pydevtensor as torch
-    >>> torch.linalg.eigvals(torch.tensor([[1.0, 1.0], [0.0, 2.0]]))
-    tensor([1., 2.])
+    >>> torch.linalg.eigvals(torch.tensor([[0.0, 1.0], [-1.0, 0.0]]))
+    tensor([0.+1.j, 0.-1.j])
     """
     _finite(A)
     if A.requires_grad and _C.is_grad_enabled():
-        L, imaginary, _, info = _Eig.apply(A)
+        L, _, info = _Eig.apply(A)
     else:
-        L, imaginary, _, info = lapack.eig(A, vectors=False)
-    _real(imaginary, info)
+        real, imag, _, info = lapack.eig(A, vectors=False)
+        L = _C.complex(real, imag)
+    lapack.succeeded(info, _NO_END)
     return L
 
 

@@ -122,20 +122,35 @@ class _LogDet(Function):
         return G[..., None, None] * inverse
 
 
+def _real_form(A: Tensor) -> Tensor:
+    """Real matrices of twice the size, which multiply as the complex ones do."""
+    upper, lower = _C.cat([A.real, -A.imag], -1), _C.cat([A.imag, A.real], -1)
+    return _C.cat([upper, lower], -2)
+
+
+def _inverse(A: Tensor) -> tuple[Tensor, Tensor]:
+    lapack.square(A, complex=True)
+    if not A.is_complex():
+        X, info = _Inverse.apply(A)
+        return X, info
+    parts, info = _Inverse.apply(_real_form(A))
+    return _C.complex(*parts[..., : A.shape[-1]].chunk(2, -2)), info
+
+
 def is_vector(A: Tensor, B: Tensor) -> bool:
     """Whether B holds right-hand sides of one column: vectors."""
     return B.dim() == 1 or (A.dim() - 1 == B.dim() and B.shape == A.shape[:-1])
 
 
 def _solved(A: Tensor, B: Tensor, left: bool) -> tuple[Tensor, Tensor]:
-    lapack.square(A)
-    lapack.floats(B, "B")
+    lapack.square(A, complex=True)
+    lapack.floats(B, "B", complex=True)
     lapack.alike(A, B)
     vector = is_vector(A, B)
     if vector and not left:
         raise RuntimeError("B holds vectors; left=False takes matrices")
     B = B.unsqueeze(-1) if vector else B
-    lapack.matrices(B, "B")
+    lapack.matrices(B, "B", complex=True)
     if not left:
         A, B = A.mT, B.mT
     if A.shape[-1] != B.shape[-2]:
@@ -143,7 +158,12 @@ def _solved(A: Tensor, B: Tensor, left: bool) -> tuple[Tensor, Tensor]:
             f"the shapes {tuple(A.shape)} and {tuple(B.shape)} do not fit: B needs "
             f"{A.shape[-1]} {'rows' if left else 'columns'}, one for each equation"
         )
-    X, info = _Solve.apply(*lapack.broadcast(A, B))
+    A, B = lapack.broadcast(A, B)
+    if A.is_complex():
+        parts, info = _Solve.apply(_real_form(A), _C.cat([B.real, B.imag], -2))
+        X = _C.complex(*parts.chunk(2, -2))
+    else:
+        X, info = _Solve.apply(A, B)
     return (X.squeeze(-1) if vector else X if left else X.mT), info
 
 
@@ -154,7 +174,8 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
 
     B holds vectors where its shape is A's without the last dimension, or (n,). Batches
     broadcast. LinAlgError for a singular matrix; RuntimeError for other shapes and
-    types than float32 and float64.
+    types than float32, float64 and the complex ones, which are solved as real
+    equations, twice as many.
 
     >>> import pydevtensor as torch
     >>> A = torch.tensor([[2.0, 0.0], [0.0, 4.0]])
@@ -202,8 +223,7 @@ def inv(A: Tensor) -> Tensor:
     tensor([[0.5000, 0.0000],
             [0.0000, 0.2500]])
     """
-    lapack.square(A)
-    X, info = _Inverse.apply(A)
+    X, info = _inverse(A)
     lapack.succeeded(info, _SINGULAR)
     return X
 
@@ -219,8 +239,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> tuple[Tensor, ...]:
     >>> torch.linalg.inv_ex(torch.zeros(2, 2)).info
     tensor(1, dtype=torch.int32)
     """
-    lapack.square(A)
-    X, info = _Inverse.apply(A)
+    X, info = _inverse(A)
     if check_errors:
         lapack.succeeded(info, _SINGULAR)
     return (X, info)

@@ -29,7 +29,7 @@ LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
     "csrc": 70_520,
-    "core": 27_690,
+    "core": 27_720,
     "processes": 4_040,
     "extras": 8_460,
     "imitations": 700,
