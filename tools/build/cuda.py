@@ -40,10 +40,11 @@ ONCE = {
     "csrc/cuda/kernels/attention_warpgroups.cu": Once(
         90, ("-gencode=arch=compute_90a,code=sm_90a", "-DDT_WARPGROUPS")
     ),
-    # Few programs start these: complex numbers, torch.use_deterministic_algorithms()
-    # and products of integers.
+    # Few programs start these: complex numbers, torch.use_deterministic_algorithms(),
+    # products of integers, and what looks at a matrix before cuSOLVER does.
     "csrc/cuda/kernels/elementwise_complex.cu": Once(),
     "csrc/cuda/kernels/index_ordered.cu": Once(),
+    "csrc/cuda/kernels/lapack_finite.cu": Once(),
     "csrc/cuda/kernels/matmul_integers.cu": Once(),
 }
 # What a machine with a GPU has: Linux with NVIDIA's driver, and WSL2.
