@@ -438,15 +438,16 @@ def differs(torch: Any, mine: Any, right: Any) -> str:
 def run(torch: Any, name: str) -> str:
     """What is wrong with a family, or nothing."""
     right = CASES[name](torch, Source(torch, "cpu"))
+    wrong = ""
     try:
         mine = CASES[name](torch, Source(torch, "cuda:0"))
         torch.cuda.synchronize()
     except Exception as error:
-        return f"{type(error).__name__}: {error}"
-    if plugin.found:
-        text = "\n".join(dict.fromkeys(plugin.found))
-        plugin.found.clear()
-        return text
+        wrong = f"{type(error).__name__}: {error}"
+    said = [*dict.fromkeys(plugin.found), *([wrong] if wrong else [])]
+    plugin.found.clear()
+    if said:
+        return "\n".join(said)
     for i, (a, b) in enumerate(zip(mine, right, strict=True)):
         if wrong := differs(torch, a, b):
             return f"result {i}: {wrong}"
