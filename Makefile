@@ -102,7 +102,7 @@ fuzz: build ## random programs beside NumPy (FUZZ_ARGS=--hostile), or bytes for 
 	$(VENV)/bin/python -P tools/fuzz $(FUZZ_ARGS)
 endif
 
-kernel-check: build ## our own kernels under the checks of kernels (KERNEL_CHECK_ARGS=--short)
+kernel-check: build ## our own kernels under the checks of kernels (KERNEL_CHECK_ARGS=--short, --mutate 80)
 	@$(PREPARE) $(VENV) test
 	@$(VENV)/bin/python -P tools/kernel_check $(KERNEL_CHECK_ARGS)
 

@@ -2,6 +2,8 @@
 
 python -P tools/kernel_check           families.py, and the tests on cuda:0
 python -P tools/kernel_check --short   families.py alone
+python -P tools/kernel_check --mutate NUMBER [--seed SEED] [--only FILE]
+    whether kernels with a safeguard less are found: mutate.py
 """
 
 from __future__ import annotations
@@ -9,6 +11,8 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+
+import mutate
 
 import build
 
@@ -24,7 +28,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -P tools/kernel_check")
     parser.add_argument("--short", action="store_true", help="families.py alone")
     parser.add_argument("tests", nargs="*", help="files of tests, in place of all")
+    parser.add_argument("--mutate", type=int, metavar="NUMBER")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", help="a file of kernels, such as sort.cu")
     given = parser.parse_args()
+    if given.mutate:
+        return mutate.run(given.mutate, given.seed, given.only)
     environment = build.environment(build.package(build.library()))
     own = [sys.executable, "-P", str(build.ROOT / "tools/kernel_check/families.py")]
     # Hopper has kernels of its own for attention.

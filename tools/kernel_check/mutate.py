@@ -1,0 +1,279 @@
+"""Leaves out safeguards of the library's kernels, one at a time, and asks whether
+`make kernel-check` finds that.
+
+python -P tools/kernel_check --mutate NUMBER [--seed SEED] [--only FILE]
+
+Candidates are found by pattern in the code of devices: barriers, waits, atomics, tests
+of bounds, and the ends of loops. A seed chooses among them, of every file some. The
+kernels are compiled once, with a question at each of these places; a run of families.py
+for each of them answers yes at that place, and has to report it, by the checks or by a
+wrong result.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import build
+from build import ROOT
+
+KERNELS = ROOT / "csrc/cuda/kernels"
+MUTANT = ROOT / "build" / "kernel-check-mutant"
+HELPERS = """
+#pragma once
+#include <cuda_runtime.h>
+#include <stdlib.h>
+__attribute__((noinline, no_sanitize("thread"))) inline int mutant(int number)
+{
+    static const char *text = getenv("KERNEL_MUTANT");
+    static const int chosen = text ? atoi(text) : -1;
+    return number == chosen;
+}
+template <class T, class V>
+inline T mutant_add(int number, T *at, V value)
+{
+    if (!mutant(number))
+        return atomicAdd(at, (T)value);
+    T old = *at;
+    *at = (T)(old + value);
+    return old;
+}
+template <class T, class V, class W>
+inline T mutant_swap(int number, T *at, V compare, W value)
+{
+    if (!mutant(number))
+        return atomicCAS(at, (T)compare, (T)value);
+    T old = *at;
+    if (old == (T)compare)
+        *at = (T)value;
+    return old;
+}
+"""
+# What is looked for, and what stands there instead: @ is the question, # its number.
+# Safeguards of memory that threads share come first.
+SHARED = {
+    "barrier": (r"(__syncthreads\(\));", r"@ ? (void)0 : \1;"),
+    "barrier of some": (r"\b((?:meet|pass)\([^;]*\));", r"@ ? (void)0 : \1;"),
+    "warp barrier": (r"(__syncwarp\([^;]*\));", r"@ ? (void)0 : \1;"),
+    "wait": (
+        r"(?m)(?<=^)(\s*)([\w.]+\.(?:template )?await(?:<\w+>)?\([^;]*\));",
+        r"\1@ ? (void)0 : (void)(\2);",
+    ),
+    "atomic": (r"\batomicAdd\(", "mutant_add(#, "),
+    "compare and swap": (r"\batomicCAS\(", "mutant_swap(#, "),
+}
+BOUNDS = {
+    "bounds": (r"\bif \(([^()]* >= [^()]*)\)(?=\s+return)", r"if (!@ && (\1))"),
+    "bound of an if": (r"\bif \((\w[^()&|]* < [^()&|]*)\)", r"if (@ || (\1))"),
+    "bound of a choice": (r"= (\w+ < \w[\w.]*) \?", r"= (@ || (\1)) ?"),
+    "end of a loop": (r"(for \([^;]*;[^;]*\w <)( [^;=]*;)", r"\1 @ +\2"),
+}
+# The .cu files that a header is compiled into.
+HOSTS = {
+    "async_copy.h": "attention_halves",
+    "attention.h": "attention",
+    "attention_halves.h": "attention_halves",
+    "compute.h": "depthwise",
+    "depthwise.h": "depthwise",
+    "device_functions.h": "reduce",
+    "elementwise_kernels.h": "elementwise_integer",
+    "layout.h": "elementwise_integer reduce",
+    "mma.h": "attention_halves",
+    "nn_elements.h": "nn_softmax",
+    "nn_kernels.h": "nn_softmax nn_norm",
+    "pack.h": "convert nn_softmax",
+    "pack_access.h": "index",
+    "radix.h": "sort",
+    "reduce_kernels.h": "reduce",
+    "row_walk.h": "moments",
+    "tensor_table.h": "optim",
+    "warp.h": "scan nn_softmax",
+    "warpgroup.h": "attention_warpgroups",
+    "window.h": "pooling",
+}
+# The families that launch each file's kernels.
+FAMILIES = {
+    "arange": "creating",
+    "argreduce": "extremes",
+    "attention": "attention",
+    "attention_halves": "attention_of_halves",
+    "attention_warpgroups": "attention_of_halves",
+    "convert": "converting",
+    "convolution": "convolving",
+    "depthwise": "convolving",
+    "elementwise": "elementwise",
+    "foreach_norm": "norms_of_lists",
+    "index": "indexing",
+    "index_ordered": "indexing_in_order",
+    "lapack_finite": "products",
+    "matmul_integers": "products",
+    "moments": "moments",
+    "nn_columns": "norms",
+    "nn_loss": "losses",
+    "nn_norm": "norms",
+    "nn_softmax": "softmax",
+    "nonzero": "counting",
+    "optim": "optimizing",
+    "pooling": "pooling",
+    "random": "random",
+    "reduce": "reducing",
+    "resample": "pooling",
+    "rnn": "recurrent",
+    "scan": "scanning",
+    "sort": "sorting",
+    "transpose": "transpose",
+}
+
+
+class Mutation(NamedTuple):
+    file: str
+    kind: str
+    start: int
+    end: int
+    put: str
+    line: int
+
+    def __str__(self) -> str:
+        old = (KERNELS / self.file).read_text()[self.start : self.end]
+        return f"{self.file}:{self.line} | {self.kind} | {' '.join(old.split())}"
+
+
+def device_code(text: str) -> Iterator[tuple[int, int]]:
+    """Where the bodies of functions of the device are."""
+    for head in re.finditer(r"__(?:global|device)__[^;{}]*\{", text):
+        depth, at = 1, head.end()
+        while depth and at < len(text):
+            depth += {"{": 1, "}": -1}.get(text[at], 0)
+            at += 1
+        yield head.end(), at
+
+
+def candidates() -> list[Mutation]:
+    found = []
+    for path in sorted(KERNELS.glob("*")):
+        if path.suffix not in (".cu", ".h"):
+            continue
+        text = path.read_text()
+        spans = [*device_code(text)]
+        for kind, (pattern, put) in {**SHARED, **BOUNDS}.items():
+            for match in re.finditer(pattern, text):
+                if any(a <= match.start() < b for a, b in spans):
+                    line = text.count("\n", 0, match.end()) + 1
+                    place = (*match.span(), match.expand(put), line)
+                    found.append(Mutation(path.name, kind, *place))
+    return found
+
+
+def choose(number: int, seed: int, only: str | None) -> list[Mutation]:
+    """From all files in turn, safeguards of shared memory first."""
+    dice = random.Random(seed)
+    files: dict[str, list[Mutation]] = {}
+    for each in candidates():
+        if only in (None, each.file):
+            files.setdefault(each.file, []).append(each)
+    for listed in files.values():
+        dice.shuffle(listed)
+        listed.sort(key=lambda each: each.kind in SHARED)
+    names = sorted(files)
+    dice.shuffle(names)
+    chosen: list[Mutation] = []
+    while len(chosen) < number and any(files.values()):
+        chosen += [files[name].pop() for name in names if files[name]]
+    return chosen[:number]
+
+
+def hosts_of(file: str) -> list[str]:
+    return HOSTS.get(file, file.removesuffix(".cu")).split()
+
+
+def family_of(host: str) -> str:
+    return FAMILIES["elementwise" if host.startswith("elementwise_") else host]
+
+
+def write_sources(chosen: list[Mutation]) -> None:
+    """The kernels' sources with a question at each place that was chosen."""
+    folder = MUTANT / "csrc/cuda/kernels"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    (folder / "mutant.h").write_text(HELPERS)
+    for name in {each.file for each in chosen}:
+        text = (KERNELS / name).read_text()
+        places = [(each, n) for n, each in enumerate(chosen) if each.file == name]
+        for each, n in sorted(places, key=lambda pair: -pair[0].start):
+            put = each.put.replace("@", f"mutant({n})").replace("#", str(n))
+            text = text[: each.start] + put + text[each.end :]
+        at = text.index("#include")  # lines stay
+        line = f"#line {text.count(chr(10), 0, at) + 1}"
+        text = f'{text[:at]}#include "cuda/kernels/mutant.h"\n{line}\n{text[at:]}'
+        (folder / name).write_text(text)
+
+
+def compiled(product: Any, chosen: list[Mutation]) -> None:
+    """Puts the library with the questions into the package."""
+    objects = {unit.source: str(unit.path) for unit in product.objects}
+    for host in sorted({host for each in chosen for host in hosts_of(each.file)}):
+        source = f"csrc/cuda/kernels/{host}.cu"
+        (unit,) = (u for u in product.objects if u.source == source)
+        own = MUTANT / source
+        objects[source] = str(MUTANT / f"{host}.o")
+        print(f"c++ {host}.cu", flush=True)
+        command = [unit.command[0], f"-I{MUTANT}/csrc", *unit.command[1:], "-w", "-c"]
+        path = own if own.exists() else ROOT / source
+        subprocess.run(
+            [*command, str(path), "-o", objects[source]], cwd=ROOT, check=True
+        )
+    target = MUTANT / "package" / "pydevtensor" / "_cuda_sim.so"
+    linked = [*product.command, *objects.values(), *product.libraries]
+    subprocess.run([*linked, "-o", str(target)], cwd=ROOT, check=True)
+
+
+def verdict(file: str, number: int) -> str:
+    hosts = hosts_of(file)
+    families = [family_of(host) for host in hosts]
+    card = ["--card", "h100"] if hosts == ["attention_warpgroups"] else []
+    own = [sys.executable, "-P", str(ROOT / "tools/kernel_check/families.py")]
+    environment = build.environment(MUTANT / "package")
+    try:
+        done = subprocess.run(
+            [*own, *card, *families],
+            env={**environment, "KERNEL_MUTANT": str(number)},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+    except subprocess.TimeoutExpired:
+        return "it does not end"
+    if not done.returncode:
+        return "NOT FOUND"
+    words = re.search(
+        r": (race|out of bounds|misaligned|null pointer|wrong memory|uninitialized|"
+        r"barrier|warp|waits?)\b[^\n]*",
+        done.stdout,
+    )
+    if words:
+        return "the checks: " + words[1]
+    if "result " in done.stdout:
+        return "a wrong result"
+    return "an error: " + (done.stdout + done.stderr).strip().splitlines()[-1][:100]
+
+
+def run(number: int, seed: int, only: str | None) -> int:
+    build.package(build.library(), MUTANT / "package")
+    chosen = choose(number, seed, only)
+    print(f"{len(chosen)} of {len(candidates())} candidates, seed {seed}")
+    write_sources(chosen)
+    compiled(build.product(), chosen)
+    answers: Counter[str] = Counter()
+    for n, mutation in enumerate(chosen):
+        answer = verdict(mutation.file, n)
+        answers[answer.split(":")[0]] += 1
+        print(f"{mutation} | {answer}", flush=True)
+    print(", ".join(f"{n} {answer}" for answer, n in answers.most_common()))
+    return 0
