@@ -353,5 +353,7 @@ def main(given: Sequence[str], scale: Callable[..., int]) -> int:
 
 
 if __name__ == "__main__":
-    works = sys.argv[1] == "--works"
-    child(sys.argv[1 + works], sys.argv[2 + works :], works)
+    if sys.argv[1] == "--works":
+        child(sys.argv[2], sys.argv[3:], True)
+    else:
+        child(sys.argv[1], sys.argv[2:], False)
