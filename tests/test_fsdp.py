@@ -234,6 +234,44 @@ assert model.state_dict()["1.weight"].eq(1).all()
 )
 
 
+SCALES = (
+    HEAD
+    + """
+from pydevtensor.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
+kind = torch.device(device).type
+def rows():
+    return fully_shard(nn.Linear(4, 4, bias=False).to(device))
+def flat():
+    return FSDP(nn.Linear(4, 4, bias=False).to(device), use_orig_params=True)
+for make, scaler in (rows, torch.amp.GradScaler(kind)), (flat, ShardedGradScaler(kind, 1024.0)):
+    model = make()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step, overflows in enumerate((False, True, False)):
+        before = [p.detach().clone() for p in model.parameters()]
+        scale = scaler.get_scale()
+        optimizer.zero_grad()
+        scaler.scale(model(torch.ones(2, 4, device=device)).sum()).backward()
+        if overflows and rank == 1:  # in the part of one rank
+            next(model.parameters()).grad.view(-1)[0] = float("inf")
+        scaler.step(optimizer)
+        scaler.update()
+        stays = all(torch.equal(p, q) for p, q in zip(model.parameters(), before))
+        assert stays == overflows, (make, rank, step)
+        assert scaler.get_scale() == scale * (0.5 if overflows else 1)
+"""
+)
+
+
+def test_a_scaler_leaves_out_a_step_on_all_ranks(tmp_path):
+    ranks.run(tmp_path, 2, SCALES, DEVICE="cpu")
+
+
+@pytest.mark.slow
+def test_a_scaler_leaves_out_a_step_on_all_ranks_with_gpus(tmp_path):
+    given = {"DEVICE": "cuda:{rank}", "PYDEVTENSOR_SIM_GPUS": "2"}
+    ranks.run(tmp_path, 2, SCALES, **given)
+
+
 def test_types_values_and_whole_parameters(tmp_path):
     ranks.run(tmp_path, 2, TYPES, DEVICE="cpu")
 

@@ -45,6 +45,7 @@ MODULES = (
     "distributed.checkpoint.state_dict",
     "distributed.device_mesh",
     "distributed.fsdp",
+    "distributed.fsdp.sharded_grad_scaler",
     "distributed.fsdp.wrap",
     "distributed.optim",
     "distributions",

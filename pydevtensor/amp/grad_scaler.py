@@ -33,7 +33,7 @@ class GradScaler:
     loss.backward() and optimizer.step(). step() divides the gradients by the scale
     again, and leaves the step out where one is infinite or NaN. update() then
     multiplies the scale by backoff_factor; after growth_interval steps without, by
-    growth_factor.
+    growth_factor. Ranks that have parts of the parameters leave out the same steps.
 
     With enabled=False it does nothing but pass on.
 
@@ -128,10 +128,13 @@ class GradScaler:
                 "last update(); call it once in an iteration"
             )
         gradients: dict[Any, list[Any]] = {}
+        shares: dict[Any, Any] = {}  # by the ranks that have the other parts, a part
         for group in optimizer.param_groups:
-            for gradient in (p.grad for p in group["params"]):
+            for p in group["params"]:
+                gradient = p.grad
                 if gradient is None:
                     continue
+                shares[getattr(p, "_ranks_of_norm", None)] = p
                 if gradient.dtype == _C.float16:
                     raise ValueError(
                         "unscale_(): a gradient is of float16; keep the parameters in "
@@ -143,6 +146,9 @@ class GradScaler:
             found.append(_C.zeros((), device=device))
             factor = self._scale_on(device).reciprocal()
             _C._update("unscale", each * 2, (), (0.0,), factor, found=found[-1])
+        for ranks, p in shares.items():
+            if ranks is not None:
+                p._tell_ranks(found)
         self._found[id(optimizer)] = _Found(found)
         self._stages[id(optimizer)] = _UNSCALED
 

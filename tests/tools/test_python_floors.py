@@ -30,7 +30,7 @@ LONGEST = 600
 BUDGET = {
     "csrc": 70_520,
     "core": 27_720,
-    "processes": 4_040,
+    "processes": 4_065,
     "extras": 8_460,
     "imitations": 700,
     "tools": 1_520,

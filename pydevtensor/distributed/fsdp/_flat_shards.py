@@ -10,13 +10,13 @@ from pydevtensor import _C
 from pydevtensor import distributed as dist
 from pydevtensor.autograd import no_grad
 from pydevtensor.distributed.device_mesh import DeviceMesh
-from pydevtensor.distributed.fsdp._shards import Sharding, Shards
+from pydevtensor.distributed.fsdp._shards import Sharding, Shards, Share
 from pydevtensor.nn.parameter import Parameter
 
 Tensor = _C.Tensor
 
 
-class FlatParameter(Parameter):
+class FlatParameter(Share):
     """This rank's part of one or more parameters, of one dimension.
 
     data, requires_grad: those of Parameter.
@@ -24,8 +24,6 @@ class FlatParameter(Parameter):
     >>> issubclass(torch.distributed.fsdp.FlatParameter, nn.Parameter)
     True
     """
-
-    _ranks_of_norm: Any  # those that have the other parts, for clip_grad_norm_()
 
 
 class FlatShards(Shards):

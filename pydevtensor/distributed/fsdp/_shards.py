@@ -85,12 +85,26 @@ class ShardedTensor(_C.Tensor):
         return self._sharding.mesh
 
 
-class ShardedParameter(ShardedTensor, Parameter):
+class Share(Parameter):
+    """This rank's part of a parameter.
+
+    _ranks_of_norm: those that have the other parts, for clip_grad_norm_(); or None.
+    """
+
+    _ranks_of_norm: Any
+
+    def _tell_ranks(self, flags: Iterable[Tensor]) -> None:
+        """Flags that are set on one of these ranks are set on all: for GradScaler."""
+        for flag in flags:
+            dist.all_reduce(flag, dist.ReduceOp.MAX, self._ranks_of_norm)
+
+
+class ShardedParameter(ShardedTensor, Share):
     """This rank's rows of a parameter."""
 
     @property
     def _ranks_of_norm(self) -> Any:
-        """Those that have the other rows, for clip_grad_norm_()."""
+        """Those that have the other rows."""
         return self._sharding.group
 
 
