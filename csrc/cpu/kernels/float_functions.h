@@ -177,8 +177,10 @@ static DT_INLINE T mad(T a, T b, T c)
 
 static inline float quick_exp(float x)
 {
-    /* Beyond these the result is 0 or infinite, and so it comes out. */
-    x = x < -104.0f ? -104.0f : x;
+    /* Beyond these the result is 0 or infinite, and so it comes out. It is 0 from -104 on.
+     * At -176 both powers of 2 are 0, and no product below is a denormal number, which
+     * takes as long as a hundred others: masks are made of -inf. */
+    x = x < -176.0f ? -176.0f : x;
     x = x > 89.0f ? 89.0f : x;
     float t = mad(x, 0x1.715476p+0f, ROUNDERF), n = t - ROUNDERF;
     float r = mad(n, -0x1.62e4p-1f, x);
@@ -476,7 +478,7 @@ static inline double quick_fmod(double x, double y)
 
 static inline double quick_exp(double x)
 {
-    x = x < -746.0 ? -746.0 : x;
+    x = x < -1418.0 ? -1418.0 : x; /* as -176 for float32 */
     x = x > 710.0 ? 710.0 : x;
     double t = mad(x, 0x1.71547652b82fep+0, ROUNDER), n = t - ROUNDER;
     double r = mad(n, -0x1.62e42feep-1, x);
