@@ -30,7 +30,7 @@ _backend: Any = "inductor"
 
 class fused(_Mode):
     """In this block, or in calls of this function, elementwise operations wait for one
-    pass over the memory.
+    pass over the memory, and so do sums or softmax of their results.
 
     It concerns tensors on the CPU of 16384 elements or more, in the calling thread, and
     the backward pass of what is recorded here. Results that nobody holds any more when

@@ -37,13 +37,15 @@ def same(a, b):
 
 def check(f, *args, fuses=None):
     """args are tensors or numbers, of which each run has its own copies."""
-    copies = [a.clone() if isinstance(a, torch.Tensor) else a for a in args]
-    want = f(*copies)
-    got, found = chains(f, *args)
+    first, second = (
+        [a.clone() if isinstance(a, torch.Tensor) else a for a in args] for _ in "ab"
+    )
+    want = f(*first)
+    got, found = chains(f, *second)
     assert same(got, want)
     assert same(
-        [a for a in args if isinstance(a, torch.Tensor)],
-        [a for a in copies if isinstance(a, torch.Tensor)],
+        [a for a in first if isinstance(a, torch.Tensor)],
+        [a for a in second if isinstance(a, torch.Tensor)],
     )
     if fuses is not None:
         assert found == fuses

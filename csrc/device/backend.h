@@ -81,6 +81,7 @@ static inline void dt_memory_reset_peaks(dt_memory_stats *stats)
 }
 
 struct dt_chain;
+struct dt_chain_end;
 struct dt_extent;
 struct dt_generator;
 struct dt_nn_call;
@@ -197,6 +198,8 @@ typedef struct dt_backend {
     /* Runs a chain on the calling thread and those of the backend. Cannot fail, and is not
      * interrupted. NULL: there are no chains (device/fusion.h). */
     void (*chain)(dt_stream stream, const struct dt_chain *chain);
+    /* Whether a chain may have the end; if so, it has its memory for partial results. */
+    bool (*chain_end)(struct dt_chain_end *end);
     /* b of a product, arranged once for all products with about as many rows: their
      * `packed`, which the caller frees. NULL, without an error: BLAS is as fast, or no
      * memory is left. May be NULL itself. */

@@ -1,8 +1,11 @@
-/* A chain of elementwise operations, in the order of the program: what device/fusion.c
- * collects, and a backend runs in one pass over the memory. */
+/* A chain of elementwise operations, in the order of the program, and what takes their
+ * results at its end: what device/fusion.c collects, and a backend runs in one pass over
+ * the memory. */
 #ifndef DT_DEVICE_CHAIN_H
 #define DT_DEVICE_CHAIN_H
 
+#include "device/extents.h"
+#include "device/nn.h"
 #include "device/plan.h"
 #include "ops/elementwise.h"
 
@@ -12,6 +15,7 @@ extern "C" {
 
 #define DT_CHAIN_STEPS   16
 #define DT_CHAIN_LAYOUTS 8
+#define DT_CHAIN_ENDS    4
 
 /* A step that converts its input to the type of its result. */
 #define DT_CHAIN_CONVERT ((dt_elementwise_op) - 1)
@@ -42,6 +46,24 @@ typedef struct dt_chain_step {
     bool wanted;     /* false: nobody reads it */
 } dt_chain_step;
 
+/* A reduction, or an operation on rows, of the result of a step. It has no result that a
+ * step reads. */
+typedef struct dt_chain_end {
+    dt_work work; /* DT_WORK_reduce, DT_WORK_moments, DT_WORK_nn */
+    int step;
+    int line;        /* of the program (dt_activity_line), or -1 */
+    bool wanted;     /* false: nobody reads what it writes */
+    int operand;     /* the result's number among the operands */
+    unsigned writes; /* operands that are written, a bit each */
+    dt_reduce_op op; /* reduce */
+    void *mean;      /* moments */
+    union {
+        dt_reduction reduction; /* its operands: input, output, mean */
+        dt_nn_call rows;
+    };
+    void *partials; /* of a reduction: malloc'ed by chain_end, freed by chain */
+} dt_chain_end;
+
 /* Element i of each result belongs to element i of each input; a result may lie exactly over
  * memory that earlier steps read. */
 typedef struct dt_chain {
@@ -49,7 +71,15 @@ typedef struct dt_chain {
     int nsteps, nlayouts;
     dt_chain_step steps[DT_CHAIN_STEPS];
     dt_chain_layout layouts[DT_CHAIN_LAYOUTS];
+    int nends;
+    int64_t row; /* elements that an end takes together: those of a row, or all */
+    dt_chain_end ends[DT_CHAIN_ENDS];
 } dt_chain;
+
+/* Bytes that a chain reads and writes: an input that two steps read is read once. */
+int64_t dt_chain_bytes(const dt_chain *chain);
+/* Those of an end's operands, but for the result of the step. */
+int64_t dt_chain_end_bytes(const dt_chain *chain, const dt_chain_end *end);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,6 @@
 #include "device/fusion.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/gil.h"
@@ -13,10 +14,11 @@ typedef struct access {
     dt_dtype dtype;
     bool dense; /* all elements, one after the other */
     bool read;  /* as it is in memory */
-    int writer; /* the last step that writes it; -1: none */
+    int writer; /* the last step that writes it, or BY_END + an end; -1: none */
 } access;
 
-#define ACCESSES (DT_CHAIN_STEPS * (DT_MAX_INPUTS + 1))
+#define BY_END   DT_CHAIN_STEPS
+#define ACCESSES (DT_CHAIN_STEPS * (DT_MAX_INPUTS + 1) + DT_CHAIN_ENDS * DT_NN_OPERANDS)
 
 int64_t dt_fusion_bound = 1;
 int dt_fusion_blocks;
@@ -132,7 +134,8 @@ static void drop_dead(void)
 {
     for (int k = 0; k < naccesses; k++) {
         access *a = &accesses[k];
-        if (a->storage && a->writer >= 0 && !a->read && !is_held(a->storage)) {
+        if (a->storage && a->writer >= 0 && a->writer < BY_END && !a->read &&
+            !is_held(a->storage)) {
             dt_storage *dead = a->storage;
             a->storage = NULL;
             dt_storage_release(dead);
@@ -147,54 +150,27 @@ static void finish(void)
         chain.steps[s].out = NULL;
         chain.steps[s].wanted = false;
     }
+    for (int e = 0; e < chain.nends; e++)
+        chain.ends[e].wanted = false;
     for (int k = 0; k < naccesses; k++) {
         const access *a = &accesses[k];
-        if (a->storage && a->writer >= 0 && is_held(a->storage)) {
+        if (!a->storage || a->writer < 0 || !is_held(a->storage))
+            continue;
+        if (a->writer >= BY_END) {
+            chain.ends[a->writer - BY_END].wanted = true;
+        } else {
             dt_chain_step *step = &chain.steps[a->writer];
             step->out = (void *)(uintptr_t)a->data;
             step->wanted = true;
         }
     }
+    for (int e = 0; e < chain.nends; e++)
+        if (chain.ends[e].wanted)
+            chain.steps[chain.ends[e].step].wanted = true;
     for (int s = chain.nsteps - 1; s >= 0; s--)
         for (int i = 0; chain.steps[s].wanted && i < chain.steps[s].ninputs; i++)
             if (chain.steps[s].inputs[i].step >= 0)
                 chain.steps[chain.steps[s].inputs[i].step].wanted = true;
-}
-
-static int64_t layout_bytes(const dt_chain_layout *layout, dt_dtype dtype)
-{
-    int64_t bytes = (int64_t)dt_dtype_size(dtype);
-    for (int d = 0; d < layout->ndim; d++)
-        bytes *= layout->strides[d] ? layout->shape[d] : 1;
-    return bytes;
-}
-
-/* Bytes that the chain reads and writes: an input that two steps read is read once. */
-static int64_t bytes_moved(void)
-{
-    int64_t bytes = 0;
-    const char *seen[ACCESSES];
-    int nseen = 0;
-    for (int s = 0; s < chain.nsteps; s++) {
-        const dt_chain_step *step = &chain.steps[s];
-        if (step->out)
-            bytes += chain.numel * (int64_t)dt_dtype_size(step->result);
-        for (int i = 0; step->wanted && i < step->ninputs; i++) {
-            const dt_chain_input *input = &step->inputs[i];
-            int k = 0;
-            if (!input->data)
-                continue;
-            while (k < nseen && seen[k] != input->data)
-                k++;
-            if (k < nseen)
-                continue;
-            seen[nseen++] = input->data;
-            bytes += input->layout < 0
-                         ? chain.numel * (int64_t)dt_dtype_size(input->dtype)
-                         : layout_bytes(&chain.layouts[input->layout], input->dtype);
-        }
-    }
-    return bytes;
 }
 
 /* Runs the queue, without Python code, and leaves it empty. */
@@ -204,7 +180,7 @@ static void run_queue(void)
     const int count = naccesses;
     real->chain((dt_stream){0, NULL}, &chain);
     dt_fusion_bound = 1;
-    naccesses = chain.nsteps = chain.nlayouts = 0;
+    naccesses = chain.nsteps = chain.nlayouts = chain.nends = 0;
     apart = 0;
     for (int k = 0; k < count; k++)
         dt_storage_release(accesses[k].storage);
@@ -217,7 +193,7 @@ static void run_and_report(const char *why)
     const dt_chain ran = chain;
     int at[DT_CHAIN_STEPS];
     memcpy(at, lines, sizeof at);
-    const dt_fusion_report report = {&ran, at, why, bytes_moved(), apart};
+    const dt_fusion_report report = {&ran, at, why, dt_chain_bytes(&chain), apart};
     run_queue();
     listening(&report);
 }
@@ -231,8 +207,9 @@ void dt_fusion_run(const char *why)
     const dt_activity activity = {.kind = DT_ACTIVITY_KERNEL,
                                   .name = "fused",
                                   .device = dt_device_make(DT_CPU, 0),
-                                  .bytes = bytes_moved(),
-                                  .flops = (double)chain.numel * chain.nsteps,
+                                  .bytes = dt_chain_bytes(&chain),
+                                  .flops = (double)chain.numel *
+                                           (chain.nsteps + chain.nends),
                                   .dtype = chain.steps[chain.nsteps - 1].result};
     /* Its steps were allowed. An observer may run Python code, which may run the queue. */
     if (dt_activity_begin(&observed, &activity))
@@ -368,6 +345,143 @@ static bool collect(dt_elementwise_op op, const dt_plan *plan)
     return takes;
 }
 
+/* --- collecting ends --- */
+
+/* The length of a reduction's rows, if they are all elements of dense memory in order; else
+ * 0. */
+static int64_t row_of(const dt_reduction *r)
+{
+    const int64_t size = (int64_t)dt_dtype_size(r->input_dtype);
+    const int64_t row = r->reduced_numel;
+    if (r->reduced_ndim != 1 || r->reduced_strides[0] != size || r->kept_ndim > 1 ||
+        (r->kept_ndim && r->kept_strides[0] != row * size))
+        return 0;
+    return row * r->kept_numel == chain.numel ? row : 0;
+}
+
+/* The step whose result is all that memory; -1: none. */
+static int step_of(const dt_storage *storage, const void *data, dt_dtype dtype)
+{
+    for (int k = 0; k < naccesses; k++) {
+        const access *a = &accesses[k];
+        if (a->storage == storage && a->data == data && a->dtype == dtype && a->dense &&
+            a->writer >= 0)
+            return a->writer;
+    }
+    return -1;
+}
+
+/* Whether the end's operands, but for the result of the chain, may wait. */
+static bool may_wait(const dt_chain_end *end, void *const *operands,
+                     dt_storage *const *storages, int count)
+{
+    for (int i = 0; i < count; i++) {
+        const dt_storage *s = storages[i];
+        if (i != end->operand && operands[i] &&
+            (!s || s->borrowed || s->exported || touches(s, end->writes >> i & 1)))
+            return false;
+    }
+    return true;
+}
+
+static bool has_rows(void)
+{
+    for (int e = 0; e < chain.nends; e++)
+        if (chain.ends[e].work == DT_WORK_nn)
+            return true;
+    return false;
+}
+
+static bool joins(dt_chain_end *end, int64_t row, int count, void *const *operands,
+                  dt_storage *const *storages)
+{
+    if (!wanted || row < 2 || chain.nends == DT_CHAIN_ENDS ||
+        (chain.nends && chain.row != row) || (end->work == DT_WORK_nn && has_rows()) ||
+        !real->chain_end(end))
+        return false;
+    if (may_wait(end, operands, storages, count))
+        return true;
+    free(end->partials);
+    return false;
+}
+
+/* Adds an end that takes `row` elements together to the chain and gives true; or false
+ * after it has run the chain, and the caller runs the operation. */
+static bool collect_end(dt_chain_end *end, int64_t row, int count,
+                        void *const *operands, dt_storage *const *storages)
+{
+    if (!joins(end, row, count, operands, storages)) {
+        dt_fusion_run(end->work == DT_WORK_nn ? "an operation on rows" : "a reduction");
+        return false;
+    }
+    for (int i = 0; i < count; i++)
+        if (i != end->operand && operands[i]) {
+            const bool writes = end->writes >> i & 1;
+            accesses[naccesses++] =
+                (access){.storage = dt_storage_retain(storages[i]),
+                         .data = operands[i],
+                         .read = !writes,
+                         .writer = writes ? BY_END + chain.nends : -1};
+        }
+    chain.row = row;
+    chain.ends[chain.nends++] = *end;
+    if (listening)
+        apart += dt_chain_end_bytes(&chain, end) +
+                 chain.numel * (int64_t)dt_dtype_size(chain.steps[end->step].result);
+    drop_dead();
+    return true;
+}
+
+/* Before all else: it may run Python code, which may run the queue. */
+static int line_of_end(void)
+{
+    return wanted && listening ? dt_activity_line() : -1;
+}
+
+/* For reduce, and moments with their mean. */
+static bool collect_reduction(dt_work work, dt_reduce_op op, void *mean,
+                              const dt_reduction *c)
+{
+    if (!chain.nsteps)
+        return false;
+    dt_chain_end end = {.work = work, .op = op, .mean = mean, .reduction = *c};
+    end.line = line_of_end();
+    void *const operands[] = {(void *)(uintptr_t)c->input, c->output, mean};
+    end.step = step_of(c->storages[0], c->input, c->input_dtype);
+    return collect_end(&end, end.step < 0 ? 0 : row_of(c), 3, operands, c->storages);
+}
+
+static int collect_reduce(dt_stream stream, dt_reduce_op op, const dt_reduction *c)
+{
+    return collect_reduction(DT_WORK_reduce, op, NULL, c) ? 0
+                                                          : real->reduce(stream, op, c);
+}
+
+static int collect_moments(dt_stream stream, void *mean, const dt_reduction *c)
+{
+    return collect_reduction(DT_WORK_moments, 0, mean, c)
+               ? 0
+               : real->moments(stream, mean, c);
+}
+
+static int collect_nn(dt_stream stream, const dt_nn_call *c)
+{
+    if (!chain.nsteps)
+        return real->nn(stream, c);
+    dt_chain_end end = {.work = DT_WORK_nn, .step = -1, .rows = *c};
+    end.line = line_of_end();
+    if (c->outer * c->n == chain.numel)
+        for (int k = 0; k < DT_NN_OPERANDS && end.step < 0; k++) {
+            if (c->operands[k])
+                end.step = step_of(c->storages[k], c->operands[k], c->stored);
+            end.operand = k;
+        }
+    return collect_end(&end, end.step < 0 ? 0 : c->n, DT_NN_OPERANDS, c->operands,
+                       c->storages)
+               ? 0
+               : real->nn(stream, c);
+}
+
 /* --- the backend that collects --- */
 
 static int collect_elementwise(dt_stream stream, dt_elementwise_op op, const dt_plan *c)
@@ -409,6 +523,9 @@ static void install(void)
     collecting.elementwise = collect_elementwise;
     collecting.copy = collect_copy;
     collecting.fill = collect_fill;
+    collecting.reduce = collect_reduce;
+    collecting.moments = collect_moments;
+    collecting.nn = collect_nn;
     dt_works_replace(DT_CPU, &collecting);
 }
 

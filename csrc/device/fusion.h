@@ -1,5 +1,6 @@
-/* Fusion: elementwise operations, conversions and broadcasts of large tensors wait in a
- * queue while a thread asks for it, and run in one pass over the memory (device/chain.h).
+/* Fusion: elementwise operations, conversions and broadcasts of large tensors, and
+ * reductions and operations on rows of their results, wait in a queue while a thread asks
+ * for it, and run in one pass over the memory (device/chain.h).
  *
  * The limit is the memory's speed: a chain reads each input once and writes each result that
  * somebody still holds once; results that nobody holds are not stored. Values are those of

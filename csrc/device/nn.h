@@ -7,6 +7,8 @@
 
 #define DT_NN_OPERANDS 10
 
+struct dt_storage;
+
 /* Numbers of a call; an operation reads those that its formula names. */
 typedef struct dt_nn_params {
     int64_t ignore_index; /* the target of rows that do not count */
@@ -28,6 +30,8 @@ typedef struct dt_nn_call {
                                 backend takes them (halves) */
     int64_t outer, n, inner; /* each at least 1 */
     void *operands[DT_NN_OPERANDS];
+    struct dt_storage *storages[DT_NN_OPERANDS]; /* of operands that the core gives;
+                                                    undefined where there is none */
     dt_nn_params params;
 } dt_nn_call;
 

@@ -90,6 +90,9 @@ typedef struct dt_reduction {
     int64_t kept_shape[DT_MAX_NDIM], kept_strides[DT_MAX_NDIM];
     int64_t reduced_shape[DT_MAX_NDIM], reduced_strides[DT_MAX_NDIM];
     double parameter; /* P of the op tables */
+    struct dt_storage
+        *storages[3]; /* in calls of the core: of the input, the output and
+                                       the mean of moments, or NULL */
 } dt_reduction;
 
 /* Partial norms of many contiguous tensors, each cut into

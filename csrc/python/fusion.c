@@ -3,6 +3,7 @@
 
 #include "device/activity.h"
 #include "python/module.h"
+#include "tensor/ops/ops.h"
 
 static PyObject *reports; /* a list that grows; NULL: nobody listens */
 
@@ -11,22 +12,38 @@ static const char *name_of(const dt_chain_step *step)
     return step->op == DT_CHAIN_CONVERT ? "copy" : dt_elementwise_rows[step->op].name;
 }
 
+static const char *end_name(const dt_chain_end *end)
+{
+    return end->work == DT_WORK_nn       ? end->rows.op_name
+           : end->work == DT_WORK_reduce ? dt_reduce_names[end->op]
+                                         : "var";
+}
+
+static PyObject *item_of(const char *name, int line, bool stored, bool wanted)
+{
+    char text[DT_LINE_TEXT];
+    return Py_BuildValue("(ssNN)", name, dt_activity_line_text(line, text),
+                         PyBool_FromLong(stored), PyBool_FromLong(wanted));
+}
+
 /* (why, numel, bytes, bytes apart, [(name, line, stored, wanted), ...]) */
 static PyObject *tuple_of(const dt_fusion_report *r)
 {
-    DT_REF steps = PyList_New(r->chain->nsteps);
-    for (int s = 0; steps && s < r->chain->nsteps; s++) {
-        const dt_chain_step *step = &r->chain->steps[s];
-        char line[DT_LINE_TEXT];
-        PyObject *item = Py_BuildValue(
-            "(ssNN)", name_of(step), dt_activity_line_text(r->lines[s], line),
-            PyBool_FromLong(step->out != NULL), PyBool_FromLong(step->wanted));
+    const dt_chain *chain = r->chain;
+    DT_REF items = PyList_New(chain->nsteps + chain->nends);
+    for (int i = 0; items && i < chain->nsteps + chain->nends; i++) {
+        const int e = i - chain->nsteps;
+        const dt_chain_step *step = &chain->steps[e < 0 ? i : 0];
+        const dt_chain_end *end = &chain->ends[e < 0 ? 0 : e];
+        PyObject *item =
+            e < 0 ? item_of(name_of(step), r->lines[i], step->out, step->wanted)
+                  : item_of(end_name(end), end->line, end->wanted, end->wanted);
         if (!item)
             return NULL;
-        PyList_SET_ITEM(steps, s, item);
+        PyList_SET_ITEM(items, i, item);
     }
-    return steps ? Py_BuildValue("(sLLLO)", r->why, (long long)r->chain->numel,
-                                 (long long)r->bytes, (long long)r->apart, steps)
+    return items ? Py_BuildValue("(sLLLO)", r->why, (long long)chain->numel,
+                                 (long long)r->bytes, (long long)r->apart, items)
                  : NULL;
 }
 

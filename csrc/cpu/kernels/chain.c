@@ -1,10 +1,10 @@
 /* A chain runs tile by tile: each step calls the kernel of its row on the tile, so that what
- * steps pass on stays in the nearest caches. */
-#include "device/chain.h"
+ * steps pass on stays in the nearest caches, and the ends take it from there. */
+#include "cpu/kernels/chain_end.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-#include "cpu/kernels/kernels.h"
 #include "cpu/kernels/loop.h"
 #include "cpu/runtime/backend.h"
 #include "cpu/runtime/pool.h"
@@ -21,8 +21,13 @@ typedef struct place {
 
 typedef struct run {
     const dt_chain *chain;
-    int64_t tile; /* elements */
-    int free;     /* the first slot for inputs that are gathered */
+    int64_t tile; /* elements, at most */
+    /* With ends: elements and number of the pieces that tiles are cut from. A piece is
+     * whole rows, or a block of one, of which each row has `blocks`. */
+    int64_t piece, blocks;
+    int nsums;
+    dt_chain_sum sums[DT_CHAIN_ENDS];
+    int free; /* the first slot for inputs that are gathered */
     int nfull;
     const dt_chain_input *full[FULLS]; /* numbers of which there are tiles */
     place places[DT_CHAIN_STEPS];
@@ -56,6 +61,14 @@ static bool reads_memory(const dt_chain *chain, const void *data)
     return false;
 }
 
+static bool feeds(const dt_chain *chain, int step)
+{
+    for (int e = 0; e < chain->nends; e++)
+        if (chain->ends[e].wanted && chain->ends[e].step == step)
+            return true;
+    return false;
+}
+
 static bool streams(const dt_chain *chain, const dt_chain_step *step)
 {
     return step->out &&
@@ -66,11 +79,11 @@ static bool streams(const dt_chain *chain, const dt_chain_step *step)
 
 static int last_use(const dt_chain *chain, int result)
 {
-    int last = result;
+    int last = feeds(chain, result) ? chain->nsteps : result;
     for (int s = result + 1; s < chain->nsteps; s++)
         for (int i = 0; i < chain->steps[s].ninputs; i++)
             if (chain->steps[s].wanted && chain->steps[s].inputs[i].step == result)
-                last = s;
+                last = last > s ? last : s;
     return last;
 }
 
@@ -142,9 +155,12 @@ static void gather(const dt_chain_layout *layout, const dt_chain_input *input,
 
 static void store(char *out, const char *tile, int64_t bytes)
 {
-    const int64_t lines = bytes & ~(int64_t)63;
-    dt_cpu_kernels.copy->stream(out, tile, lines);
-    memcpy(out + lines, tile + lines, (size_t)(bytes - lines));
+    int64_t head = (int64_t)(-(uintptr_t)out & 63);
+    head = head < bytes ? head : bytes;
+    const int64_t lines = (bytes - head) & ~(int64_t)63, rest = head + lines;
+    memcpy(out, tile, (size_t)head);
+    dt_cpu_kernels.copy->stream(out + head, tile + head, lines);
+    memcpy(out + rest, tile + rest, (size_t)(bytes - rest));
 }
 
 /* The kernels have vectors for numbers behind their first input alone: a first one that is
@@ -169,6 +185,15 @@ static void fill_numbers(const run *r, char (*slots)[TILE])
     }
 }
 
+/* Where the tile of a step's result is that begins at an element. */
+static char *value_of(const run *r, int step, int64_t begin, char (*slots)[TILE])
+{
+    const int slot = r->places[step].slot;
+    const dt_chain_step *s = &r->chain->steps[step];
+    return slot < 0 ? (char *)s->out + begin * (int64_t)dt_dtype_size(s->result)
+                    : slots[slot];
+}
+
 static void run_tile(const run *r, int64_t begin, int64_t n, char (*slots)[TILE])
 {
     const dt_chain *chain = r->chain;
@@ -185,9 +210,7 @@ static void run_tile(const run *r, int64_t begin, int64_t n, char (*slots)[TILE]
             const int from = input->step;
             char *at = (char *)(uintptr_t)&input->number;
             if (from >= 0) {
-                at = r->places[from].slot < 0
-                         ? (char *)chain->steps[from].out + begin * size
-                         : slots[r->places[from].slot];
+                at = value_of(r, from, begin, slots);
             } else if (input->layout >= 0) {
                 at = slots[gathered++];
                 gather(&chain->layouts[input->layout], input, begin, n, at);
@@ -224,6 +247,94 @@ static void run_tiles(void *context, int64_t begin, int64_t end)
     dt_cpu_kernels.copy->stream_end();
 }
 
+static void run_alone(run *r)
+{
+    const int64_t tiles = (r->chain->numel + r->tile - 1) / r->tile;
+    const int64_t grain = tiles / ((int64_t)dt_pool_threads() * 8);
+    dt_pool_run(run_tiles, r, tiles, grain > 4 ? grain : 4);
+}
+
+/* --- with ends --- */
+
+/* whole: of a row that is longer than a tile, what came before. */
+static void feed_rows(const run *r, const dt_chain_end *end, int64_t begin, int64_t n,
+                      const char *x, char *whole)
+{
+    const int64_t row = r->chain->row, size = (int64_t)dt_dtype_size(end->rows.dtype);
+    if (row <= r->tile) {
+        dt_cpu_nn_rows(&end->rows, end->operand, x, begin / row, (begin + n) / row);
+        return;
+    }
+    memcpy(whole + begin % row * size, x, (size_t)(n * size));
+    if ((begin + n) % row == 0)
+        dt_cpu_nn_rows(&end->rows, end->operand, whole, begin / row, begin / row + 1);
+}
+
+/* The first element of a piece. */
+static int64_t first_of(const run *r, int64_t piece)
+{
+    return r->blocks > 1
+               ? piece / r->blocks * r->chain->row + piece % r->blocks * r->piece
+               : piece * r->piece;
+}
+
+static void run_pieces(void *context, int64_t begin, int64_t end)
+{
+    const run *r = context;
+    const dt_chain *chain = r->chain;
+    const int64_t row = chain->row;
+    _Alignas(64) char slots[SLOTS + FULLS][TILE];
+    _Alignas(64) char whole[DT_CHAIN_ROW];
+    dt_chain_part parts[DT_CHAIN_ENDS];
+    fill_numbers(r, slots);
+    const int64_t stop = first_of(r, end);
+    const int64_t last = stop < chain->numel ? stop : chain->numel;
+    for (int64_t at = first_of(r, begin), n; at < last; at += n) {
+        /* Tiles end where rows do; their lengths are a multiple of a leaf's. */
+        n = row > r->tile ? row - at % row : r->tile / row * row;
+        n = n < r->tile ? n : r->tile;
+        n = n < last - at ? n : last - at;
+        run_tile(r, at, n, slots);
+        for (int k = 0; k < r->nsums; k++)
+            dt_chain_sum_take(&r->sums[k], &parts[k], at, n,
+                              value_of(r, r->sums[k].end->step, at, slots));
+        for (int e = 0; e < chain->nends; e++)
+            if (chain->ends[e].wanted && chain->ends[e].work == DT_WORK_nn)
+                feed_rows(r, &chain->ends[e], at, n,
+                          value_of(r, chain->ends[e].step, at, slots), whole);
+    }
+    dt_cpu_kernels.copy->stream_end();
+}
+
+/* Whether somebody wants the results of an end; of one of rows. */
+static bool has_ends(const dt_chain *chain, bool of_rows)
+{
+    for (int e = 0; e < chain->nends; e++)
+        if (chain->ends[e].wanted && (!of_rows || chain->ends[e].work == DT_WORK_nn))
+            return true;
+    return false;
+}
+
+static void run_with_ends(run *r)
+{
+    const dt_chain *chain = r->chain;
+    const int64_t row = chain->row;
+    const bool cut = row > DT_CHAIN_BLOCK && !has_ends(chain, true);
+    r->blocks = cut ? (row + DT_CHAIN_BLOCK - 1) / DT_CHAIN_BLOCK : 1;
+    r->piece = cut                    ? DT_CHAIN_BLOCK
+               : row > DT_CHAIN_BLOCK ? row
+                                      : DT_CHAIN_BLOCK / row * row;
+    for (int e = 0; e < chain->nends; e++)
+        if (chain->ends[e].wanted && chain->ends[e].work != DT_WORK_nn)
+            r->sums[r->nsums++] =
+                dt_chain_sum_of(&chain->ends[e], row, cut ? DT_CHAIN_BLOCK : row);
+    const int64_t pieces =
+        cut ? chain->numel / row * r->blocks : (chain->numel + r->piece - 1) / r->piece;
+    dt_pool_run(run_pieces, r, pieces, pieces / ((int64_t)dt_pool_threads() * 8));
+    for (int k = 0; k < r->nsums; k++)
+        dt_chain_sum_finish(&r->sums[k]);
+}
+
 static int64_t larger(int64_t size, dt_dtype dtype)
 {
     const int64_t other = (int64_t)dt_dtype_size(dtype);
@@ -246,7 +357,10 @@ void dt_cpu_chain(dt_stream stream, const dt_chain *chain)
     r.tile = TILE / size;
     plan_slots(&r);
     plan_numbers(&r);
-    const int64_t tiles = (chain->numel + r.tile - 1) / r.tile;
-    const int64_t grain = tiles / ((int64_t)dt_pool_threads() * 8);
-    dt_pool_run(run_tiles, &r, tiles, grain > 4 ? grain : 4);
+    if (has_ends(chain, false))
+        run_with_ends(&r);
+    else
+        run_alone(&r);
+    for (int e = 0; e < chain->nends; e++)
+        free(chain->ends[e].partials);
 }

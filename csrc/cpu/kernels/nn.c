@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpu/kernels/chain_end.h"
+#include "cpu/kernels/kernels.h"
 #include "cpu/kernels/loop.h"
 #include "cpu/runtime/pool.h"
-#include "cpu/kernels/kernels.h"
 
 /* The kinds of operands in ops/nn.def. */
 enum {
@@ -71,6 +72,8 @@ typedef struct job {
     int64_t width;    /* columns of a tile */
     int64_t per_slab; /* tiles of one outer index */
     bool stream;
+    int fed;       /* the operand of the rows at x, or -1 */
+    const char *x; /* from the first row of a piece on */
     int failed;
     int64_t pieces, rows; /* of sums over rows: pieces, and the rows of one */
     double *sums;         /* [piece][sum][column] */
@@ -144,6 +147,8 @@ static void run_rows(void *context, int64_t begin, int64_t end)
     dt_nn_row row = {.n = j->call->n, .params = &j->call->params};
     for (int64_t number = begin; number < end; number++) {
         place(j, number, 0, row.at);
+        if (j->fed >= 0)
+            row.at[j->fed] = (char *)(uintptr_t)j->x + (number - begin) * bytes;
         if (!j->stream) {
             j->kernel->row(&row);
             continue;
@@ -375,16 +380,47 @@ static int check_indices(const dt_nn_call *call, const int64_t *indices)
     return 0;
 }
 
-int dt_cpu_nn(dt_stream stream, const dt_nn_call *call)
+static job job_of(const dt_nn_call *call)
 {
-    (void)stream;
-    DT_WITHOUT_GIL(call->outer * call->n * call->inner >= 2 * WORK);
-    job j = {.call = call, .kinds = kinds[call->op], .size = 8};
+    job j = {.call = call, .kinds = kinds[call->op], .size = 8, .fed = -1};
     j.kernel = &dt_cpu_kernels.nn->float64[call->op];
     if (call->dtype == DT_FLOAT32) {
         j.kernel = &dt_cpu_kernels.nn->float32[call->op];
         j.size = 4;
     }
+    const int64_t bytes = call->n * j.size;
+    j.stream = call->inner == 1 && j.kinds[0] == DT_NN_OUT && bytes <= STAGE &&
+               bytes >= 256 && call->outer * bytes >= dt_loop_stream_bytes();
+    return j;
+}
+
+bool dt_cpu_nn_takes_rows(const dt_nn_call *call, int operand, unsigned *writes)
+{
+    const unsigned char *kind = kinds[call->op];
+    *writes = 0;
+    for (int k = 0; k < DT_NN_OPERANDS; k++) {
+        if (kind[k] == DT_NN_INDEX || kind[k] == DT_NN_MASK)
+            return false; /* an index may be out of range: an error of the call */
+        if (kind[k] == DT_NN_OUT || kind[k] == DT_NN_OUT_PER_ROW)
+            *writes |= 1u << k;
+    }
+    return ways[call->op] == BY_ROWS && call->inner == 1 && kind[operand] == DT_NN_ROW;
+}
+
+void dt_cpu_nn_rows(const dt_nn_call *call, int operand, const void *x, int64_t begin,
+                    int64_t end)
+{
+    job j = job_of(call);
+    j.fed = operand;
+    j.x = x;
+    run_rows(&j, begin, end);
+}
+
+int dt_cpu_nn(dt_stream stream, const dt_nn_call *call)
+{
+    (void)stream;
+    DT_WITHOUT_GIL(call->outer * call->n * call->inner >= 2 * WORK);
+    job j = job_of(call);
     for (int k = 0; k < DT_NN_OPERANDS; k++)
         if (j.kinds[k] == DT_NN_INDEX && call->operands[k] &&
             check_indices(call, call->operands[k]))
@@ -394,12 +430,8 @@ int dt_cpu_nn(dt_stream stream, const dt_nn_call *call)
     if (ways[call->op] == BY_ELEMENTS)
         return dt_pool_try(run_elements, &j, call->n, 2 * WORK);
     int64_t rows = call->outer * call->inner;
-    if (call->inner == 1) {
-        int64_t bytes = call->n * j.size;
-        j.stream = j.kinds[0] == DT_NN_OUT && bytes <= STAGE && bytes >= 256 &&
-                   rows * bytes >= dt_loop_stream_bytes();
+    if (call->inner == 1)
         return dt_pool_try(run_rows, &j, rows, call->n < WORK ? WORK / call->n : 1);
-    }
     if (ways[call->op] == BY_CHANNELS)
         return dt_pool_try(run_channels, &j, call->outer * call->n,
                            call->inner < WORK ? WORK / call->inner : 1);

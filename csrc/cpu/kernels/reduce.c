@@ -4,16 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu/kernels/kernels.h"
+#include "cpu/kernels/reduce.h"
 #include "cpu/runtime/pool.h"
 #include "ops/reduce_ops.h"
 
 /* The tree in which elements are reduced depends on shape and strides alone, so that the
  * result does not depend on threads.
  *
- * LEAF elements are reduced by one loop, gathered first if they are not adjacent. A
- * power of two of leaves makes a group, the unit of parallel work within one result. */
-#define LEAF  512
+ * The elements of a leaf are gathered first if they are not adjacent. A power of two of
+ * leaves makes a group, the unit of parallel work within one result. */
+#define LEAF  DT_REDUCE_LEAF
 #define GROUP (128 * LEAF)
 /* A result's elements may be runs, with runs of other results between them: the minimum
  * of short runs in a group, and the length from which a run is not gathered. */
@@ -24,8 +24,6 @@
 #define GROUP_ROWS (16 * LEAF_ROWS)
 #define COLUMNS    1024
 #define WORK       16384 /* elements of a piece of parallel work, at least */
-#define LEVELS     64
-#define PARTIAL    sizeof(dt_moments) /* bytes of a partial result, at most */
 
 static const char *const names[DT_NREDUCE] = {
 #define REDUCE(name, class, identity, map, combine, finish, ...)                       \
@@ -89,41 +87,6 @@ static void walk_reduced(walk *w, const dt_reduction *r, int64_t kept, int64_t i
 {
     walk_start(w, offset_of(r, kept), r->reduced_ndim, r->reduced_shape,
                r->reduced_strides, index);
-}
-
-/* --- partial results --- */
-
-/* Of `columns` partial results each, a stack of subtrees of the sizes of a binary
- * number's ones: each new leaf is joined with the subtrees of its own size. */
-typedef struct tree {
-    const dt_reduce_kernel *kernel;
-    int64_t columns, leaves;
-    size_t bytes; /* of one level */
-    char *levels;
-    int depth;
-} tree;
-
-static char *tree_next(tree *t)
-{
-    return t->levels + (size_t)t->depth * t->bytes;
-}
-
-static void tree_push(tree *t)
-{
-    t->depth++;
-    for (int64_t ones = t->leaves++; ones & 1; ones >>= 1) {
-        t->depth--;
-        t->kernel->join(t->columns, tree_next(t) - t->bytes, tree_next(t));
-    }
-}
-
-static char *tree_finish(tree *t)
-{
-    while (t->depth > 1) {
-        t->depth--;
-        t->kernel->join(t->columns, tree_next(t) - t->bytes, tree_next(t));
-    }
-    return t->levels;
 }
 
 static int levels_for(int64_t leaves)
@@ -300,23 +263,23 @@ static int reduce_elements(const call *c, int64_t kept, int64_t columns, int64_t
                            int64_t end, int64_t place)
 {
     _Alignas(64) char buffer[LEAF * 8];
-    _Alignas(8) char levels[LEVELS * PARTIAL];
+    _Alignas(8) char levels[DT_REDUCE_LEVELS * DT_REDUCE_PARTIAL];
     double p = c->r->parameter;
     size_t bytes = c->kernel->partial;
     char *out = c->out + (size_t)place * bytes;
-    tree t = {
+    dt_reduce_tree t = {
         .kernel = c->kernel, .columns = columns, .bytes = bytes, .levels = levels};
     walk w;
     walk_leaves(&w, c, kept, begin);
     for (int64_t n; begin < end; begin += n) {
         const char *x = leaf_of(c, &w, begin, end, &n, buffer);
         bool only = !t.leaves && n == end - begin;
-        c->kernel->run(n, x, p, only ? out : tree_next(&t));
+        c->kernel->run(n, x, p, only ? out : dt_reduce_tree_next(&t));
         if (only)
             return 0;
-        tree_push(&t);
+        dt_reduce_tree_push(&t);
     }
-    memcpy(out, tree_finish(&t), bytes);
+    memcpy(out, dt_reduce_tree_finish(&t), bytes);
     return 0;
 }
 
@@ -336,13 +299,13 @@ static int reduce_columns(const call *c, int64_t kept, int64_t columns, int64_t 
                        levels * bytes + (direct ? 0 : LEAF_ROWS * row)))
         return -1;
     char *buffer = scratch + levels * bytes;
-    tree t = {
+    dt_reduce_tree t = {
         .kernel = c->kernel, .columns = columns, .bytes = bytes, .levels = scratch};
     walk w;
     walk_reduced(&w, r, kept, begin);
     for (; begin < end; begin += LEAF_ROWS) {
         int64_t n = end - begin > LEAF_ROWS ? LEAF_ROWS : end - begin;
-        char *partial = tree_next(&t);
+        char *partial = dt_reduce_tree_next(&t);
         for (int64_t done = 0; done < n;) {
             int64_t run = walk_run(&w), stride = w.strides[w.ndim - 1];
             const char *x = w.data;
@@ -361,9 +324,9 @@ static int reduce_columns(const call *c, int64_t kept, int64_t columns, int64_t 
             walk_on(&w, run);
             done += run;
         }
-        tree_push(&t);
+        dt_reduce_tree_push(&t);
     }
-    memcpy(c->out + (size_t)place * c->kernel->partial, tree_finish(&t),
+    memcpy(c->out + (size_t)place * c->kernel->partial, dt_reduce_tree_finish(&t),
            (size_t)columns * c->kernel->partial);
     free(scratch);
     return 0;
@@ -379,13 +342,14 @@ static int join_groups(const call *c, char *out)
     if (!levels)
         return -1;
     for (int64_t i = 0; i < c->r->kept_numel / c->columns; i++) {
-        tree t = {
+        dt_reduce_tree t = {
             .kernel = c->kernel, .columns = c->columns, .bytes = row, .levels = levels};
         for (int64_t g = 0; g < c->groups; g++) {
-            memcpy(tree_next(&t), c->out + (size_t)(i * c->groups + g) * row, row);
-            tree_push(&t);
+            memcpy(dt_reduce_tree_next(&t), c->out + (size_t)(i * c->groups + g) * row,
+                   row);
+            dt_reduce_tree_push(&t);
         }
-        memcpy(out + (size_t)i * row, tree_finish(&t), row);
+        memcpy(out + (size_t)i * row, dt_reduce_tree_finish(&t), row);
     }
     free(levels);
     return 0;
@@ -424,18 +388,27 @@ static int reduce_to_half(dt_stream stream, dt_reduce_op op, const dt_reduction 
     return status;
 }
 
-int dt_cpu_reduce(dt_stream stream, dt_reduce_op op, const dt_reduction *r)
+const dt_reduce_kernel *dt_cpu_reduce_kernel(dt_reduce_op op, dt_dtype input,
+                                             dt_dtype result, dt_dtype *compute)
 {
     const dt_reduce_kernels *kernels = dt_cpu_kernels.reduce;
+    const dt_reduce_kernel *kernel = &kernels->rows[input][op];
+    *compute = result;
+    if (kernel->run && kernel->gives_bool)
+        *compute = dt_dtype_compute(input);
+    else
+        kernel = &kernels->rows[result][op];
+    return kernel->run && (!kernel->gives_bool || result == DT_BOOL) ? kernel : NULL;
+}
+
+int dt_cpu_reduce(dt_stream stream, dt_reduce_op op, const dt_reduction *r)
+{
     if (dt_dtype_is_half(r->output_dtype))
         return reduce_to_half(stream, op, r);
-    dt_dtype compute = r->output_dtype;
-    const dt_reduce_kernel *kernel = &kernels->rows[r->input_dtype][op];
-    if (kernel->run && kernel->gives_bool)
-        compute = dt_dtype_compute(r->input_dtype);
-    else
-        kernel = &kernels->rows[r->output_dtype][op];
-    if (!kernel->run || (kernel->gives_bool && r->output_dtype != DT_BOOL))
+    dt_dtype compute;
+    const dt_reduce_kernel *kernel =
+        dt_cpu_reduce_kernel(op, r->input_dtype, r->output_dtype, &compute);
+    if (!kernel)
         return dt_fail(
             DT_ERROR_RUNTIME,
             "%s: elements of type %s are not supported on the CPU; convert them "
@@ -463,6 +436,17 @@ static void store_double(const dt_reduction *r, void *to, int64_t i, double valu
         ((double *)to)[i] = value;
 }
 
+void dt_cpu_moments_store(const dt_reduction *r, void *mean, const dt_moments *all)
+{
+    double divisor = (double)r->reduced_numel - r->parameter;
+    divisor = divisor > 0 ? divisor : 0;
+    for (int64_t i = 0; i < r->kept_numel; i++) {
+        store_double(r, r->output, i, all ? all[i].square / divisor : NAN);
+        if (mean)
+            store_double(r, mean, i, all ? all[i].mean : NAN);
+    }
+}
+
 int dt_cpu_moments(dt_stream stream, void *mean, const dt_reduction *r)
 {
     (void)stream;
@@ -477,13 +461,8 @@ int dt_cpu_moments(dt_stream stream, void *mean, const dt_reduction *r)
     int status = 0;
     if (r->reduced_numel)
         status = reduce(&c, all);
-    double divisor = (double)r->reduced_numel - r->parameter;
-    divisor = divisor > 0 ? divisor : 0;
-    for (int64_t i = 0; i < r->kept_numel && !status; i++) {
-        store_double(r, r->output, i, r->reduced_numel ? all[i].square / divisor : NAN);
-        if (mean)
-            store_double(r, mean, i, r->reduced_numel ? all[i].mean : NAN);
-    }
+    if (!status)
+        dt_cpu_moments_store(r, mean, r->reduced_numel ? all : NULL);
     if (all != few)
         free(all);
     return status;

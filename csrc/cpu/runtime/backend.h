@@ -18,6 +18,7 @@ DT_BACKEND_MEMBERS(MEMBER)
 #include "device/works.def"
 
 void dt_cpu_chain(dt_stream stream, const struct dt_chain *chain);
+bool dt_cpu_chain_end(struct dt_chain_end *end);
 void *dt_cpu_gemm_pack(const dt_gemm *gemm);
 
 /* Maximum number of bytes that the allocator caches for reuse. */

@@ -38,7 +38,8 @@ void dt_nn_begin(dt_nn_rows *rows, const char *op_name, dt_dtype dtype,
 
 static void use(dt_nn_rows *rows, int at, const dt_tensor *t)
 {
-    rows->call.operands[at] = dt_tensor_data(t);
+    rows->call.operands[at] = dt_tensor_place(t); /* it may wait: device/fusion.h */
+    rows->call.storages[at] = t->storage;
     if (dt_storage_use(t->storage))
         rows->failed = true;
 }

@@ -65,12 +65,15 @@ static void append(int *ndim, int64_t *shape, int64_t *strides, int64_t size,
     (*ndim)++;
 }
 
-/* Describes the input. Reduced dimensions are walked by stride where the result does not
- * depend on their order, as they come where an index is asked for. */
+/* Describes the input, which may wait (device/fusion.h). Reduced dimensions are walked by
+ * stride where the result does not depend on their order, as they come where an index is
+ * asked for. */
 static void split_dims(dt_reduction *call, const dt_tensor *x, const bool *reduced,
                        bool sorted)
 {
-    call->input = dt_tensor_data(x);
+    call->input = dt_tensor_place(x);
+    memset(call->storages, 0, sizeof call->storages);
+    call->storages[0] = x->storage;
     call->input_dtype = (dt_dtype)x->dtype;
     int order[DT_MAX_NDIM], count = 0;
     int64_t item = (int64_t)dt_dtype_size((dt_dtype)x->dtype);
@@ -159,7 +162,8 @@ static inline int run_reduction(const char *op_name, dt_reduce_op op, dt_tensor 
     if (needs_elements(op) && !call.reduced_numel)
         return fail_empty(op_name, x, whole || reduce_class[op] == NORM);
     dt_device device = dt_tensor_device(x);
-    call.output = dt_tensor_data(out);
+    call.output = dt_tensor_place(out);
+    call.storages[1] = out->storage;
     call.output_dtype = result;
     call.index = NULL;
     call.parameter = parameter;
@@ -404,13 +408,15 @@ int dt_variance(const char *op_name, dt_tensor *out, dt_tensor *mean,
         (mean && make_result(op_name, mean, x, reduced, keepdim, dtype)))
         return -1;
     call.output_dtype = dtype;
-    call.output = dt_tensor_data(out);
+    call.output = dt_tensor_place(out);
+    call.storages[1] = out->storage;
+    call.storages[2] = mean ? mean->storage : NULL;
     call.index = NULL;
     call.parameter = correction;
     return out->numel &&
                    (dt_tensor_use(x) || dt_tensor_use(out) || dt_tensor_use(mean) ||
                     dt_backend_of(device)->moments(dt_stream_current(device),
-                                                   mean ? dt_tensor_data(mean) : NULL,
+                                                   mean ? dt_tensor_place(mean) : NULL,
                                                    &call))
                ? -1
                : 0;
