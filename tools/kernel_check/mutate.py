@@ -261,7 +261,8 @@ def verdict(file: str, number: int) -> str:
         return "the checks: " + words[1]
     if "result " in done.stdout:
         return "a wrong result"
-    return "an error: " + (done.stdout + done.stderr).strip().splitlines()[-1][:100]
+    last = (done.stdout + done.stderr).strip().splitlines()[-1:]
+    return "an error: " + "".join(last or [f"status {done.returncode}"])[:100]
 
 
 def run(number: int, seed: int, only: str | None) -> int:
