@@ -47,7 +47,10 @@ void phase_arrives(uint64_t *state)
     if (last)
         *state += (*state >> 20 & 0xFFFFF) + ((uint64_t)1 << 40);
     check_arrives_at(state, last);
+    if (!last)
+        return;
     tell_change();
+    give_way(); /* to those that waited, before this thread does what comes next */
 }
 
 void phase_ends(const uint64_t *state, unsigned parity)

@@ -76,7 +76,7 @@ class Products {
         float (*to)[4];
         int count, pending;
         float v[columns][4];
-    } sums[2] = {};
+    } sums[4] = {};
     struct Product {
         Sums *sums;
         bool adds, computed, down, held;
