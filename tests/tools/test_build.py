@@ -457,6 +457,12 @@ def test_ptx_is_for_the_newest(nvcc, switches):
             ["-gencode=arch=compute_90a,code=sm_90a", "-DDT_WARPGROUPS"],
         ),
         (
+            "attention_warpgroups_backward",
+            "13.0",
+            "80;90",
+            ["-gencode=arch=compute_90a,code=sm_90a", "-DDT_WARPGROUPS"],
+        ),
+        (
             "attention_warpgroups",
             "11.8",
             "80;90",

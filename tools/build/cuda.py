@@ -34,12 +34,12 @@ class Once:
     flags: tuple[str, ...] = ()
 
 
+# Instructions that 9.0 has and no later one. Their PTX is empty, and never started.
+WARPGROUPS = Once(90, ("-gencode=arch=compute_90a,code=sm_90a", "-DDT_WARPGROUPS"))
 # Other sources are compiled for every architecture that is wanted.
 ONCE = {
-    # Instructions that 9.0 has and no later one. Its PTX is empty, and never started.
-    "csrc/cuda/kernels/attention_warpgroups.cu": Once(
-        90, ("-gencode=arch=compute_90a,code=sm_90a", "-DDT_WARPGROUPS")
-    ),
+    "csrc/cuda/kernels/attention_warpgroups.cu": WARPGROUPS,
+    "csrc/cuda/kernels/attention_warpgroups_backward.cu": WARPGROUPS,
     # Few programs start these: complex numbers, torch.use_deterministic_algorithms(),
     # products of integers, and what looks at a matrix before cuSOLVER does.
     "csrc/cuda/kernels/elementwise_complex.cu": Once(),

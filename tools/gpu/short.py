@@ -22,6 +22,7 @@ STARTS = {
     "attention": "F.scaled_dot_product_attention",
     "attention_halves": "attend(*((4 * x - 2).to(t)",
     "attention_warpgroups": "attend(*((4 * x - 2).to(t)",  # on Hopper
+    "attention_warpgroups_backward": "attend(*((4 * x - 2).to(t)",  # the same
     "convert": ".half()",
     "convolution": "F.conv2d(x, w, padding=1)",
     "depthwise": "F.conv2d(x, w, groups=4)",

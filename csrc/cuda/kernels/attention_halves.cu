@@ -22,24 +22,6 @@ namespace {
 #define IS_TOO_OLD false
 #endif
 
-/* A row's logarithm of the sum of exponentials, to base 2, and sum of out times its
- * gradient. */
-struct alignas(8) Statistic {
-    float log_sum, dot;
-};
-
-struct HalvesTask {
-    dt_attention_call call;
-    Statistic *statistics; /* for each head `padded` rows */
-    unsigned group;        /* heads of query to one of key */
-    unsigned tiles;        /* of a head: how many blocks */
-    unsigned padded;
-};
-POINTERS_OF(HalvesTask, f(s.call.query.data); f(s.call.key.data); f(s.call.value.data);
-            f(s.call.out.data); f(s.call.mask); f(s.call.log_sum); f(s.call.grad.data);
-            f(s.call.query_grad.data); f(s.call.key_grad.data);
-            f(s.call.value_grad.data); f(s.statistics);)
-
 static __device__ __forceinline__ int lane_number()
 {
     return (int)threadIdx.x % 32;
@@ -649,7 +631,7 @@ static int forward(dt_stream stream, HalvesTask &task)
 }
 
 template <int D, bool KEYS>
-static int gradients(dt_stream stream, HalvesTask &task)
+static int one_side(dt_stream stream, HalvesTask &task)
 {
     const dt_attention_call &c = task.call;
     int64_t rows = KEYS ? c.key_length : c.length;
@@ -662,7 +644,17 @@ static int gradients(dt_stream stream, HalvesTask &task)
 }
 
 template <int D>
-static int backward(dt_stream stream, HalvesTask &task)
+static int gradients(dt_stream stream, HalvesTask &task)
+{
+    const dt_attention_call &c = task.call;
+    if (c.query_grad.data && one_side<D, false>(stream, task))
+        return -1;
+    return c.key_grad.data || c.value_grad.data ? one_side<D, true>(stream, task) : 0;
+}
+
+/* `starts` starts the kernels that read the statistics. */
+static int backward(dt_stream stream, HalvesTask &task,
+                    int (*starts)(dt_stream, HalvesTask &))
 {
     const dt_attention_call &c = task.call;
     task.padded =
@@ -670,18 +662,10 @@ static int backward(dt_stream stream, HalvesTask &task)
     int64_t rows = c.batch * c.heads * task.padded;
     Scratch statistics(stream, (size_t)rows * sizeof(Statistic));
     task.statistics = (Statistic *)statistics.data;
-    if (!task.statistics ||
-        START_BARRIERS(DOING, stream, attention_dots_halves, rows / (BLOCK / 32),
-                       task) ||
-        (c.query_grad.data && gradients<D, false>(stream, task)))
+    if (!task.statistics || START_BARRIERS(DOING, stream, attention_dots_halves,
+                                           rows / (BLOCK / 32), task))
         return -1;
-    return c.key_grad.data || c.value_grad.data ? gradients<D, true>(stream, task) : 0;
-}
-
-template <int D>
-static int run(dt_stream stream, HalvesTask &task)
-{
-    return task.call.grad.data ? backward<D>(stream, task) : forward<D>(stream, task);
+    return starts(stream, task);
 }
 } // namespace
 
@@ -700,9 +684,15 @@ int attention_of_halves(dt_stream stream, const dt_attention_call *call)
     dt_device_properties gpu;
     if (dt_cuda_device_properties(stream.device, &gpu))
         return -1;
-    if (attention_fits_warpgroups(call, 10 * gpu.major + gpu.minor))
-        return attention_of_warpgroups(stream, call);
     HalvesTask task = {*call, nullptr, (unsigned)(call->heads / call->key_heads), 0, 0};
-    return call->size <= 64 && call->value_size <= 64 ? run<64>(stream, task)
-                                                      : run<128>(stream, task);
+    const bool warpgroups = attention_fits_warpgroups(call, 10 * gpu.major + gpu.minor);
+    const bool small = call->size <= 64 && call->value_size <= 64;
+    if (call->grad.data)
+        return backward(stream, task,
+                        warpgroups ? attention_gradients_of_warpgroups
+                        : small    ? gradients<64>
+                                   : gradients<128>);
+    return (warpgroups ? attention_of_warpgroups
+            : small    ? forward<64>
+                       : forward<128>)(stream, task);
 }

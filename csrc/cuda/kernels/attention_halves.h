@@ -9,6 +9,31 @@
 #include "cuda/kernels/mma.h"
 #include "ops/attention.h"
 
+/* A row's logarithm of the sum of exponentials, to base 2, and sum of out times its
+ * gradient. */
+struct alignas(8) Statistic {
+    float log_sum, dot;
+};
+
+struct HalvesTask {
+    dt_attention_call call;
+    Statistic *statistics; /* for each head `padded` rows */
+    unsigned group;        /* heads of query to one of key */
+    unsigned tiles;        /* of a head: how many blocks */
+    unsigned padded;
+};
+POINTERS_OF(HalvesTask, f(s.call.query.data); f(s.call.key.data); f(s.call.value.data);
+            f(s.call.out.data); f(s.call.mask); f(s.call.log_sum); f(s.call.grad.data);
+            f(s.call.query_grad.data); f(s.call.key_grad.data);
+            f(s.call.value_grad.data); f(s.statistics);)
+
+/* On compute capability 9.0 (attention_warpgroups.cu): whether they take the call, forward
+ * or backward; forward; gradients, with statistics that are there and padded to a multiple
+ * of 64 rows. */
+bool attention_fits_warpgroups(const dt_attention_call *call, int capability);
+int attention_of_warpgroups(dt_stream stream, HalvesTask &task);
+int attention_gradients_of_warpgroups(dt_stream stream, HalvesTask &task);
+
 #define LOG2_E 1.44269504088896340736f
 #define LN_2   0.693147180559945309417f
 

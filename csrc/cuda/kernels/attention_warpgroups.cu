@@ -12,71 +12,12 @@
  * exponentials of the first one while the second one runs; and warpgroups take turns, so
  * that one multiplies while another one takes exponentials. Rounding is that of
  * attention_halves.cu. */
-#include "cuda/kernels/attention_halves.h"
-#include "cuda/kernels/warpgroup.h"
+#include "cuda/kernels/attention_warpgroups.h"
 
 namespace {
 
-#define GROUP      128 /* threads of a warpgroup */
-#define GROUP_ROWS 64
-#define KEYS       128 /* of a tile */
-#define STAGES     2
-
-struct GroupsTask {
-    dt_attention_call call;
-    unsigned group; /* heads of query to one of key */
-    unsigned tiles; /* of a head: how many blocks */
-};
-POINTERS_OF(GroupsTask, f(s.call.query.data); f(s.call.key.data); f(s.call.value.data);
-            f(s.call.out.data); f(s.call.log_sum);)
-
-/* Rows of a matrix of one batch and head, from `first` on. */
-struct Rows {
-    uint16_t *data;
-    int64_t row;
-    int count, size;
-    __device__ __forceinline__ Rows(const dt_attention_matrices &m, int batch, int head,
-                                    int first, int64_t rows, int64_t columns)
-        : data((uint16_t *)m.data + batch * m.batch + head * m.head + first * m.row),
-          row(m.row), count((int)rows - first), size((int)columns)
-    {
-    }
-};
-
-/* N rows of D elements in shared memory, as products read them. */
-template <int N, int D>
-struct alignas(1024) Tile {
-    uint16_t data[N * D];
-    static constexpr int panel = N * PANEL_COLUMNS;
-
-    /* The threads of a warpgroup start to copy it. Elements past the matrix are zeros. */
-    __device__ __forceinline__ void fill(AsyncCopies &copies, const Rows &from)
-    {
-        const int row = (int)threadIdx.x % GROUP / 8, chunk = (int)threadIdx.x % 8;
-        uint16_t *to = data + panel_place(row, chunk);
-        UNROLL
-        for (int p = 0; p < D / PANEL_COLUMNS; p++) {
-            int column = p * PANEL_COLUMNS + chunk * 8;
-            const uint16_t *source = from.data + row * from.row + column;
-            int count = column < from.size ? from.count - row : 0;
-            UNROLL
-            for (int i = 0; i < N; i += GROUP / 8) {
-                copies.start(to + p * panel + i * PANEL_COLUMNS, source, i < count);
-                source += GROUP / 8 * from.row;
-            }
-        }
-    }
-    /* 16 columns of all rows, from 16 * k on. */
-    __device__ __forceinline__ uint64_t across(int k) const
-    {
-        return matrix_at(data + k / 4 * panel + k % 4 * 16, 0);
-    }
-    /* All columns of 16 rows. */
-    __device__ __forceinline__ uint64_t down(int k) const
-    {
-        return matrix_at(data + k * 16 * PANEL_COLUMNS, panel * 2);
-    }
-};
+#define KEYS   128 /* of a tile */
+#define STAGES 2
 
 /* A tile that the first warpgroup fills and the others use, again and again. */
 template <int D>
@@ -125,7 +66,7 @@ struct Memory {
 struct Place {
     unsigned of; /* batch and head as one number */
     int head, batch, key_head, first, tiles;
-    __device__ __forceinline__ Place(const GroupsTask &task, int rows)
+    __device__ __forceinline__ Place(const HalvesTask &task, int rows)
     {
         const dt_attention_call &c = task.call;
         of = blockIdx.x / task.tiles;
@@ -150,15 +91,6 @@ struct Strip {
     unsigned shares[KEYS / 16][4]; /* rounded scores, as a factor */
     float top[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0}, factor[2];
 
-    __device__ __forceinline__ void clear()
-    {
-        UNROLL
-        for (int i = 0; i < D / 8; i++) {
-            UNROLL
-            for (int e = 0; e < 4; e++)
-                sums[i][e] = 0;
-        }
-    }
     __device__ __forceinline__ void multiply(const Tile<GROUP_ROWS, D> &query,
                                              const Tile<KEYS, D> &key)
     {
@@ -225,65 +157,22 @@ struct Strip {
                 sums[i][e] *= factor[e / 2];
         }
     }
-    __device__ __forceinline__ void round_shares()
-    {
-        UNROLL
-        for (int k = 0; k < KEYS / 16; k++) {
-            UNROLL
-            for (int r = 0; r < 4; r++) {
-                const float (&pair)[4] = scores[2 * k + r / 2];
-                shares[k][r] = half_pair<T>(pair[r % 2 * 2], pair[r % 2 * 2 + 1]);
-            }
-        }
-    }
 };
-
-/* Four lanes have each two of 8 elements in each of four chunks; after it each lane has
- * one whole chunk, that of its number. */
-static __device__ __forceinline__ void gather_chunk(unsigned (&chunk)[4])
-{
-    UNROLL
-    for (unsigned step = 1; step < 4; step *= 2) {
-        const bool upper = threadIdx.x & step;
-        UNROLL
-        for (unsigned i = 0; i < 4; i++) {
-            if (i & step)
-                continue;
-            unsigned &low = chunk[i], &high = chunk[i + step];
-            unsigned other = __shfl_xor_sync(0xffffffffu, upper ? low : high, step);
-            (upper ? low : high) = other;
-        }
-    }
-}
 
 /* `first`: the first of both rows of this lane. */
 template <typename T, int D>
 static __device__ __forceinline__ void store(const dt_attention_call &c, Strip<T, D> &s,
                                              const Place &place, int first)
 {
-    const int lane = (int)threadIdx.x % 4;
     const Rows out(c.out, place.batch, place.head, 0, c.length, c.value_size);
     UNROLL
     for (int h = 0; h < 2; h++) {
         const int i = first + 8 * h;
         const float sum = along_row(s.sum[h], [](float a, float b) { return a + b; });
-        const float factor = attention::inverse_sum(sum);
-        if (lane == 0 && i < out.count)
+        if (threadIdx.x % 4 == 0 && i < out.count)
             ((float *)c.log_sum)[place.of * c.length + i] =
                 attention::log_sum(s.top[h] * (float)c.scale, sum);
-        UNROLL
-        for (int n = 0; n < D / 8; n += 4) {
-            unsigned chunk[4];
-            UNROLL
-            for (int u = 0; u < 4; u++)
-                chunk[u] = half_pair<T>(s.sums[n + u][2 * h] * factor,
-                                        s.sums[n + u][2 * h + 1] * factor);
-            gather_chunk(chunk);
-            const int column = (n + lane) * 8;
-            if (i < out.count && column < out.size)
-                *(Vector<unsigned, 4> *)(out.data + i * out.row + column) = {
-                    {chunk[0], chunk[1], chunk[2], chunk[3]}};
-        }
+        store_row<T>(out, i, s.sums, h, attention::inverse_sum(sum));
     }
 }
 
@@ -318,15 +207,14 @@ static __device__ __forceinline__ void take_rows(const dt_attention_call &c,
     /* Barriers 1 to GROUPS: it is the turn of a warpgroup. */
     const int my_turn = 1 + mine, next_turn = 1 + (mine + 1) % GROUPS;
     const float scale = (float)c.scale * LOG2_E;
-    const int warp_first =
-        place.first + mine * GROUP_ROWS + (int)threadIdx.x % GROUP / 32 * 16;
-    const int row = warp_first + (int)threadIdx.x % 32 / 4;
+    const int group_first = place.first + mine * GROUP_ROWS;
+    const int warp_first = warp_row(group_first), row = lane_row(group_first);
     Strip<T, D> strip;
-    strip.clear();
+    clear(strip.sums);
     AsyncCopies copies;
     auto &query = s.query[mine];
-    query.fill(copies, Rows(c.query, place.batch, place.head,
-                            place.first + mine * GROUP_ROWS, c.length, c.size));
+    query.fill(copies,
+               Rows(c.query, place.batch, place.head, group_first, c.length, c.size));
     copies.await();
     release_to_products();
     meet(1 + GROUPS + mine, GROUP); /* the warpgroup alone */
@@ -350,7 +238,7 @@ static __device__ __forceinline__ void take_rows(const dt_attention_call &c,
     strip.products.template await<0>(strip.scores);
     s.keys[0].release();
     weigh(0);
-    strip.round_shares();
+    round_pairs<T>(strip.shares, strip.scores);
     ROLLED
     for (int turn = 1; turn < place.tiles; turn++) {
         auto &keys = s.keys[turn % STAGES];
@@ -366,7 +254,7 @@ static __device__ __forceinline__ void take_rows(const dt_attention_call &c,
         strip.products.template await<0>(strip.sums);
         values.release();
         strip.rescale();
-        strip.round_shares();
+        round_pairs<T>(strip.shares, strip.scores);
     }
     strip.add_values(s.values[(place.tiles - 1) % STAGES].await(place.tiles - 1));
     strip.products.template await<0>(strip.sums);
@@ -377,7 +265,7 @@ static __device__ __forceinline__ void take_rows(const dt_attention_call &c,
 
 template <typename T, int D, int GROUPS>
 __global__ void __launch_bounds__((GROUPS + 1) * GROUP, 1)
-    attention_forward_warpgroups(GRID_CONSTANT(GroupsTask) task)
+    attention_forward_warpgroups(GRID_CONSTANT(HalvesTask) task)
 {
     if constexpr (HAS_WARPGROUPS) {
         DYNAMIC_SHARED(unsigned char, start);
@@ -398,7 +286,7 @@ __global__ void __launch_bounds__((GROUPS + 1) * GROUP, 1)
 }
 
 template <typename T, int D, int GROUPS>
-static int start(dt_stream stream, GroupsTask &task)
+static int start(dt_stream stream, HalvesTask &task)
 {
     const dt_attention_call &c = task.call;
     const int rows = GROUPS * GROUP_ROWS;
@@ -411,7 +299,7 @@ static int start(dt_stream stream, GroupsTask &task)
                                      (cudaStream_t)stream.handle, task));
 }
 template <typename T>
-static int start(dt_stream stream, GroupsTask &task)
+static int start(dt_stream stream, HalvesTask &task)
 {
     return task.call.size <= 64 && task.call.value_size <= 64
                ? start<T, 64, 3>(stream, task)
@@ -431,15 +319,17 @@ bool attention_fits_warpgroups(const dt_attention_call *c, int capability)
 #else
     const bool built = false;
 #endif
-    /* With a scale above 0 the greatest score is the greatest product times the scale. */
-    return built && capability == 90 && !c->grad.data && !c->mask && c->scale > 0 &&
+    /* With a scale above 0 the greatest score is the greatest product times the scale.
+     * Gradients that a call does not have are NULL with strides of 0. */
+    return built && capability == 90 && !c->mask && c->scale > 0 &&
            in_chunks(c->query, c->size) && in_chunks(c->key, c->size) &&
-           in_chunks(c->value, c->value_size) && in_chunks(c->out, c->value_size);
+           in_chunks(c->value, c->value_size) && in_chunks(c->out, c->value_size) &&
+           in_chunks(c->grad, 0) && in_chunks(c->query_grad, 0) &&
+           in_chunks(c->key_grad, 0) && in_chunks(c->value_grad, 0);
 }
 
-int attention_of_warpgroups(dt_stream stream, const dt_attention_call *call)
+int attention_of_warpgroups(dt_stream stream, HalvesTask &task)
 {
-    GroupsTask task = {*call, (unsigned)(call->heads / call->key_heads), 0};
-    return call->dtype == DT_FLOAT16 ? start<dt_float16>(stream, task)
-                                     : start<dt_bfloat16>(stream, task);
+    return task.call.dtype == DT_FLOAT16 ? start<dt_float16>(stream, task)
+                                         : start<dt_bfloat16>(stream, task);
 }

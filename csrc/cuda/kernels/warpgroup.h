@@ -189,8 +189,12 @@ class WarpgroupProducts {
 #ifdef SIM_CUDA
         products.start<T>(c, a, b, adds);
 #else
-        static_assert(M == 16, "");
-        WGMMA_TYPES(128, TEXT_64, "%64", "%65", ", 0, 0", "%66", C_64(0) : SHARED_A);
+        static_assert(M == 8 || M == 16, "");
+        if constexpr (M == 8)
+            WGMMA_TYPES(64, TEXT_32, "%32", "%33", ", 0, 0", "%34", C_32(0) : SHARED_A);
+        else
+            WGMMA_TYPES(128, TEXT_64, "%64", "%65", ", 0, 0", "%66",
+                        C_64(0) : SHARED_A);
 #endif
     }
     /* a is a fragment, b in shared memory, the elements of one row next to each other. */
