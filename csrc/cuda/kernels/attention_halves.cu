@@ -476,30 +476,50 @@ __global__ void __launch_bounds__(FORWARD_ROWS / WARP_ROWS * 32, D == 64 ? 2 : 1
     s.mine.store(Halves(c.out, batch, head, c.length, c.value_size).from(first));
 }
 
-/* A row of the statistics for each warp. */
+#define ROW_LANES 16 /* for sizes up to 128, of chunks of 8 */
+
+/* A row of the statistics for each half of a warp. */
 __global__ void attention_dots_halves(GRID_CONSTANT(HalvesTask) task)
 {
     if (IS_TOO_OLD)
         return;
     const dt_attention_call &c = task.call;
-    unsigned blocks = task.padded / (BLOCK / 32), of = blockIdx.x / blocks;
-    int row = (int)(blockIdx.x % blocks * (BLOCK / 32) + threadIdx.x / 32);
+    unsigned blocks = task.padded / (BLOCK / ROW_LANES), of = blockIdx.x / blocks;
+    int row =
+        (int)(blockIdx.x % blocks * (BLOCK / ROW_LANES) + threadIdx.x / ROW_LANES);
     int head = (int)(of % (unsigned)c.heads), batch = (int)(of / (unsigned)c.heads);
-    Halves out = Halves(c.out, batch, head, c.length, c.value_size).from(row);
-    Halves grad = Halves(c.grad, batch, head, c.length, c.value_size).from(row);
-    float sum = 0, log_sum = 0;
-    if (out.count > 0) {
-        ROLLED
-        for (int k = lane_number(); k < out.size; k += 32) {
-            auto pair = widened(Vector<uint16_t, 2>{{out.data[k], grad.data[k]}},
-                                c.dtype == DT_BFLOAT16);
-            sum += pair.v[0] * pair.v[1];
+    const Halves out = Halves(c.out, batch, head, c.length, c.value_size).from(row);
+    const Halves grad = Halves(c.grad, batch, head, c.length, c.value_size).from(row);
+    const int lane = (int)threadIdx.x % ROW_LANES, first = lane * 8;
+    float sum = 0;
+    if (out.count > 0 && first < out.size) {
+        Vector<uint16_t, 8> pair[2] = {};
+        if (out.in_chunks && grad.in_chunks) {
+            pair[0] = *(const Vector<uint16_t, 8> *)(out.data + first);
+            pair[1] = *(const Vector<uint16_t, 8> *)(grad.data + first);
+        } else {
+            UNROLL
+            for (int e = 0; e < 8; e++)
+                if (first + e < out.size) {
+                    pair[0].v[e] = out.data[first + e];
+                    pair[1].v[e] = grad.data[first + e];
+                }
         }
-        log_sum = ((const float *)c.log_sum)[of * c.length + row] * LOG2_E;
+        auto a = widened(pair[0], c.dtype == DT_BFLOAT16);
+        auto b = widened(pair[1], c.dtype == DT_BFLOAT16);
+        UNROLL
+        for (int e = 0; e < 8; e++)
+            sum += a.v[e] * b.v[e];
     }
-    sum = reduce_group<true>(sum, 32, [](float a, float b) { return a + b; });
-    if (lane_number() == 0)
-        task.statistics[(int64_t)of * task.padded + row] = {log_sum, sum};
+    UNROLL
+    for (int step = 1; step < ROW_LANES; step *= 2)
+        sum += __shfl_xor_sync(0xffffffffu, sum, step);
+    if (lane)
+        return;
+    float log_sum = 0;
+    if (out.count > 0)
+        log_sum = ((const float *)c.log_sum)[of * c.length + row] * LOG2_E;
+    task.statistics[(int64_t)of * task.padded + row] = {log_sum, sum};
 }
 
 #define BACKWARD_ROWS 64
@@ -663,7 +683,7 @@ static int backward(dt_stream stream, HalvesTask &task,
     Scratch statistics(stream, (size_t)rows * sizeof(Statistic));
     task.statistics = (Statistic *)statistics.data;
     if (!task.statistics || START_BARRIERS(DOING, stream, attention_dots_halves,
-                                           rows / (BLOCK / 32), task))
+                                           rows / (BLOCK / ROW_LANES), task))
         return -1;
     return starts(stream, task);
 }
