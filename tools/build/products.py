@@ -60,6 +60,8 @@ SMALL = (
     *("csrc/autograd/ops/", "csrc/tensor/ops/", "csrc/python/functions/"),
     *("csrc/python/interop/", "csrc/python/types/"),
 )
+# On simulated GPUs -O2 would make these 15 % quicker, for 46 KB of a wheel.
+SMALLEST = "csrc/cuda/kernels/attention"
 # For one file. Its loops choose between two values at most, which vectors do without a
 # branch: a copy of the loop for each side of it would be code for nothing. Sums have 16
 # lanes of doubles, which gcc would unroll before it looks for vectors. Products that
@@ -195,9 +197,10 @@ class Plan:
     def sim(self, source: str, *extra: str) -> Object:
         """A CUDA or C++ source as simulated GPUs run it: one thread at a time, so -O3
         would only make larger code."""
+        level = "-Os" if source.startswith(SMALLEST) else "-O2"
         flags = (
             *("-x", "c++", "-std=c++17", "-Icsrc", "-Icsrc/sim", "-DDT_SIMULATED"),
-            *(*self._common("-O2"), *self._guards(source), *extra),
+            *(*self._common(level), *self._guards(source), *extra),
             *(*flags_of("CPPFLAGS"), *flags_of("CXXFLAGS")),
         )
         return self._unit(self.cxx, source, flags)
