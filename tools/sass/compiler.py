@@ -51,9 +51,13 @@ def kernels_of(source: str, arch: int = ARCH) -> dict[str, Kernel]:
         )
     with tempfile.TemporaryDirectory() as folder:
         cubin = str(Path(folder, "kernels.cubin"))
-        flags = (*nvcc.language, f"-arch=sm_{arch}", "-cubin", "-Xptxas", "-v")
-        file = str(KERNELS / f"{source}.cu")
-        kernels = read_resources(output_of(*nvcc.command, *flags, "-o", cubin, file))
+        file = KERNELS / f"{source}.cu"
+        once = cuda.ONCE.get(str(file.relative_to(ROOT)))
+        suffix = "a" if arch == 90 and once is cuda.WARPGROUPS else ""
+        flags = (*nvcc.language, f"-arch=sm_{arch}{suffix}", "-cubin", "-Xptxas", "-v")
+        kernels = read_resources(
+            output_of(*nvcc.command, *flags, "-o", cubin, str(file))
+        )
         read_code(output_of(nvdisasm, "-c", cubin), kernels)
     names = output_of("c++filt", text="\n".join(kernels)).splitlines()
     bare = (name.replace("(anonymous namespace)::", "") for name in names)

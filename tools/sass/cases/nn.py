@@ -214,6 +214,51 @@ CASES = (
             ("sizes to 128, 16 rows", "backward_halves<128, true>", 64, 5.5, 255, 0),
         )
     ),
+    *(
+        Case(
+            f"attention by warpgroups, {name}",
+            f"attention_warpgroups{'_backward' * ('gradient' in name)}",
+            f"attention_{kernel}",
+            elements=products,
+            passes=("HGMMA",) * instructions,
+            most=most,
+            in_flight=0,
+            registers=registers,
+            is_round=True,
+        )
+        for name, kernel, instructions, products, most, registers in (
+            (
+                "128 keys",
+                "forward_warpgroups<dt_bfloat16, 64, 3>",
+                *(12, 128, 3.8, 128),
+            ),
+            (
+                "sizes to 128",
+                "forward_warpgroups<dt_bfloat16, 128, 2>",
+                *(16, 256, 2.3, 168),
+            ),
+            (
+                "gradient, 128 keys",
+                "backward_warpgroups<dt_bfloat16, false, 128, 64>",
+                *(16, 192, 2.4, 168),
+            ),
+            (
+                "gradients, 64 rows",
+                "backward_warpgroups<dt_bfloat16, true, 64, 64>",
+                *(16, 128, 2.9, 168),
+            ),
+            (
+                "gradient, sizes to 128",
+                "backward_warpgroups<dt_bfloat16, false, 128, 128>",
+                *(24, 384, 1.4, 168),
+            ),
+            (
+                "gradients, sizes to 128",
+                "backward_warpgroups<dt_bfloat16, true, 64, 128>",
+                *(24, 256, 1.7, 168),
+            ),
+        )
+    ),
     Case(
         "Adam, a round",
         "optim",
