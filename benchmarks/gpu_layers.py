@@ -25,12 +25,12 @@ def length(n):
     return max(16, min(1024, n // HEAD))
 
 
-def heads(dtype):
-    """q, k and v of n elements in all of their heads."""
+def heads(dtype, size=HEAD):
+    """q, k and v of n elements in all of their heads, each of `size`."""
 
     def make(t, n):
-        count = max(1, n // (length(n) * HEAD))
-        shape = (count, 1, length(n), HEAD)
+        count = max(1, n // (length(n) * size))
+        shape = (count, 1, length(n), size)
         return tuple(t.rand(*shape, device="cuda").to(getattr(t, dtype)) for _ in "qkv")
 
     return make
@@ -42,25 +42,25 @@ def attend(**options):
     )
 
 
-def attended(dtype, **options):
+def attended(dtype, size, **options):
     def make(t, n):
-        inputs = [x.requires_grad_() for x in heads(dtype)(t, n)]
+        inputs = [x.requires_grad_() for x in heads(dtype, size)(t, n)]
         y = attend(**options)(t, *inputs)
         return inputs, y, t.rand_like(y)
 
     return make
 
 
-def attention_case(name, dtype, backward=False, **options):
+def attention_case(name, dtype, backward=False, size=HEAD, **options):
     half = 0.5 if options.get("is_causal") else 1.0
-    size = 4 if dtype == "float32" else 2
+    bytes_of = 4 if dtype == "float32" else 2
     tensors, products = (8, 10) if backward else (4, 4)
     return Case(
         ATTENTION,
         name,
-        attended(dtype, **options) if backward else heads(dtype),
+        attended(dtype, size, **options) if backward else heads(dtype, size),
         gradients if backward else attend(**options),
-        lambda n: tensors * size * n,
+        lambda n: tensors * bytes_of * n,
         operations=lambda n: half * products * n * length(n),
         products=dtype,
     )
@@ -180,6 +180,8 @@ LAYERS = (
     attention_case("backward", "float32", True),
     attention_case("backward, bfloat16", "bfloat16", True),
     attention_case("backward, causal, bfloat16", "bfloat16", True, is_causal=True),
+    attention_case("forward, bfloat16, size 128", "bfloat16", size=128),
+    attention_case("backward, bfloat16, size 128", "bfloat16", True, 128),
     convolution_case("3 x 3 of 64"),
     convolution_case("3 x 3 of 64, TF32", "tf32"),
     convolution_case("3 x 3 of 64, bfloat16", "bfloat16"),
