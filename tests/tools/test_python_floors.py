@@ -28,7 +28,7 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 71_000,
+    "csrc": 71_320,
     "core": 27_720,
     "processes": 4_065,
     "extras": 8_460,
