@@ -80,6 +80,7 @@ HOSTS = {
     "async_copy.h": "attention_halves",
     "attention.h": "attention",
     "attention_halves.h": "attention_halves",
+    "attention_warpgroups.h": "attention_warpgroups attention_warpgroups_backward",
     "compute.h": "depthwise",
     "depthwise.h": "depthwise",
     "device_functions.h": "reduce",
@@ -105,6 +106,7 @@ FAMILIES = {
     "attention": "attention",
     "attention_halves": "attention_of_halves",
     "attention_warpgroups": "attention_of_halves",
+    "attention_warpgroups_backward": "attention_of_halves",
     "convert": "converting",
     "convolution": "convolving",
     "depthwise": "convolving",
@@ -237,7 +239,8 @@ def compiled(product: Any, chosen: list[Mutation]) -> None:
 def verdict(file: str, number: int) -> str:
     hosts = hosts_of(file)
     families = [family_of(host) for host in hosts]
-    card = ["--card", "h100"] if hosts == ["attention_warpgroups"] else []
+    on_hopper = all("warpgroups" in host for host in hosts)
+    card = ["--card", "h100"] if on_hopper else []
     own = [sys.executable, "-P", str(ROOT / "tools/kernel_check/families.py")]
     environment = build.environment(MUTANT / "package")
     try:
