@@ -5,11 +5,8 @@ The simulator counts (csrc/sim/count.h), this module finds the lines.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-from pydevtensor import _C
 
 if TYPE_CHECKING:
     from pydevtensor.cuda import _kernel_checks
@@ -153,62 +150,7 @@ def _cells(each: KernelLine) -> list[str]:
     ]
 
 
-class Reports:
-    """What Kernel has of reports."""
-
-    def report(
-        self,
-        grid: int | Sequence[int] = (1, 1, 1),
-        block: int | Sequence[int] = (1, 1, 1),
-        args: Sequence[Any] | None = None,
-        shared_mem: int = 0,
-    ) -> KernelReport:
-        """Launch the kernel, wait for it, and say what it does on which line.
-
-        grid and block are the numbers of blocks and of a block's threads, args the
-        kernel's arguments, shared_mem bytes of dynamic shared memory of a block, all
-        as in a launch. For each line that accesses memory: how
-        often it runs, bytes, sectors of 32 bytes that a warp's request takes and those
-        that it needs, conflicts of shared memory's banks, collisions of atomics, idle
-        lanes; and the occupancy of the card. It counts, and measures no time.
-
-        RuntimeError on real GPUs, and if the kernel was compiled without checks.
-
-        >>> copy = torch.cuda.compile_kernel(
-        ...     "__global__ void copy(const float *x, float *y)"
-        ...     "{ y[threadIdx.x] = x[8 * threadIdx.x]; }"
-        ... )
-        >>> x = torch.zeros(256, device='cuda')
-        >>> report = copy.report(1, 32, (x, torch.zeros(32, device='cuda')))
-        >>> report.lines[0].bytes_read
-        128
-        """
-        kernel: Any = self
-        device = _C._device_index(None)
-        limits = kernel._limits(device)
-        if not limits["simulated"]:
-            raise RuntimeError(
-                f"{kernel.name}.report(): cuda:{device} is a real GPU, and simulated "
-                "GPUs alone count accesses; choose them with torch.cuda.simulate(1)"
-            )
-        _C._device_synchronize(device)
-        _C._sim_control("count_accesses")
-        try:
-            kernel(grid, block, args, shared_mem)
-            _C._device_synchronize(device)
-        finally:
-            handle, rows = _counted()
-        if not handle:
-            raise RuntimeError(
-                f"{kernel.name}.report(): the kernel has no checks, which count its "
-                "accesses; compile and launch it under "
-                "torch.cuda.kernel_checks('error')"
-            )
-        extents = kernel._extent("grid", grid), kernel._extent("block", block)
-        return _report(kernel.name, *extents, shared_mem, limits, handle, rows)
-
-
-def _report(
+def report(
     kernel: str,
     grid: tuple[int, int, int],
     block: tuple[int, int, int],
@@ -217,6 +159,7 @@ def _report(
     handle: int,
     rows: list[list[int]],
 ) -> KernelReport:
+    """The report on rows that the simulator counted, of a module by its handle."""
     from pydevtensor.cuda import _kernel_checks
 
     module = _kernel_checks._modules[handle]
@@ -230,15 +173,6 @@ def _report(
     return KernelReport(
         kernel, grid, block, name, lines, fit * warps * 32 / most, fit, limit, shared
     )
-
-
-def _counted() -> tuple[int, list[list[int]]]:
-    rows: list[list[int]] = []
-    while True:
-        handle, *more = _C._sim_control(f"counted {len(rows)}").splitlines()
-        rows += [[int(word) for word in row.split()] for row in more]
-        if not more:
-            return int(handle), rows
 
 
 def _fixed(module: _kernel_checks._Module, kernel: str) -> int:

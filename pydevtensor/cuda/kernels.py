@@ -12,7 +12,7 @@ from typing import Any
 from pydevtensor import _C
 from pydevtensor._streams import Stream
 from pydevtensor.cuda import checks
-from pydevtensor.cuda._kernel_report import Reports
+from pydevtensor.cuda._kernel_counting import Reports
 
 __all__ = ["CompileError", "Kernel", "compile_kernel"]
 
