@@ -114,6 +114,17 @@ static void visit_gemm(const dt_gemm *g, const listing *to)
     say(to, &c);
 }
 
+static void visit_sparse(const dt_sparse_call *c, const listing *to)
+{
+    const size_t item = dt_dtype_size(c->dtype);
+    dense(to, c->starts, c->rows + 1, sizeof *c->starts, READ);
+    dense(to, c->row_of, c->count, sizeof *c->row_of, READ);
+    dense(to, c->columns, c->count, sizeof *c->columns, READ);
+    dense(to, c->values, c->count, item, c->row_of ? WRITE : READ);
+    dense(to, c->y, c->rows * c->n, item, c->row_of ? READ : WRITE);
+    dense(to, c->x, c->inner * c->n, item, READ);
+}
+
 static void visit_arange(const dt_arange_call *c, const listing *to)
 {
     dense(to, c->out, c->numel, dt_dtype_size(c->dtype), WRITE);

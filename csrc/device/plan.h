@@ -256,6 +256,22 @@ typedef struct dt_gemm {
     const void *row, *packed;
 } dt_gemm;
 
+/* --- products with sparse matrices --- */
+
+/* A matrix of `rows` rows and `inner` columns has `count` entries: values[e] in column
+ * columns[e], those of row i from starts[i] to starts[i + 1]. y, (rows, n), becomes its
+ * product with x, (inner, n). Or, if row_of is not NULL: values[e] becomes the sum of
+ * y[row_of[e]] * x[columns[e]] over n. Matrices are row-major. The entries of a row are
+ * added one after the other. An index out of range: the CPU fails with DT_ERROR_INDEX; a
+ * GPU leaves the entry out, and the next synchronization fails. */
+typedef struct dt_sparse_call {
+    dt_dtype dtype;                /* int64, float32, float64 */
+    int64_t rows, inner, n, count; /* n at least 1, and rows; or with row_of, count */
+    const int64_t *starts, *row_of, *columns;
+    void *values, *y;
+    const void *x;
+} dt_sparse_call;
+
 /* --- creation and random numbers --- */
 
 /* out[i] = start + i * step; floats are computed in double. */

@@ -237,6 +237,12 @@ typedef struct dt_resample_kernels {
     void (*run)(const dt_resample_call *call, int64_t begin, int64_t end);
 } dt_resample_kernels;
 
+typedef struct dt_sparse_kernels {
+    /* Rows, or with row_of entries, begin to end-1. The number of an entry whose index is
+     * out of range, which is left out; or -1. */
+    int64_t (*run)(const dt_sparse_call *call, int64_t begin, int64_t end);
+} dt_sparse_kernels;
+
 /* FAMILY(name, isa): every instruction set exports a dt_NAME_kernels, dt_NAME_ISA. */
 #define DT_KERNEL_FAMILIES(FAMILY, isa)                                                \
     FAMILY(elementwise, isa)                                                           \
@@ -252,6 +258,7 @@ typedef struct dt_resample_kernels {
     FAMILY(convolution, isa)                                                           \
     FAMILY(winograd, isa)                                                              \
     FAMILY(pooling, isa)                                                               \
+    FAMILY(sparse, isa)                                                                \
     FAMILY(resample, isa)
 
 #define FAMILY(name, isa) extern const dt_##name##_kernels dt_##name##_##isa;
