@@ -137,6 +137,7 @@ _LATER = {
     "get_printoptions": "printing",
     "load": "serialization",
     "safetensors": "safetensors",
+    "sparse": "sparse",
     "save": "serialization",
     "serialization": "serialization",
     "storage": "storage",

@@ -10,7 +10,7 @@ import warnings
 _STATE_DICT = "save and load a state_dict() with torch.save() and torch.load()"
 _RANKS = "train with nn.parallel.DistributedDataParallel"
 _QUANTIZED = "convert values with .to(torch.float16) or .to(torch.bfloat16)"
-_DENSE = "use dense tensors, or indices and torch.scatter_add()"
+_DENSE = "call to_dense() first; docs/sparse.md lists what there is"
 _CUDA = "use the CPU, or GPUs of the type 'cuda'"
 _WAY_ROUND = {
     "_dynamo": "call the function itself; nothing is compiled here",
@@ -41,8 +41,7 @@ _WAY_ROUND = {
     "quantize_per_channel": _QUANTIZED,
     "quantize_per_tensor": _QUANTIZED,
     "sparse": _DENSE,
-    "sparse_coo_tensor": _DENSE,
-    "sparse_csr_tensor": _DENSE,
+    "sparse_bsr_tensor": _DENSE,
     "utils.bottleneck": "use cProfile",
     "utils.cpp_extension": "derive a class from torch.autograd.Function",
     "utils.tensorboard": "install the package that it needs: pip install tensorboard",

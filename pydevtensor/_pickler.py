@@ -208,6 +208,14 @@ def _put_view(p, value):
     p.out += b"tR"
 
 
+def _put_sparse(p, value):
+    p.name("torch._utils", "_rebuild_sparse_tensor")
+    p.out += b"("
+    p.call("torch.serialization", "_get_layout", str(value.layout))
+    p.tuple(value._parts())
+    p.out += b"tR"
+
+
 def _put_object(p, value):
     """Any other value, by what it says of itself to Python's pickle."""
     kind = type(value)
@@ -331,5 +339,6 @@ NAMED = {
     "fractions.Fraction": lambda p, value: p.call(
         "fractions", "Fraction", value.numerator, value.denominator
     ),
+    "pydevtensor.sparse._tensor.SparseTensor": _put_sparse,
 }
 _NOT_SHARED = frozenset((type(None), bool, int, float, complex, _C.dtype))

@@ -145,11 +145,14 @@ def format_tensor(tensor: Tensor, spec: str) -> str:
     return object.__format__(tensor, spec)
 
 
-def _append_notes(text: str, notes: list[str], indent: int) -> str:
-    """Close text after the notes, each on a new line where this one has no room."""
+def _append_notes(text: str, notes: list[str], indent: int, apart: bool = False) -> str:
+    """Close text after the notes, each on a new line where this one has no room.
+
+    apart: the first one is on a new line in any case.
+    """
     column = len(text) - text.rfind("\n") + 1
-    for note in notes:
-        if column + len(note) + 2 > _options["linewidth"]:
+    for i, note in enumerate(notes):
+        if (apart and not i) or column + len(note) + 2 > _options["linewidth"]:
             text += ",\n" + " " * indent + note
             column = indent + len(note)
         else:

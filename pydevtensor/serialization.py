@@ -414,6 +414,29 @@ def _tensor_of_bytes(
     return _tensor(storage, offset, size, stride, requires_grad, dtype=dtype)
 
 
+def _layout(name):
+    found = getattr(_C, name.removeprefix("torch."), None)
+    if not isinstance(found, _C.layout):
+        raise ValueError(f"the layout {name!r}")
+    return found
+
+
+def _sparse(layout, parts):
+    coo = layout == _C.sparse_coo
+    count = 2 if coo else 3
+    tensors, size, coalesced = parts[:count], parts[count], parts[count + 1 :]
+    if not all(type(x) is _C.Tensor for x in tensors) or type(size) is not _C.Size:
+        raise TypeError("wrong parts of a sparse tensor")
+    named: Any = {"check_invariants": True}
+    if coo:
+        named["is_coalesced"] = coalesced == (True,)
+    make: Any = getattr(_C, f"{str(layout).removeprefix('torch.')}_tensor")
+    try:
+        return make(*tensors, size, **named)
+    except RuntimeError as error:
+        raise ValueError(f"a tensor that cannot be: {error}") from None
+
+
 # The functions of PyTorch's that rebuild tensors, with the types of their arguments.
 _TENSOR = ((_Storage,), (int,), (tuple,), (tuple,), (bool,), ())
 _PARAMETER = (_parameter, (_C.Tensor,), (bool,), (), ())
@@ -422,6 +445,8 @@ _CONSTRUCTORS = {
     "torch._utils._rebuild_tensor_v3": (_tensor_of_bytes, *_TENSOR, (_C.dtype,), ()),
     "torch._utils._rebuild_parameter": _PARAMETER,
     "torch._utils._rebuild_parameter_with_state": _PARAMETER,
+    "torch._utils._rebuild_sparse_tensor": (_sparse, (_C.layout,), (tuple,)),
+    "torch.serialization._get_layout": (_layout, (str,)),
 }
 
 

@@ -37,6 +37,7 @@ SETS = (
     "recurrent",
     "resampling",
     "semantics",
+    "sparse",
     "special",
     "trees",
 )

@@ -236,6 +236,7 @@ MAKERS = {
     "printing": make_printing,
     "promotion": make_promotion,
     "prune": cases,
+    "sparse": cases,
     "random": make_random,
     "recurrent": cases,
     "resampling": cases,

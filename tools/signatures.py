@@ -110,6 +110,7 @@ BY_NAME = {
 V, M, N, S = (lambda: floats(3)), (lambda: floats(2, 3)), (lambda: floats(3, 4)), None
 S, B, C = (lambda: floats(3, 3)), (lambda: floats(2, 2, 3)), (lambda: floats(2, 3, 4))
 D = lambda: torch.eye(3) * 2
+STARTS, INNER = (lambda: [0, 1, 3]), (lambda: [1, 0, 2])
 VALID = {
     "mm": {"input": M, "mat2": N},
     "view_as_complex": {"input": lambda: torch.ones(3, 2)},
@@ -125,6 +126,11 @@ VALID = {
     },
     "matmul": {"input": M, "other": N},
     "mv": {"input": M, "vec": V},
+    "spmm": {"input": M, "mat2": N},
+    "sparse_coo_tensor": {"indices": lambda: (2, 3)},
+    "sparse_csr_tensor": {"crow_indices": STARTS, "col_indices": INNER, "values": V},
+    "sparse_csc_tensor": {"ccol_indices": STARTS, "row_indices": INNER, "values": V},
+    "sparse_mask": {"mask": lambda: torch.eye(3)[:2].to_sparse()},
     "dot": {"input": V, "tensor": V},
     "vdot": {"input": V, "other": V},
     "bmm": {"input": B, "mat2": C},

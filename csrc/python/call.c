@@ -72,7 +72,7 @@ static int dispatch(dt_call *call, dt_values *s)
                : dt_dispatch(call);
 }
 
-PyObject *dt_call_record(dt_signature *signature, bool in_place, DT_CALL_PARAMETERS)
+static PyObject *call_dense(dt_signature *signature, bool in_place, DT_CALL_PARAMETERS)
 {
     dt_args bound;
     const dt_args *args = &bound;
@@ -151,4 +151,12 @@ done:
     dt_values_release(&s);
     Py_XDECREF((PyObject *)number);
     return result;
+}
+
+PyObject *dt_call_record(dt_signature *signature, bool in_place, DT_CALL_PARAMETERS)
+{
+    PyObject *result = call_dense(signature, in_place, self, values, count, kwnames);
+    return result || !dt_py.sparse_type
+               ? result
+               : dt_call_sparse(signature->name, self, values, count, kwnames);
 }

@@ -520,8 +520,8 @@ int dt_convert_any(dt_values *s, const dt_args *args, int i)
     return status > 0 ? 0 : status < 0 ? -1 : dt_argument_error(args, i);
 }
 
-PyObject *dt_call_public(dt_signature *signature, dt_public_body *body,
-                         DT_CALL_PARAMETERS)
+static PyObject *call_dense(dt_signature *signature, dt_public_body *body,
+                            DT_CALL_PARAMETERS)
 {
     dt_args args;
     dt_values s;
@@ -538,4 +538,13 @@ PyObject *dt_call_public(dt_signature *signature, dt_public_body *body,
         result = body(&args, s.v);
     dt_values_release(&s);
     return result;
+}
+
+PyObject *dt_call_public(dt_signature *signature, dt_public_body *body,
+                         DT_CALL_PARAMETERS)
+{
+    PyObject *result = call_dense(signature, body, self, values, count, kwnames);
+    return result || !dt_py.sparse_type
+               ? result
+               : dt_call_sparse(signature->name, self, values, count, kwnames);
 }

@@ -47,6 +47,11 @@ typedef PyObject *dt_public_body(const dt_args *args, const dt_value *v);
 PyObject *dt_call_public(dt_signature *signature, dt_public_body *body,
                          DT_CALL_PARAMETERS);
 
+/* The result of a call that failed since an argument is a sparse tensor. NULL with the
+ * pending exception where none is, or with another one. Calls that fail ask for it if
+ * dt_py.sparse_type is set. */
+PyObject *dt_call_sparse(const char *name, DT_CALL_PARAMETERS);
+
 /* Begins a public function: what follows is its body, a dt_public_body. Defines
  * name_function (arguments as they are) and name_method (self is the first
  * parameter). */

@@ -56,7 +56,8 @@
     SETUP(fusion)                                                                      \
     SETUP(guards)                                                                      \
     SETUP(groups)                                                                      \
-    SETUP(races)
+    SETUP(races)                                                                       \
+    SETUP(sparse)
 
 #define SETUP(name) int dt_setup_##name(PyObject *module);
 DT_SETUPS(SETUP)
@@ -73,6 +74,7 @@ typedef struct dt_python {
     PyObject *dtypes[DT_NDTYPES];     /* the objects behind pydevtensor.float32, ... */
     PyObject *exceptions[DT_NERRORS]; /* by dt_error_code */
     PyObject *cpu;                    /* device('cpu') */
+    PyObject *sparse_type; /* set when pydevtensor.sparse is imported; or NULL */
 } dt_python;
 
 extern dt_python dt_py;

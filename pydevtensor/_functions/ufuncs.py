@@ -49,7 +49,12 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def operand(value: Any) -> Any:
-    """An array as a Tensor over its memory; NotImplemented for anything else."""
+    """An array as a Tensor over its memory, a sparse tensor as a dense one.
+
+    NotImplemented for anything else.
+    """
+    if isinstance(value, _C.Tensor):
+        return value.to_dense()
     numpy = sys.modules.get("numpy")
     if numpy is None or not isinstance(value, numpy.ndarray):
         return NotImplemented

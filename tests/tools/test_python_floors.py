@@ -28,10 +28,10 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 71_320,
-    "core": 27_720,
+    "csrc": 71_800,
+    "core": 27_850,
     "processes": 4_065,
-    "extras": 8_460,
+    "extras": 9_480,
     "imitations": 700,
     "tools": 1_520,
 }

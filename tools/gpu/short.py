@@ -49,6 +49,7 @@ STARTS = {
     "rnn": "torch.nn.LSTM",
     "scan": "cumsum",
     "sort": ".sort(",
+    "sparse": "torch.sparse.mm(",
     "transpose": ".mT.contiguous()",
 }
 
@@ -164,6 +165,11 @@ def windows(n):
     same(lambda x: x.mT.contiguous() * 2, (3, n, 37))
     same(lambda x: x.argmax(-1) + x.amin(-1), (5, n))
     same(lambda x, w: F.conv2d(x, w, groups=4), (2, 4, 6, n % 500 + 3), (8, 1, 3, 3))
+    starts, columns = torch.arange(0, 3 * n + 1, 3), torch.arange(3 * n) * 7 % n
+    by_rows = lambda v: torch.sparse_csr_tensor(
+        starts.to(v.device), columns.to(v.device), v, (n, n)
+    )
+    same(lambda v, x: torch.sparse.mm(by_rows(v), x), (3 * n,), (n, 5))
     whole = torch.arange(n * 3, device="cuda").reshape(n, 3)
     assert torch.equal((whole.T @ whole).cpu(), whole.cpu().T @ whole.cpu())
     draw = torch.randn(n, device="cuda").isfinite() & (

@@ -34,7 +34,7 @@ GROUPS = (
     ("sorting", "Sorting, searching, distinct elements", "sort unique"),
     ("shapes", "Shapes", "view movement repeat diagonal shapes resize cat split"),
     ("indexing", "Indexing", "index indices scatter subscript"),
-    ("linear-algebra", "Linear algebra", "matmul linalg einsum decompositions"),
+    ("linear-algebra", "Linear algebra", "matmul linalg einsum decompositions sparse"),
     (
         "layers",
         "Functions of layers",

@@ -340,7 +340,7 @@ static inline bool call_quickly(const composite *c, DT_CALL_PARAMETERS,
     return true;
 }
 
-static PyObject *call(composite *c, DT_CALL_PARAMETERS)
+static PyObject *call_dense(composite *c, DT_CALL_PARAMETERS)
 {
     dt_args args;
     dt_tensor *out;
@@ -364,6 +364,14 @@ static PyObject *call(composite *c, DT_CALL_PARAMETERS)
     if (result && (has_out || c->in_place))
         return copied(c, result, args.slots[has_out ? c->signature.out : 0]);
     return result;
+}
+
+static PyObject *call(composite *c, DT_CALL_PARAMETERS)
+{
+    PyObject *result = call_dense(c, self, values, count, kwnames);
+    return result || !dt_py.sparse_type
+               ? result
+               : dt_call_sparse(c->name, self, values, count, kwnames);
 }
 
 /* --- the rows --- */

@@ -222,9 +222,14 @@ bool dt_format_object_check(PyObject *value)
 
 int dt_take_layout(const dt_args *args, int i)
 {
-    return dt_given(args, i) && !dt_layout_object_check(args->slots[i])
-               ? dt_argument_error(args, i)
-               : 0;
+    if (!dt_given(args, i) || args->slots[i] == strided)
+        return 0;
+    if (!dt_layout_object_check(args->slots[i]))
+        return dt_argument_error(args, i);
+    return DT_SET_ERROR(PyExc_NotImplementedError,
+                        "%s(): layout is %R; give torch.strided, and convert what it "
+                        "makes with to_sparse(), or use torch.sparse_coo_tensor()",
+                        args->signature->name, args->slots[i]);
 }
 
 int dt_take_format(const dt_args *args, int i, dt_format *out)
@@ -252,8 +257,8 @@ int dt_setup_dtype_type(PyObject *module)
                                  "(60, 1, 15, 3)",
                                  NULL);
     layout_type = add_named_type(module, "pydevtensor.layout",
-                                 "How a tensor stores its elements: always "
-                                 "torch.strided.\n\n"
+                                 "How a tensor stores its elements: "
+                                 "torch.strided, or that of a sparse tensor.\n\n"
                                  ">>> torch.ones(2).layout\n"
                                  "torch.strided",
                                  NULL);
@@ -273,5 +278,9 @@ int dt_setup_dtype_type(PyObject *module)
     DT_FORMATS(FORMAT)
 #undef FORMAT
     strided = add_named(module, layout_type, "strided", 0);
-    return strided ? 0 : -1;
+    return strided && add_named(module, layout_type, "sparse_coo", 1) &&
+                   add_named(module, layout_type, "sparse_csr", 2) &&
+                   add_named(module, layout_type, "sparse_csc", 3)
+               ? 0
+               : -1;
 }

@@ -201,7 +201,9 @@ DT_PUBLIC(is_contiguous, "is_contiguous(input: Tensor, memory_format: Format = N
 
 DT_PUBLIC(is_tensor, "is_tensor(obj: Any)")
 {
-    return PyBool_FromLong(dt_tensor_check(args->slots[0]));
+    PyObject *type = (PyObject *)Py_TYPE(args->slots[0]);
+    return PyBool_FromLong(dt_tensor_check(args->slots[0]) ||
+                           type == dt_py.sparse_type);
 }
 
 DT_PUBLIC(result_type, "result_type(tensor1: Value, tensor2: Value)")

@@ -1,0 +1,479 @@
+"""Functions and operators of sparse tensors.
+
+`call` gets each call of a function of the package in which a Tensor's place has a
+sparse tensor. A function here of that name answers it, or a method of SparseTensor;
+what is not there raises NotImplementedError with advice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pydevtensor import _C
+from pydevtensor.sparse._pattern import Pattern
+from pydevtensor.sparse._products import of_two, product
+from pydevtensor.sparse._tensor import ASKED, ZERO_AT_ZERO, SparseTensor, absent
+
+_functions: dict[str, Callable[..., Any]] = {}
+
+
+def call(name: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """The result of the public function or method called `name`."""
+    function = _functions.get(name)
+    if function is None and args and is_sparse(args[0]) and name not in _NO_METHODS:
+        method = getattr(SparseTensor, name, None)
+        if method is not None or name in ZERO_AT_ZERO or name in _OF_VALUES:
+            found = getattr(args[0], name)
+            return found(*args[1:], **named) if callable(found) else found
+    if function is None or "out" in named:
+        raise absent(name)
+    return function(*args, **named)
+
+
+# Attributes, and not functions of the package.
+_NO_METHODS = {"shape", "data", "grad", "layout"}
+_OF_VALUES = ASKED | {"clone", "detach", "numel"}
+
+
+def is_sparse(value: Any) -> bool:
+    return type(value) is SparseTensor
+
+
+def _function(*names: str) -> Callable[[Any], Any]:
+    def add(function: Any) -> Any:
+        _functions.update(dict.fromkeys(names, function))
+        return function
+
+    return add
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (bool, int, float)) or (
+        isinstance(value, _C.Tensor) and value.dim() == 0
+    )
+
+
+# --- products
+
+
+@_function("mm", "matmul", "mv", "spmm", "dsmm", "hsmm", "__matmul__")
+def matmul(input: Any, mat2: Any) -> Any:
+    """The product of two matrices, or of a matrix and a vector; one or both sparse."""
+    if not is_sparse(input):
+        if input.dim() == 1:
+            return matmul(mat2.t(), input)
+        return matmul(mat2.t(), input.mT).mT
+    if input.dim() != 2 or mat2.dim() not in (1, 2) or input.dense_dim():
+        raise RuntimeError(
+            f"mm(): the shapes are {tuple(input.shape)} and {tuple(mat2.shape)}; give "
+            "a matrix and a matrix or a vector, or use to_dense()"
+        )
+    if input.shape[1] != mat2.shape[0]:
+        raise RuntimeError(
+            f"mm(): the shapes {tuple(input.shape)} and {tuple(mat2.shape)} do not "
+            "fit; the first needs as many columns as the second has rows"
+        )
+    if not is_sparse(mat2):
+        dense = mat2 if mat2.dim() == 2 else mat2.unsqueeze(1)
+        found = product(input._data, dense, input._pattern)
+        return found if mat2.dim() == 2 else found.squeeze(1)
+    values, indices = of_two(*((x._pattern, x._data) for x in (input, mat2)))
+    made = SparseTensor(Pattern((input.shape[0], mat2.shape[1]), indices), values)
+    return made.coalesce().to_sparse(layout=input.layout)
+
+
+@_function("addmm")
+def addmm(
+    input: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1
+) -> Any:
+    found = matmul(mat1, mat2)
+    scaled = input if beta == 1 else input * beta
+    return scaled + (found if alpha == 1 else found * alpha)
+
+
+@_function("linear")
+def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+    found = matmul(input, weight.t())
+    return found if bias is None else found + bias
+
+
+# --- sums and products of elements
+
+
+@_function("add")
+def add(input: Any, other: Any, *, alpha: float = 1) -> Any:
+    """input + alpha * other: two sparse tensors, or a dense and a sparse one."""
+    if not is_sparse(input):
+        if not isinstance(input, _C.Tensor) or input.shape != other.shape:
+            raise RuntimeError(
+                "add(): a sparse tensor is added to a dense one of its shape, without "
+                "broadcasting; use to_dense()"
+            )
+        dtype = _C.promote_types(input.dtype, other.dtype)
+        values = other._data if alpha == 1 else other._data * alpha
+        where = tuple(other._pattern.indices)
+        return input.to(dtype).index_put(where, values.to(dtype), True)
+    if not is_sparse(other):
+        if input.is_sparse_csr and isinstance(other, _C.Tensor) and alpha == 1:
+            return add(other, input)
+        raise RuntimeError(
+            "add(sparse, dense) is not supported; use add(dense, sparse), or to_dense()"
+        )
+    if input.shape != other.shape:
+        raise RuntimeError(
+            f"add(): the shapes are {tuple(input.shape)} and {tuple(other.shape)}; "
+            "sparse tensors are not broadcast: give two of one shape"
+        )
+    values = other._data if alpha == 1 else other._data * alpha
+    if input._pattern is other._pattern:
+        return input._like(_C._named(input._data + values, "AddBackward0"))
+    a, b = input.to_sparse()._pattern, other.to_sparse()._pattern
+    dtype = _C.promote_types(input.dtype, values.dtype)
+    indices = _C.cat((a.indices, b.indices), 1)
+    both = _C.cat((input._data.to(dtype), values.to(dtype)))
+    made = SparseTensor(Pattern(a.shape, indices), both)
+    if a.coalesced and b.coalesced:
+        made = made.coalesce()
+    return made.to_sparse(layout=input.layout)
+
+
+@_function("sub", "subtract")
+def sub(input: Any, other: Any, *, alpha: float = 1) -> Any:
+    return add(input, other, alpha=-alpha)
+
+
+@_function("mul", "multiply")
+def mul(input: Any, other: Any) -> Any:
+    """The product of elements: of a sparse tensor and a number or another tensor."""
+    if not is_sparse(input):
+        input, other = other, input
+    if _is_number(other):
+        return input._like(_C._named(input._data * other, "MulBackward0"))
+    if not is_sparse(other):
+        where = tuple(input._pattern.indices)
+        return input._like(input._data * other.expand(input.shape)[where])
+    if input._pattern is other._pattern and input._pattern.coalesced:
+        return input._like(input._data * other._data)
+    a, b = input.to_sparse().coalesce(), other.to_sparse().coalesce()
+    if a.shape != b.shape or a.sparse_dim() != b.sparse_dim():
+        raise RuntimeError(
+            f"mul(): the shapes are {tuple(a.shape)} and {tuple(b.shape)}; give two "
+            "sparse tensors of one shape"
+        )
+    keys, others = a._pattern.keys(), b._pattern.keys()
+    place = _C.searchsorted(others, keys).clamp(max=max(others.shape[0] - 1, 0))
+    mine = (others[place] == keys).nonzero()[:, 0] if others.shape[0] else place[:0]
+    pattern = a._pattern.chosen(mine)
+    pattern.coalesced = True
+    made = SparseTensor(pattern, a._data[mine] * b._data[place[mine]])
+    return made.to_sparse(layout=input.layout)
+
+
+@_function("div", "divide", "true_divide")
+def div(input: Any, other: Any, *, rounding_mode: Any = None) -> Any:
+    if not is_sparse(input) or not _is_number(other):
+        raise RuntimeError(
+            "div(): a sparse tensor is divided by a number, or by a Tensor without "
+            "dimensions; use to_dense()"
+        )
+    if rounding_mode and input.is_sparse:
+        input = input.coalesce()
+    return input._like(_C.div(input._data, other, rounding_mode=rounding_mode))
+
+
+@_function("floor_divide")
+def floor_divide(input: Any, other: Any) -> Any:
+    return div(input, other, rounding_mode="floor")
+
+
+@_function("neg", "negative")
+def neg(input: Any) -> Any:
+    return input._like(-input._data)
+
+
+@_function("pow")
+def power(input: Any, exponent: Any) -> Any:
+    if not is_sparse(input) or not _is_number(exponent) or exponent <= 0:
+        raise absent("pow")
+    whole = input.coalesce() if input.is_sparse else input
+    return whole._like(whole._data**exponent)
+
+
+# --- reductions
+
+
+@_function("sum")
+def sum(input: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    """The sum of all elements, or a sparse tensor of the sums along dimensions."""
+    values = input._data if dtype is None else input._data.to(dtype)
+    if dim is None:
+        return values.sum()
+    given = (dim,) if isinstance(dim, int) else tuple(dim)
+    given = given or tuple(range(input.dim()))
+    dims = {d % input.dim() if -input.dim() <= d < input.dim() else None for d in given}
+    if None in dims:
+        raise IndexError(f"sum(): dim is {dim}; give numbers below {input.dim()}")
+    k = input.sparse_dim()
+    gone = tuple(d - k + 1 for d in dims if d is not None and d >= k)
+    values = values.sum(gone) if gone else values
+    left = [d for d in range(k) if d not in dims]
+    if not left or keepdim:
+        if keepdim:
+            raise absent("sum")
+        return values.sum(0)
+    pattern = Pattern(
+        [input._pattern.shape[d] for d in left], input._pattern.indices[left]
+    )
+    return SparseTensor(pattern, values).coalesce()
+
+
+def softmax(input: Any, dim: int, logarithm: bool) -> Any:
+    """The softmax over the entries of each row along dim, a sparse dimension."""
+    dim = dim % input.dim()
+    whole = input.coalesce()
+    if dim >= input.sparse_dim():
+        f = _C.log_softmax if logarithm else _C.softmax
+        return whole._like(f(whole._data, dim - input.sparse_dim() + 1))
+    shape = [1 if d == dim else n for d, n in enumerate(whole._pattern.shape)]
+    indices = whole._pattern.indices.clone()
+    indices[dim] = 0
+    _, row = Pattern(shape, indices).merged()
+    values = whole._data
+    rows = int(row.max()) + 1 if row.shape[0] else 0
+    index = row.reshape(-1, *[1] * (values.dim() - 1)).expand(values.shape)
+    empty = values.new_zeros((rows, *values.shape[1:]))
+    most = empty.scatter_reduce(0, index, values.detach(), "amax", include_self=False)
+    shifted = values - most[row]
+    sums = empty.index_add(0, row, shifted.exp())
+    if logarithm:
+        return whole._like(shifted - sums.log()[row])
+    return whole._like(shifted.exp() / sums[row])
+
+
+# --- shapes
+
+
+@_function("t")
+def t(input: Any) -> Any:
+    if input.dim() != 2:
+        raise RuntimeError(f"t(): {input.dim()} dimensions; give a matrix")
+    return transpose(input, 0, 1)
+
+
+@_function("transpose", "swapaxes", "swapdims")
+def transpose(input: Any, dim0: int, dim1: int) -> Any:
+    order = list(range(input.dim()))
+    order[dim0], order[dim1] = order[dim1], order[dim0]
+    return permute(input, order)
+
+
+@_function("permute")
+def permute(input: Any, *dims: Any) -> Any:
+    order = [d % input.dim() for d in (dims[0] if len(dims) == 1 else dims)]
+    if sorted(order) != [*range(input.dim())]:
+        raise RuntimeError(f"permute(): {dims} does not order {input.dim()} dimensions")
+    if order == [1, 0] and not input.dense_dim():
+        return input._like(
+            _C._named(input._data, "TBackward0"), input._pattern.flipped()
+        )
+    k = input.sparse_dim()
+    if not input.is_sparse or sorted(order[:k]) != [*range(k)]:
+        raise absent("permute")
+    shape = [input.shape[d] for d in order[:k]]
+    pattern = Pattern(shape, input._pattern.indices[order[:k]])
+    values = input._data.permute(0, *(d - k + 1 for d in order[k:]))
+    return SparseTensor(pattern, values)
+
+
+@_function("cat", "concat", "concatenate")
+def cat(tensors: Any, dim: int = 0) -> Any:
+    """Sparse tensors one after the other along a sparse dimension."""
+    if not all(map(is_sparse, tensors)):
+        raise absent("cat")
+    first = tensors[0]
+    dim = dim % first.dim()
+    if dim >= first.sparse_dim():
+        raise absent("cat")
+    parts, at = [], 0
+    for each in tensors:
+        indices = each.to_sparse()._pattern.indices.clone()
+        indices[dim] += at
+        at += each.shape[dim]
+        parts.append(indices)
+    shape = list(first._pattern.shape)
+    shape[dim] = at
+    values = _C.cat([each._data for each in tensors])
+    return SparseTensor(Pattern(shape, _C.cat(parts, 1)), values)
+
+
+@_function("index_select")
+def index_select(input: Any, dim: int, index: Any) -> Any:
+    """Rows or columns of a sparse matrix, as the product with ones at an index."""
+    if input.dim() != 2 or input.dense_dim():
+        raise absent("index_select")
+    if dim % 2:
+        return t(index_select(t(input), 0, index)).coalesce()
+    if index.numel() and not 0 <= int(index.min()) <= int(index.max()) < len(input):
+        raise IndexError(f"index_select(): give indices from 0 to {len(input) - 1}")
+    numbers = _C.arange(index.shape[0], device=index.device)
+    pattern = Pattern((index.shape[0], len(input)), _C.stack((numbers, index)))
+    ones = _C.ones(index.shape[0], dtype=input.dtype, device=index.device)
+    return matmul(SparseTensor(pattern, ones), input)
+
+
+@_function("select")
+def select(input: Any, dim: int, index: int) -> Any:
+    """The part that has this index along a sparse dimension."""
+    dim, size = dim % input.dim(), input.shape[dim]
+    if not -size <= index < size:
+        raise IndexError(
+            f"index {index} is out of range for dimension {dim} of size {size}"
+        )
+    if dim >= input.sparse_dim():
+        raise absent("select")
+    rows = input.to_sparse()
+    mine = (rows._pattern.indices[dim] == index % size).nonzero()[:, 0]
+    left = [d for d in range(input.sparse_dim()) if d != dim]
+    pattern = rows._pattern.chosen(mine)
+    if not left:
+        return rows._data[mine].sum(0)
+    shape = [pattern.shape[d] for d in left]
+    coalesced = rows._pattern.coalesced or pattern.count < 2
+    found = Pattern(shape, pattern.indices[left], coalesced)
+    return SparseTensor(found, rows._data[mine])
+
+
+def _subscript(self: Any, key: Any) -> Any:
+    keys = key if isinstance(key, tuple) else (key,)
+    whole = all(k == slice(None) for k in keys if isinstance(k, slice))
+    if not whole or not all(isinstance(k, (int, slice)) for k in keys):
+        raise NotImplementedError(
+            f"a sparse tensor cannot be indexed by {key!r}; give ints and `:`, or use "
+            "index_select() or to_dense()"
+        )
+    if len(keys) > self.dim():
+        raise IndexError(f"{len(keys)} indices for a tensor of {self.dim()} dimensions")
+    dim = 0
+    for each in keys:
+        if isinstance(each, slice):
+            dim += 1
+        else:
+            self = self[each] if not is_sparse(self) else select(self, dim, each)
+    return self
+
+
+# --- in place
+
+
+@_function("add_", "sub_")
+def add_(input: Any, other: Any, *, alpha: float = 1) -> Any:
+    if is_sparse(input):
+        return input._become(add(input, other, alpha=alpha))
+    if input.shape != other.shape:
+        raise RuntimeError(
+            f"add_(): the shapes are {tuple(input.shape)} and {tuple(other.shape)}; a "
+            "sparse tensor is not broadcast"
+        )
+    values = other._data if alpha == 1 else other._data * alpha
+    where = tuple(other._pattern.indices)
+    return input.index_put_(where, values.to(input.dtype), True)
+
+
+@_function("sub_", "subtract_")
+def sub_(input: Any, other: Any, *, alpha: float = 1) -> Any:
+    return add_(input, other, alpha=-alpha)
+
+
+@_function("mul_")
+def mul_(input: Any, other: Any) -> Any:
+    found = mul(input, other)
+    return input._become(found) if is_sparse(input) else input.copy_(found.to_dense())
+
+
+@_function("div_")
+def div_(input: Any, other: Any) -> Any:
+    return input._become(div(input, other))
+
+
+@_function("copy_")
+def copy_(input: Any, other: Any, non_blocking: bool = False) -> Any:
+    if not is_sparse(input):
+        return input.copy_(other.to_dense())
+    if not is_sparse(other) or input.shape != other.shape:
+        raise RuntimeError("copy_(): give a sparse tensor of the same shape")
+    made = other.to_sparse(layout=input.layout).to(input.device, input.dtype)
+    return input._become(made.clone())
+
+
+@_function("zero_")
+def zero_(input: Any) -> Any:
+    return input._become(zeros_like(input))
+
+
+# --- creation and comparison
+
+
+@_function("zeros_like", "empty_like")
+def zeros_like(
+    input: Any, *, dtype: Any = None, device: Any = None, **unused: Any
+) -> Any:
+    k = input.sparse_dim()
+    made = Pattern(input.shape[:k], _C.zeros((k, 0), dtype=_C.int64), True)
+    values = input._data[:0].detach()
+    made = made.to(values.device)
+    result = SparseTensor(made, values).to_sparse(layout=input.layout)
+    return result.to(input.device if device is None else device, dtype or input.dtype)
+
+
+@_function("sparse_mask")
+def sparse_mask(input: Any, mask: Any) -> Any:
+    """The elements of input at the positions of mask's entries."""
+    dense = input.to_dense() if is_sparse(input) else input
+    return mask._like(dense[tuple(mask._pattern.indices)])
+
+
+# --- methods and operators
+
+_METHODS = """
+mm mv matmul addmm add sub mul div neg pow sum t transpose permute index_select select
+add_ sub_ mul_ div_ copy_ zero_ sparse_mask multiply subtract divide true_divide
+"""
+_OPERATORS = "add sub mul matmul truediv floordiv pow neg"
+_ABSENT = """
+eq ne lt le gt ge and or xor mod rfloordiv rpow rmod invert setitem float int index
+contains
+"""
+for _name in _METHODS.split():
+    setattr(SparseTensor, _name, _functions[_name])
+for _name in _OPERATORS.split():
+    _of = {"truediv": "div", "floordiv": "floor_divide"}.get(_name, _name)
+    setattr(SparseTensor, f"__{_name}__", _functions[_of])
+_REFLECTED: dict[str, Any] = {
+    "__radd__": lambda self, other: add(other, self),
+    "__rsub__": lambda self, other: sub(other, self),
+    "__rmul__": mul,
+    "__rmatmul__": lambda self, other: matmul(other, self),
+    "__rtruediv__": lambda self, other: div(other, self),
+    "__abs__": lambda self: self.abs(),
+    "__getitem__": _subscript,
+    "T": property(t),
+    "mT": property(t),
+}
+for _name, _of in _REFLECTED.items():
+    setattr(SparseTensor, _name, _of)
+
+
+def _refused(name: str) -> Any:
+    def refuse(self: Any, other: Any = None) -> Any:
+        if name in ("__eq__", "__ne__") and not isinstance(
+            other, (_C.Tensor, int, float)
+        ):
+            return name == "__ne__"
+        raise absent(name.strip("_"))
+
+    return refuse
+
+
+for _name in _ABSENT.split():
+    setattr(SparseTensor, f"__{_name}__", _refused(f"__{_name}__"))

@@ -1,0 +1,235 @@
+"""Makes sparse tensors of indices and values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydevtensor import _C
+from pydevtensor.sparse._pattern import Pattern
+from pydevtensor.sparse._tensor import SparseTensor
+
+_checks = False
+
+
+class check_sparse_tensor_invariants:
+    """Says whether sparse tensors are checked when they are made; a context manager.
+
+    enable: whether. The functions that make sparse tensors take check_invariants, too.
+
+    >>> with torch.sparse.check_sparse_tensor_invariants():
+    ...     torch.sparse.check_sparse_tensor_invariants.is_enabled()
+    True
+    """
+
+    def __init__(self, enable: bool = True) -> None:
+        self.state = enable
+        self._before: list[bool] = []
+
+    @staticmethod
+    def is_enabled() -> bool:
+        """Whether they are."""
+        return _checks
+
+    @staticmethod
+    def enable() -> None:
+        """Check from now on."""
+        global _checks
+        _checks = True
+
+    @staticmethod
+    def disable() -> None:
+        """Do not check from now on."""
+        global _checks
+        _checks = False
+
+    def __enter__(self) -> None:
+        global _checks
+        self._before.append(_checks)
+        _checks = self.state
+
+    def __exit__(self, *unused: object) -> None:
+        global _checks
+        _checks = self._before.pop()
+
+
+def _values(values: Any, dtype: Any, device: Any, node: str) -> Any:
+    """Values that a sparse tensor holds: their history leads to those given."""
+    made = _C.as_tensor(values, dtype=dtype, device=device)
+    if made.requires_grad:
+        return _C._named(made.view(made.shape), node)
+    return made.detach()
+
+
+def coo(
+    indices: Any,
+    values: Any = None,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+    is_coalesced: bool | None = None,
+) -> SparseTensor:
+    """torch.sparse_coo_tensor()."""
+    if values is None:
+        size = indices if size is None else size
+        k = len(size)
+        indices = _C.zeros((k, 0), dtype=_C.int64)
+        values = _C.zeros(0, dtype=dtype)
+        is_coalesced = True
+    node = "SparseCooTensorWithDimsAndTensorsBackward0"
+    held = _values(values, dtype, device, node)
+    where = _C.as_tensor(indices, device=held.device).detach().long()
+    if where.dim() != 2:
+        raise RuntimeError(
+            f"indices has {where.dim()} dimensions; give (dimensions, entries)"
+        )
+    if held.dim() == 0 and where.shape[1] == 1:
+        held = held.unsqueeze(0)
+    k, count = where.shape
+    if not held.dim() or held.shape[0] != count:
+        raise RuntimeError(
+            f"indices has {count} entries and values has the shape "
+            f"{tuple(held.shape)}; give a value for each"
+        )
+    if size is None:
+        most = (where.amax(1) + 1).tolist() if count else [0] * k
+        size = (*most, *held.shape[1:])
+    size = tuple(size)
+    if len(size) != k + held.dim() - 1 or size[k:] != tuple(held.shape[1:]):
+        raise RuntimeError(
+            f"size is {size}, for {k} rows of indices and values of the shape "
+            f"{tuple(held.shape)}; give a size for each row of indices, then those of "
+            "a value"
+        )
+    pattern = Pattern(size[:k], where, bool(is_coalesced) or count < 2)
+    if _is_checked(check_invariants, where):
+        _check_coo(pattern, bool(is_coalesced))
+    made = SparseTensor(pattern, held)
+    return made.requires_grad_() if requires_grad and held.is_leaf else made
+
+
+def _is_checked(given: bool | None, where: Any) -> bool:
+    """By default what is in the host's memory is: for others one had to wait."""
+    return _checks or where.device.type == "cpu" if given is None else given
+
+
+def _check_coo(pattern: Pattern, coalesced: bool) -> None:
+    if not pattern.count:
+        return
+    for dim, (each, size) in enumerate(
+        zip(pattern.indices, pattern.shape, strict=True)
+    ):
+        low, high = int(each.min()), int(each.max())
+        if low < 0 or high >= size:
+            raise RuntimeError(
+                f"size is inconsistent with indices: for dim {dim}, size is {size} but "
+                f"found index {low if low < 0 else high}; give indices below the size"
+            )
+    if coalesced and (pattern.keys().diff() <= 0).any():
+        raise RuntimeError(
+            "is_coalesced is True, and the indices are not sorted, or one occurs twice"
+        )
+
+
+def compressed(
+    starts: Any,
+    inner: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    by_column: bool = False,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> SparseTensor:
+    """torch.sparse_csr_tensor(), or sparse_csc_tensor()."""
+    held = _values(values, dtype, device, "SparseCompressedTensorBackward0")
+    starts, inner = (
+        _C.as_tensor(x, device=held.device).detach() for x in (starts, inner)
+    )
+    names = (
+        ("ccol_indices", "row_indices")
+        if by_column
+        else ("crow_indices", "col_indices")
+    )
+    for name, each in zip((*names, "values"), (starts, inner, held), strict=True):
+        if each.dim() != 1:
+            raise RuntimeError(f"{name} has {each.dim()} dimensions; give a vector")
+    for name, each in zip(names, (starts, inner), strict=True):
+        if each.dtype not in (_C.int64, _C.int32):
+            raise RuntimeError(f"{name} is of {each.dtype}; give int64 or int32")
+    if not starts.shape[0] or inner.shape != held.shape:
+        raise RuntimeError(
+            f"{names[0]} has {starts.shape[0]} numbers, {names[1]} {inner.shape[0]} "
+            f"and values {held.shape[0]}; give one more than {names[0][1:4]}s, and as "
+            "many of the others as entries"
+        )
+    outer = starts.shape[0] - 1
+    if size is None:
+        most = int(inner.max()) + 1 if inner.shape[0] else 0
+        size = (most, outer) if by_column else (outer, most)
+    size = tuple(size)
+    if len(size) != 2 or size[by_column] != outer:
+        raise RuntimeError(
+            f"size is {size}, and {names[0]} is for {outer} {names[0][1:4]}s; give the "
+            "sizes of a matrix"
+        )
+    if _is_checked(check_invariants, inner):
+        steps = starts.diff()
+        wrong = bool((steps < 0).any()) or int(starts[0]) != 0
+        if wrong or int(starts[-1]) != inner.shape[0]:
+            raise RuntimeError(
+                f"{names[0]} does not go from 0 to the {inner.shape[0]} entries "
+                "without decreasing; give where the entries of each begin, and the end"
+            )
+        across = size[1 - by_column]
+        if inner.shape[0] and not 0 <= int(inner.min()) <= int(inner.max()) < across:
+            raise RuntimeError(f"{names[1]} has numbers beyond 0 to {across - 1}")
+    made = SparseTensor(Pattern(size, None, True, starts, inner, by_column), held)
+    return made.requires_grad_() if requires_grad and held.is_leaf else made
+
+
+def of_dense(tensor: Any, dims: int) -> SparseTensor:
+    """The elements of a Tensor that are not 0, along the first dimensions."""
+    held = tensor != 0
+    if dims < tensor.dim():
+        held = held.flatten(dims).any(-1)
+    where = held.nonzero().t().contiguous()
+    values = _C._named(tensor[tuple(where)], "ToSparseBackward1")
+    return SparseTensor(Pattern(tensor.shape[:dims], where, True), values)
+
+
+class _Typed(type):
+    def __instancecheck__(cls, value: Any) -> bool:
+        return (
+            type(value) is SparseTensor
+            and value.type() == f"torch.sparse.{cls.__name__}"
+        )
+
+
+def _typed(name: str, dtype: Any) -> Any:
+    def make(cls: Any, *args: Any, device: Any = None) -> Any:
+        if all(isinstance(n, int) for n in args):
+            args = (args,)
+        return coo(*args, dtype=dtype, device=device)
+
+    doc = f"""sparse_coo_tensor() of {dtype}, as old programs call it.
+
+    >>> torch.sparse.{name}(torch.tensor([[0], [1]]), torch.tensor([3]), (2, 2))._nnz()
+    1
+    """
+    members = {"__new__": make, "__doc__": doc, "__module__": "pydevtensor.sparse"}
+    return _Typed(name, (), members)
+
+
+ByteTensor = _typed("ByteTensor", _C.uint8)
+CharTensor = _typed("CharTensor", _C.int8)
+DoubleTensor = _typed("DoubleTensor", _C.float64)
+FloatTensor = _typed("FloatTensor", _C.float32)
+HalfTensor = _typed("HalfTensor", _C.float16)
+IntTensor = _typed("IntTensor", _C.int32)
+LongTensor = _typed("LongTensor", _C.int64)
+ShortTensor = _typed("ShortTensor", _C.int16)
