@@ -27,7 +27,7 @@ DTYPES = (
 )
 # What no second run or no other library can answer alike: memory that nobody wrote,
 # addresses, devices, random numbers (most of their functions have a parameter
-# `generator`).
+# `generator`), sparse tensors.
 UNCOMPARABLE = {
     *("data_ptr", "record_stream", "pin_memory", "is_pinned", "cpu", "cuda", "type"),
     *("to_device", "storage", "untyped_storage", "is_shared", "share_memory_"),
@@ -35,6 +35,8 @@ UNCOMPARABLE = {
     *("from_dlpack", "to_dlpack", "numpy", "get_default_dtype", "get_default_device"),
     *("get_num_threads", "is_tensor", "typename", "register_hook", "retain_grad"),
     *("detach_", "requires_grad_", "backward", "set_", "is_inference"),
+    *("sparse_mask", "to_sparse", "to_sparse_coo", "to_sparse_csc", "to_sparse_csr"),
+    *("sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor"),
 }
 SPECIAL = ("nan", "inf", "-inf", "-0.0", "1e30", "1e-30", "65504.0")
 WORDS = {

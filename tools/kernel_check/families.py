@@ -54,8 +54,9 @@ def gradients(result: Any, *inputs: Any) -> list[Any]:
 @case
 def elementwise(torch: Any, new: Source) -> Any:
     x, y, d = new(37, 129), new(37, 129), new(1027, dtype="float64")
-    n = new.integers(50, 1027)
+    n, z = new.integers(50, 1027), torch.complex(x, y)
     return [
+        *((z * z.t().reshape(z.shape)).real, z.exp().imag, z.abs()),
         *(x + y, x.t() + y.t(), x[:, 1:] * y[:, :-1], x + y[0], x.exp(), x > y),
         *(d * d, d.sin(), n + n, n // 3, n > 7, x.half() + 1, x[:, ::2] * 2),
         torch.where(x > 0, x, y),
@@ -414,6 +415,17 @@ def products(torch: Any, new: Source) -> Any:
             torch.linalg.eigvalsh(a @ a.mT),
         ),
     ]
+
+
+@case
+def sparse(torch: Any, new: Source) -> Any:
+    n = 90
+    starts, columns = torch.arange(0, 3 * n + 1, 3), torch.arange(3 * n) * 7 % n
+    values, x = new(3 * n, grad=True), new(n, 37, grad=True)
+    matrix = torch.sparse_csr_tensor(
+        starts.to(new.device), columns.to(new.device), values, (n, n)
+    )
+    return gradients(torch.sparse.mm(matrix, x), values, x)
 
 
 # --- running them

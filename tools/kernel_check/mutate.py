@@ -130,6 +130,7 @@ FAMILIES = {
     "rnn": "recurrent",
     "scan": "scanning",
     "sort": "sorting",
+    "sparse": "sparse",
     "transpose": "transpose",
 }
 
