@@ -22,16 +22,14 @@ template <typename T>
 struct Dots : Tile<T> {
     typedef T V __attribute__((vector_size(VECTOR)));
     typedef T Unaligned __attribute__((vector_size(VECTOR), aligned(sizeof(T))));
-    typedef std::conditional_t<sizeof(T) == 4, int32_t, int64_t> I;
-    typedef I Order __attribute__((vector_size(VECTOR)));
     static constexpr int lanes = VECTOR / (int)sizeof(T);
     static constexpr int numel = DOT_ROWS * DOT_COLUMNS;
 
     template <int... i>
     static DT_INLINE V sums_of_pairs(V a, V b, std::integer_sequence<int, i...>)
     {
-        const Order even = {2 * i...}, odd = {2 * i + 1 ...};
-        return __builtin_shuffle(a, b, even) + __builtin_shuffle(a, b, odd);
+        return __builtin_shufflevector(a, b, (2 * i)...) +
+               __builtin_shufflevector(a, b, (2 * i + 1)...);
     }
     /* Sums the lanes of each of `count` vectors, neighbours first. */
     template <int count>
