@@ -57,7 +57,7 @@ def check(of, causal=False, scale=0.3, layout="dense"):
 H100 = {"PYDEVTENSOR_SIM_GPUS": "1", "PYDEVTENSOR_SIM_CARD": "h100"}
 
 
-@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("causal", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_lengths_and_sizes_of_heads(causal):
     """One to five tiles of 128 keys and of 64 rows; blocks of 128 and 192 rows and of
     128 keys."""
@@ -153,6 +153,7 @@ assert found[0, 0, 70].isnan().all()
     )
 
 
+@pytest.mark.slow
 def test_gradients_of_some_inputs():
     """One launch finds statistics of rows, one the gradient of query, one the others."""
     python(
@@ -181,6 +182,7 @@ for wanted, launches in [([0], 2), ([1], 2), ([2], 2), ([0, 2], 3)]:
     )
 
 
+@pytest.mark.slow
 def test_gradients_of_what_does_not_count():
     """Keys that no row takes have gradients of 0. Rows past the last one are zeros, whose
     product with an infinite key is not a number; so are keys, which count nothing even

@@ -374,7 +374,7 @@ else:
 )
 
 
-@pytest.mark.parametrize("original", ["0", "1"])
+@pytest.mark.parametrize("original", [pytest.param("0", marks=pytest.mark.slow), "1"])
 def test_checkpoints_are_read_by_other_numbers_of_ranks(tmp_path, original):
     given = {"DEVICE": "cpu", "ORIGINAL": original}
     ranks.run(tmp_path, 2, SAVES, SAVES="1", **given)
