@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cpu/runtime/blas.h"
-#include "cpu/kernels/kernels.h"
+#include "cpu/kernels/matmul.h"
 #include "cpu/runtime/pool.h"
 
 /* Multiplications below which one thread does it all, and that a piece has at least. */
@@ -132,12 +132,9 @@ typedef void kernel(const dt_gemm_args *args);
 
 static kernel *kernel_of(const dt_gemm *g, way how)
 {
-    const dt_gemm_kernels *kernels = dt_cpu_kernels.gemm;
-    const dt_gemm_floats *floats =
-        g->dtype == DT_FLOAT32 ? &kernels->float32 : &kernels->float64;
-    return how == DIRECT ? floats->direct
-           : how == DOTS ? floats->dots
-                         : kernels->product[g->dtype];
+    return how == DIRECT ? dt_gemm_floats_of(g->dtype)->direct
+           : how == DOTS ? dt_gemm_floats_of(g->dtype)->dots
+                         : dt_cpu_kernels.gemm->product[g->dtype];
 }
 
 static int multiply_by_kernel(const dt_gemm *g, way how)
@@ -148,22 +145,7 @@ static int multiply_by_kernel(const dt_gemm *g, way how)
         return -1;
     if (g->beta != 0)
         scale(g);
-    dt_gemm_args args = {
-        .m = g->m,
-        .n = g->n,
-        .k = g->k,
-        .a = g->a,
-        .a_row = g->a_row,
-        .a_col = g->a_col,
-        .b = g->b,
-        .b_row = g->b_row,
-        .b_col = g->b_col,
-        .c = g->c,
-        .c_row = g->c_row,
-        .alpha = g->alpha,
-        .fresh = g->beta == 0,
-        .scratch = scratch,
-    };
+    dt_gemm_args args = dt_gemm_args_of(g, scratch);
     kernel_of(g, how)(&args);
     free(scratch);
     return 0;

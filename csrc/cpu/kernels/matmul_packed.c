@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/gil.h"
-#include "cpu/kernels/kernels.h"
+#include "cpu/kernels/matmul.h"
 #include "cpu/runtime/backend.h"
 #include "cpu/runtime/pool.h"
 
@@ -20,45 +20,21 @@ typedef struct packed_product {
     int failed;
 } packed_product;
 
-static const dt_gemm_floats *kernel_of(dt_dtype dtype)
-{
-    return dtype == DT_FLOAT32   ? &dt_cpu_kernels.gemm->float32
-           : dtype == DT_FLOAT64 ? &dt_cpu_kernels.gemm->float64
-                                 : NULL;
-}
-
 static int64_t panels_of(const dt_gemm *g, const dt_gemm_floats *kernel)
 {
     return (g->n + kernel->columns - 1) / kernel->columns;
 }
 
-static dt_gemm_args args_of(const dt_gemm *g)
-{
-    return (dt_gemm_args){.m = g->m,
-                          .n = g->n,
-                          .k = g->k,
-                          .a = g->a,
-                          .a_row = g->a_row,
-                          .a_col = g->a_col,
-                          .b = g->packed ? g->packed : g->b,
-                          .b_row = g->b_row,
-                          .b_col = g->b_col,
-                          .c = g->c,
-                          .c_row = g->c_row,
-                          .alpha = g->alpha,
-                          .fresh = g->beta == 0};
-}
-
 void *dt_cpu_gemm_pack(const dt_gemm *g)
 {
-    const dt_gemm_floats *kernel = kernel_of(g->dtype);
+    const dt_gemm_floats *kernel = dt_gemm_floats_of(g->dtype);
     if (!kernel || g->m < ROWS_LEAST || g->m > ROWS_MOST || !g->k)
         return NULL;
     int64_t numel = panels_of(g, kernel) * kernel->columns * g->k;
     void *packed;
     if (posix_memalign(&packed, 64, (size_t)numel * dt_dtype_size(g->dtype)))
         return NULL;
-    dt_gemm_args args = args_of(g);
+    dt_gemm_args args = dt_gemm_args_of(g, NULL);
     kernel->pack(&args, packed);
     return packed;
 }
@@ -67,19 +43,20 @@ static void run_panels(void *context, int64_t begin, int64_t end)
 {
     packed_product *p = context;
     const dt_gemm *g = p->gemm;
-    dt_gemm_args args = args_of(g);
-    if (posix_memalign(&args.scratch, 64,
+    void *scratch = NULL;
+    if (posix_memalign(&scratch, 64,
                        dt_cpu_kernels.gemm->scratch[g->dtype](g->m, 1, g->k))) {
         __atomic_store_n(&p->failed, 1, __ATOMIC_RELAXED);
         return;
     }
+    dt_gemm_args args = dt_gemm_args_of(g, scratch);
     p->kernel->product(&args, begin, end);
-    free(args.scratch);
+    free(scratch);
 }
 
 int dt_cpu_gemm_with_packed(const dt_gemm *g)
 {
-    packed_product p = {.gemm = g, .kernel = kernel_of(g->dtype)};
+    packed_product p = {.gemm = g, .kernel = dt_gemm_floats_of(g->dtype)};
     double panel = (double)g->m * (double)g->k * (double)p.kernel->columns;
     int64_t panels = panels_of(g, p.kernel);
     DT_WITHOUT_GIL(panel * (double)panels > LONG);
