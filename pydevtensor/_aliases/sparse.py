@@ -136,6 +136,52 @@ def sparse_csc_tensor(
 
 
 @function()
+def sparse_compressed_tensor(
+    compressed_indices: Any,
+    plain_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: Any = None,
+) -> Any:
+    """sparse_csr_tensor() or sparse_csc_tensor(), as layout says.
+
+    compressed_indices  where the entries of each row or column begin, and the end
+    plain_indices       an entry's column or row
+    values              the entries
+    size                the shape; by default the least that has room
+    dtype, device       of the result; by default those of values
+    layout              torch.sparse_csr or torch.sparse_csc, else RuntimeError
+    pin_memory          has no effect
+    requires_grad       the result is a leaf whose gradient is sparse
+    check_invariants    as for sparse_coo_tensor()
+
+    >>> ones, csr = torch.ones(2), torch.sparse_csr
+    >>> torch.sparse_compressed_tensor([0, 1, 2], [0, 1], ones, layout=csr).to_dense()
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    if layout not in (_C.sparse_csr, _C.sparse_csc):
+        raise RuntimeError(f"layout is {layout}; give torch.sparse_csr or sparse_csc")
+    return _make.compressed(
+        compressed_indices,
+        plain_indices,
+        values,
+        size,
+        by_column=layout == _C.sparse_csc,
+        dtype=dtype,
+        device=device,
+        requires_grad=requires_grad,
+        check_invariants=check_invariants,
+    )
+
+
+@function()
 def spmm(input: Any, mat2: Any) -> Any:
     """The product of a sparse and a dense matrix, or of two sparse ones: sparse.mm().
 
@@ -150,6 +196,79 @@ def spmm(input: Any, mat2: Any) -> Any:
         if any(map(_calls.is_sparse, (input, mat2)))
         else _C.mm(input, mat2)
     )
+
+
+@function()
+def dsmm(input: Any, mat2: Any) -> Any:
+    """The same as spmm().
+
+    mat2: the second matrix.
+
+    >>> torch.dsmm(torch.eye(2).to_sparse(), torch.ones(2, 1))
+    tensor([[1.],
+            [1.]])
+    """
+    return spmm(input, mat2)
+
+
+@function()
+def hspmm(mat1: Any, mat2: Any) -> Any:
+    """The product of a sparse COO and a dense matrix; its entries are whole rows.
+
+    mat1: (n, m), mat2: (m, p). Rows without an entry in mat1 are left out.
+
+    >>> torch.hspmm(torch.tensor([[0, 0], [2, 3]]).to_sparse(), torch.ones(2, 1).long())
+    tensor(indices=tensor([[1]]),
+           values=tensor([[5]]),
+           size=(2, 1), nnz=1, layout=torch.sparse_coo)
+    """
+    return _calls.hspmm(_needed(mat1), mat2)
+
+
+@function()
+def hsmm(mat1: Any, mat2: Any) -> Any:
+    """The same as hspmm().
+
+    mat1, mat2: as there.
+
+    >>> torch.hsmm(torch.eye(2).to_sparse(), torch.ones(2, 1)).sparse_dim()
+    1
+    """
+    return _calls.hspmm(_needed(mat1), mat2)
+
+
+@function(method=True)
+def smm(input: Any, mat: Any) -> Any:
+    """The product of a sparse and a dense matrix as a sparse one.
+
+    mat: the dense matrix.
+
+    >>> torch.smm(torch.eye(2).to_sparse(), torch.ones(2, 1)).values()
+    tensor([1., 1.])
+    """
+    return _calls.smm(_needed(input), mat)
+
+
+@function(method=True)
+def sspaddmm(
+    input: Any, mat1: Any, mat2: Any, *, beta: float = 1.0, alpha: float = 1.0
+) -> Any:
+    """beta * input + alpha * (mat1 @ mat2), a sparse matrix.
+
+    input, mat1: sparse. mat2: dense.
+
+    >>> x = torch.eye(2).to_sparse()
+    >>> torch.sspaddmm(x, x, torch.ones(2, 2), alpha=2).to_dense()
+    tensor([[3., 2.],
+            [2., 3.]])
+    """
+    return _calls.sspaddmm(_needed(input), mat1, mat2, beta=beta, alpha=alpha)
+
+
+def _needed(tensor: Any) -> Any:
+    if not _calls.is_sparse(tensor):
+        raise RuntimeError("the first matrix is dense; give a sparse one")
+    return tensor
 
 
 @method()

@@ -20,12 +20,14 @@ from pydevtensor.sparse._make import (
     ShortTensor,
     check_sparse_tensor_invariants,
 )
+from pydevtensor.sparse._products import reduced as _reduced
 from pydevtensor.sparse._products import sampled as _sampled
+from pydevtensor.sparse._shapes import of_diagonals as _of_diagonals
 
 __all__ = ["ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor"]
 __all__ += ["IntTensor", "LongTensor", "ShortTensor", "addmm"]
 __all__ += ["check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm"]
-__all__ += ["softmax", "sum"]
+__all__ += ["softmax", "spdiags", "sum"]
 
 
 def _need_sparse(name: str, *values: Any) -> None:
@@ -33,11 +35,13 @@ def _need_sparse(name: str, *values: Any) -> None:
         raise TypeError(f"{name}(): no argument is a sparse tensor; give one")
 
 
-def mm(mat1: Any, mat2: Any) -> Any:
+def mm(mat1: Any, mat2: Any, reduce: str | None = None) -> Any:
     """The product of two matrices, of which at least one is sparse.
 
     mat1: (m, k). mat2: (k, n), of the same type. Dense (m, n), or sparse in mat1's
-    layout where both are sparse. RuntimeError for other shapes or types.
+    layout where both are sparse. reduce: "sum", "mean", "amax" or "amin" of an entry's
+    products, of CSR and a dense matrix; a row without entries gives 0. RuntimeError
+    for other shapes or types.
 
     >>> x = torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
     >>> torch.sparse.mm(x, torch.ones(2, 3))
@@ -49,7 +53,15 @@ def mm(mat1: Any, mat2: Any) -> Any:
         raise RuntimeError(
             f"mm(): {mat1.dim()} and {mat2.dim()} dimensions; give two matrices"
         )
-    return _calls.matmul(mat1, mat2)
+    if reduce is None or reduce == "sum":
+        return _calls.matmul(mat1, mat2)
+    if reduce not in ("mean", "amax", "amin"):
+        raise RuntimeError(
+            f"mm(): reduce is {reduce!r}; give 'sum', 'mean', 'amax' or 'amin'"
+        )
+    if not _calls.is_sparse(mat1) or not mat1.is_sparse_csr or _calls.is_sparse(mat2):
+        raise RuntimeError("mm(): reduce is for a CSR and a dense matrix")
+    return _reduced(mat1._data, mat2, mat1._pattern, reduce)
 
 
 def addmm(
@@ -122,6 +134,22 @@ def sampled_addmm(
     _need_sparse("sampled_addmm", input)
     found = _sampled(mat1, mat2.mT, input._pattern)
     return input._like(input._data * beta + found * alpha)
+
+
+def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any:
+    """A sparse matrix of which some diagonals are given.
+
+    diagonals: (n, m), a row for each, whose element j is in column j; or (m), one.
+    offsets: which diagonals, integers (n), 0 the main one, above it greater ones.
+    shape: of the result. layout: torch.sparse_coo, sparse_csr or sparse_csc.
+    RuntimeError where an offset occurs twice, or numbers of rows differ.
+
+    >>> torch.sparse.spdiags(torch.ones(2, 2), torch.tensor([0, 1]), (2, 2)).to_dense()
+    tensor([[1., 1.],
+            [0., 1.]])
+    """
+    made = _of_diagonals(diagonals, offsets, tuple(shape))
+    return made if layout is None else made.to_sparse(layout=layout)
 
 
 _publish(__name__)

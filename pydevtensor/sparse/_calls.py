@@ -13,14 +13,18 @@ from typing import Any
 from pydevtensor import _C
 from pydevtensor.sparse._pattern import Pattern
 from pydevtensor.sparse._products import of_two, product
-from pydevtensor.sparse._tensor import ASKED, ZERO_AT_ZERO, SparseTensor, absent
-
-_functions: dict[str, Callable[..., Any]] = {}
+from pydevtensor.sparse._tensor import (
+    ASKED,
+    FUNCTIONS,
+    ZERO_AT_ZERO,
+    SparseTensor,
+    absent,
+)
 
 
 def call(name: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """The result of the public function or method called `name`."""
-    function = _functions.get(name)
+    function = FUNCTIONS.get(name)
     if function is None and args and is_sparse(args[0]) and name not in _NO_METHODS:
         method = getattr(SparseTensor, name, None)
         if method is not None or name in ZERO_AT_ZERO or name in _OF_VALUES:
@@ -40,9 +44,11 @@ def is_sparse(value: Any) -> bool:
     return type(value) is SparseTensor
 
 
-def _function(*names: str) -> Callable[[Any], Any]:
+def function(*names: str) -> Callable[[Any], Any]:
+    """Decorates the functions and methods of these names."""
+
     def add(function: Any) -> Any:
-        _functions.update(dict.fromkeys(names, function))
+        FUNCTIONS.update(dict.fromkeys(names, function))
         return function
 
     return add
@@ -57,7 +63,7 @@ def _is_number(value: Any) -> bool:
 # --- products
 
 
-@_function("mm", "matmul", "mv", "spmm", "dsmm", "hsmm", "__matmul__")
+@function("mm", "matmul", "mv", "spmm", "dsmm", "__matmul__")
 def matmul(input: Any, mat2: Any) -> Any:
     """The product of two matrices, or of a matrix and a vector; one or both sparse."""
     if not is_sparse(input):
@@ -83,7 +89,7 @@ def matmul(input: Any, mat2: Any) -> Any:
     return made.coalesce().to_sparse(layout=input.layout)
 
 
-@_function("addmm")
+@function("addmm")
 def addmm(
     input: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1
 ) -> Any:
@@ -92,7 +98,47 @@ def addmm(
     return scaled + (found if alpha == 1 else found * alpha)
 
 
-@_function("linear")
+@function("bmm")
+def bmm(input: Any, mat2: Any) -> Any:
+    """The products of the matrices of a sparse COO batch and of a dense one."""
+    if not is_sparse(input) or is_sparse(mat2) or not input.is_sparse:
+        raise RuntimeError("bmm(): give a sparse COO tensor, and then a dense one")
+    fits = input.dim() == mat2.dim() == 3 and input.shape[0] == mat2.shape[0]
+    if not fits or input.shape[2] != mat2.shape[1] or input.dense_dim():
+        raise RuntimeError(
+            f"bmm(): the shapes are {tuple(input.shape)} and {tuple(mat2.shape)}; give "
+            "(b, n, m) and (b, m, p)"
+        )
+    # One matrix, whose blocks on the diagonal are the batch.
+    (count, n, m), (batch, rows, columns) = input.shape, input._pattern.indices
+    where = _C.stack((batch * n + rows, batch * m + columns))
+    pattern = Pattern((count * n, count * m), where, input._pattern.coalesced)
+    dense = mat2.reshape(count * m, mat2.shape[2])
+    return product(input._data, dense, pattern).reshape(count, n, mat2.shape[2])
+
+
+@function("smm")
+def smm(input: Any, mat: Any) -> Any:
+    """The product of a sparse and a dense matrix, as a sparse one."""
+    return matmul(input, mat).to_sparse()
+
+
+@function("sspaddmm")
+def sspaddmm(
+    input: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1
+) -> Any:
+    return add(input * beta, smm(mat1, mat2), alpha=alpha)
+
+
+@function("hspmm", "hsmm")
+def hspmm(mat1: Any, mat2: Any) -> Any:
+    """The product of a sparse and a dense matrix, of which the rows are entries."""
+    rows = _C.unique(mat1._pattern.indices[0])
+    pattern = Pattern(mat1.shape[:1], rows.unsqueeze(0), True)
+    return SparseTensor(pattern, matmul(mat1, mat2)[rows])
+
+
+@function("linear")
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     found = matmul(input, weight.t())
     return found if bias is None else found + bias
@@ -101,7 +147,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
 # --- sums and products of elements
 
 
-@_function("add")
+@function("add")
 def add(input: Any, other: Any, *, alpha: float = 1) -> Any:
     """input + alpha * other: two sparse tensors, or a dense and a sparse one."""
     if not is_sparse(input):
@@ -138,12 +184,12 @@ def add(input: Any, other: Any, *, alpha: float = 1) -> Any:
     return made.to_sparse(layout=input.layout)
 
 
-@_function("sub", "subtract")
+@function("sub", "subtract")
 def sub(input: Any, other: Any, *, alpha: float = 1) -> Any:
     return add(input, other, alpha=-alpha)
 
 
-@_function("mul", "multiply")
+@function("mul", "multiply")
 def mul(input: Any, other: Any) -> Any:
     """The product of elements: of a sparse tensor and a number or another tensor."""
     if not is_sparse(input):
@@ -170,7 +216,7 @@ def mul(input: Any, other: Any) -> Any:
     return made.to_sparse(layout=input.layout)
 
 
-@_function("div", "divide", "true_divide")
+@function("div", "divide", "true_divide")
 def div(input: Any, other: Any, *, rounding_mode: Any = None) -> Any:
     if not is_sparse(input) or not _is_number(other):
         raise RuntimeError(
@@ -182,17 +228,22 @@ def div(input: Any, other: Any, *, rounding_mode: Any = None) -> Any:
     return input._like(_C.div(input._data, other, rounding_mode=rounding_mode))
 
 
-@_function("floor_divide")
+@function("floor_divide")
 def floor_divide(input: Any, other: Any) -> Any:
     return div(input, other, rounding_mode="floor")
 
 
-@_function("neg", "negative")
+@function("neg", "negative")
 def neg(input: Any) -> Any:
     return input._like(-input._data)
 
 
-@_function("pow")
+@function("neg_", "negative_")
+def neg_(input: Any) -> Any:
+    return input._become(neg(input))
+
+
+@function("pow")
 def power(input: Any, exponent: Any) -> Any:
     if not is_sparse(input) or not _is_number(exponent) or exponent <= 0:
         raise absent("pow")
@@ -203,7 +254,7 @@ def power(input: Any, exponent: Any) -> Any:
 # --- reductions
 
 
-@_function("sum")
+@function("sum")
 def sum(input: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
     """The sum of all elements, or a sparse tensor of the sums along dimensions."""
     values = input._data if dtype is None else input._data.to(dtype)
@@ -218,14 +269,52 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -
     gone = tuple(d - k + 1 for d in dims if d is not None and d >= k)
     values = values.sum(gone) if gone else values
     left = [d for d in range(k) if d not in dims]
-    if not left or keepdim:
-        if keepdim:
-            raise absent("sum")
+    if not left and not keepdim:
         return values.sum(0)
     pattern = Pattern(
         [input._pattern.shape[d] for d in left], input._pattern.indices[left]
     )
-    return SparseTensor(pattern, values).coalesce()
+    found = SparseTensor(pattern, values).coalesce()
+    for d in sorted(d for d in dims if d is not None) if keepdim else ():
+        found = found.unsqueeze(d)
+    return found.to_sparse(layout=input.layout) if keepdim else found
+
+
+@function("norm")
+def norm(
+    input: Any,
+    p: Any = "fro",
+    dim: Any = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+) -> Any:
+    """The norm of all elements."""
+    if dim is not None or keepdim:
+        raise RuntimeError(
+            "norm(): of a sparse tensor there is the norm of all elements; leave dim "
+            "out, or call to_dense() first"
+        )
+    whole = input.coalesce() if input.is_sparse else input
+    return whole._data.reshape(-1).norm(2 if p == "fro" else p, dtype=dtype)
+
+
+@function("any")
+def any_(input: Any) -> Any:
+    return input._data.any()
+
+
+@function("is_nonzero")
+def is_nonzero(input: Any) -> bool:
+    return bool(item(input))
+
+
+@function("item")
+def item(input: Any) -> Any:
+    if input.numel() != 1:
+        raise RuntimeError(
+            f"item(): the tensor has {input.numel()} elements; it needs one"
+        )
+    return input._data.sum().item()
 
 
 def softmax(input: Any, dim: int, logarithm: bool) -> Any:
@@ -251,122 +340,10 @@ def softmax(input: Any, dim: int, logarithm: bool) -> Any:
     return whole._like(shifted.exp() / sums[row])
 
 
-# --- shapes
-
-
-@_function("t")
-def t(input: Any) -> Any:
-    if input.dim() != 2:
-        raise RuntimeError(f"t(): {input.dim()} dimensions; give a matrix")
-    return transpose(input, 0, 1)
-
-
-@_function("transpose", "swapaxes", "swapdims")
-def transpose(input: Any, dim0: int, dim1: int) -> Any:
-    order = list(range(input.dim()))
-    order[dim0], order[dim1] = order[dim1], order[dim0]
-    return permute(input, order)
-
-
-@_function("permute")
-def permute(input: Any, *dims: Any) -> Any:
-    order = [d % input.dim() for d in (dims[0] if len(dims) == 1 else dims)]
-    if sorted(order) != [*range(input.dim())]:
-        raise RuntimeError(f"permute(): {dims} does not order {input.dim()} dimensions")
-    if order == [1, 0] and not input.dense_dim():
-        return input._like(
-            _C._named(input._data, "TBackward0"), input._pattern.flipped()
-        )
-    k = input.sparse_dim()
-    if not input.is_sparse or sorted(order[:k]) != [*range(k)]:
-        raise absent("permute")
-    shape = [input.shape[d] for d in order[:k]]
-    pattern = Pattern(shape, input._pattern.indices[order[:k]])
-    values = input._data.permute(0, *(d - k + 1 for d in order[k:]))
-    return SparseTensor(pattern, values)
-
-
-@_function("cat", "concat", "concatenate")
-def cat(tensors: Any, dim: int = 0) -> Any:
-    """Sparse tensors one after the other along a sparse dimension."""
-    if not all(map(is_sparse, tensors)):
-        raise absent("cat")
-    first = tensors[0]
-    dim = dim % first.dim()
-    if dim >= first.sparse_dim():
-        raise absent("cat")
-    parts, at = [], 0
-    for each in tensors:
-        indices = each.to_sparse()._pattern.indices.clone()
-        indices[dim] += at
-        at += each.shape[dim]
-        parts.append(indices)
-    shape = list(first._pattern.shape)
-    shape[dim] = at
-    values = _C.cat([each._data for each in tensors])
-    return SparseTensor(Pattern(shape, _C.cat(parts, 1)), values)
-
-
-@_function("index_select")
-def index_select(input: Any, dim: int, index: Any) -> Any:
-    """Rows or columns of a sparse matrix, as the product with ones at an index."""
-    if input.dim() != 2 or input.dense_dim():
-        raise absent("index_select")
-    if dim % 2:
-        return t(index_select(t(input), 0, index)).coalesce()
-    if index.numel() and not 0 <= int(index.min()) <= int(index.max()) < len(input):
-        raise IndexError(f"index_select(): give indices from 0 to {len(input) - 1}")
-    numbers = _C.arange(index.shape[0], device=index.device)
-    pattern = Pattern((index.shape[0], len(input)), _C.stack((numbers, index)))
-    ones = _C.ones(index.shape[0], dtype=input.dtype, device=index.device)
-    return matmul(SparseTensor(pattern, ones), input)
-
-
-@_function("select")
-def select(input: Any, dim: int, index: int) -> Any:
-    """The part that has this index along a sparse dimension."""
-    dim, size = dim % input.dim(), input.shape[dim]
-    if not -size <= index < size:
-        raise IndexError(
-            f"index {index} is out of range for dimension {dim} of size {size}"
-        )
-    if dim >= input.sparse_dim():
-        raise absent("select")
-    rows = input.to_sparse()
-    mine = (rows._pattern.indices[dim] == index % size).nonzero()[:, 0]
-    left = [d for d in range(input.sparse_dim()) if d != dim]
-    pattern = rows._pattern.chosen(mine)
-    if not left:
-        return rows._data[mine].sum(0)
-    shape = [pattern.shape[d] for d in left]
-    coalesced = rows._pattern.coalesced or pattern.count < 2
-    found = Pattern(shape, pattern.indices[left], coalesced)
-    return SparseTensor(found, rows._data[mine])
-
-
-def _subscript(self: Any, key: Any) -> Any:
-    keys = key if isinstance(key, tuple) else (key,)
-    whole = all(k == slice(None) for k in keys if isinstance(k, slice))
-    if not whole or not all(isinstance(k, (int, slice)) for k in keys):
-        raise NotImplementedError(
-            f"a sparse tensor cannot be indexed by {key!r}; give ints and `:`, or use "
-            "index_select() or to_dense()"
-        )
-    if len(keys) > self.dim():
-        raise IndexError(f"{len(keys)} indices for a tensor of {self.dim()} dimensions")
-    dim = 0
-    for each in keys:
-        if isinstance(each, slice):
-            dim += 1
-        else:
-            self = self[each] if not is_sparse(self) else select(self, dim, each)
-    return self
-
-
 # --- in place
 
 
-@_function("add_", "sub_")
+@function("add_")
 def add_(input: Any, other: Any, *, alpha: float = 1) -> Any:
     if is_sparse(input):
         return input._become(add(input, other, alpha=alpha))
@@ -380,23 +357,23 @@ def add_(input: Any, other: Any, *, alpha: float = 1) -> Any:
     return input.index_put_(where, values.to(input.dtype), True)
 
 
-@_function("sub_", "subtract_")
+@function("sub_", "subtract_")
 def sub_(input: Any, other: Any, *, alpha: float = 1) -> Any:
     return add_(input, other, alpha=-alpha)
 
 
-@_function("mul_")
+@function("mul_")
 def mul_(input: Any, other: Any) -> Any:
     found = mul(input, other)
     return input._become(found) if is_sparse(input) else input.copy_(found.to_dense())
 
 
-@_function("div_")
+@function("div_")
 def div_(input: Any, other: Any) -> Any:
     return input._become(div(input, other))
 
 
-@_function("copy_")
+@function("copy_")
 def copy_(input: Any, other: Any, non_blocking: bool = False) -> Any:
     if not is_sparse(input):
         return input.copy_(other.to_dense())
@@ -406,15 +383,29 @@ def copy_(input: Any, other: Any, non_blocking: bool = False) -> Any:
     return input._become(made.clone())
 
 
-@_function("zero_")
+@function("zero_")
 def zero_(input: Any) -> Any:
     return input._become(zeros_like(input))
+
+
+# --- gradients, for csrc/python/sparse.c
+
+
+def add_gradient(sum: Any, gradient: Any, recorded: bool) -> Any:
+    """The sum of two gradients: in place if it is dense and nothing is recorded."""
+    if not is_sparse(sum):
+        return add(sum, gradient) if recorded else add_(sum, gradient)
+    return add(sum, gradient) if is_sparse(gradient) else add(gradient, sum)
+
+
+def dense_gradient(gradient: Any) -> Any:
+    return gradient.to_dense()
 
 
 # --- creation and comparison
 
 
-@_function("zeros_like", "empty_like")
+@function("zeros_like", "empty_like")
 def zeros_like(
     input: Any, *, dtype: Any = None, device: Any = None, **unused: Any
 ) -> Any:
@@ -426,29 +417,33 @@ def zeros_like(
     return result.to(input.device if device is None else device, dtype or input.dtype)
 
 
-@_function("sparse_mask")
+@function("new_zeros", "new_empty")
+def new_zeros(input: Any, *size: Any, dtype: Any = None, device: Any = None) -> Any:
+    """A sparse COO tensor without entries."""
+    if len(size) == 1 and not isinstance(size[0], int):
+        size = tuple(size[0])
+    k = _C.zeros((len(size), 0), dtype=_C.int64, device=input.device)
+    made = SparseTensor(Pattern(size, k, True), input._data.detach().reshape(-1)[:0])
+    return made.to(device or input.device, dtype or input.dtype)
+
+
+@function("sparse_mask")
 def sparse_mask(input: Any, mask: Any) -> Any:
     """The elements of input at the positions of mask's entries."""
     dense = input.to_dense() if is_sparse(input) else input
     return mask._like(dense[tuple(mask._pattern.indices)])
 
 
-# --- methods and operators
+# --- operators
 
-_METHODS = """
-mm mv matmul addmm add sub mul div neg pow sum t transpose permute index_select select
-add_ sub_ mul_ div_ copy_ zero_ sparse_mask multiply subtract divide true_divide
-"""
 _OPERATORS = "add sub mul matmul truediv floordiv pow neg"
 _ABSENT = """
 eq ne lt le gt ge and or xor mod rfloordiv rpow rmod invert setitem float int index
 contains
 """
-for _name in _METHODS.split():
-    setattr(SparseTensor, _name, _functions[_name])
 for _name in _OPERATORS.split():
     _of = {"truediv": "div", "floordiv": "floor_divide"}.get(_name, _name)
-    setattr(SparseTensor, f"__{_name}__", _functions[_of])
+    setattr(SparseTensor, f"__{_name}__", FUNCTIONS[_of])
 _REFLECTED: dict[str, Any] = {
     "__radd__": lambda self, other: add(other, self),
     "__rsub__": lambda self, other: sub(other, self),
@@ -456,9 +451,8 @@ _REFLECTED: dict[str, Any] = {
     "__rmatmul__": lambda self, other: matmul(other, self),
     "__rtruediv__": lambda self, other: div(other, self),
     "__abs__": lambda self: self.abs(),
-    "__getitem__": _subscript,
-    "T": property(t),
-    "mT": property(t),
+    "T": property(lambda self: self.t()),
+    "mT": property(lambda self: self.t()),
 }
 for _name, _of in _REFLECTED.items():
     setattr(SparseTensor, _name, _of)

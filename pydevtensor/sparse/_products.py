@@ -59,6 +59,15 @@ def sampled(left: Any, right: Any, pattern: Pattern) -> Any:
     return _Sampled.apply(left, right, pattern)
 
 
+def reduced(values: Any, dense: Any, pattern: Pattern, way: str) -> Any:
+    """The mean, the greatest or the least of the products that product() adds."""
+    rows, columns = pattern.indices
+    parts = values.unsqueeze(1) * dense[columns]
+    index = rows.unsqueeze(1).expand(parts.shape)
+    empty = parts.new_zeros((pattern.shape[0], parts.shape[1]))
+    return empty.scatter_reduce(0, index, parts, way, include_self=False)
+
+
 def of_two(a: Any, b: Any) -> Any:
     """Values and indices of the product of two sparse matrices, of pattern and values.
 

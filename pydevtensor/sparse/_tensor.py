@@ -9,6 +9,8 @@ with the leaf's pattern.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from pydevtensor import _C
@@ -31,6 +33,8 @@ abs absolute angle asin arcsin asinh arcsinh atan arctan atanh arctanh ceil deg2
 erfinv expm1 floor frac isinf isnan log1p nan_to_num rad2deg relu round sgn sign sin
 sinh sqrt square tan tanh trunc fix
 """
+# The functions of the package, and methods, by name; _calls.py and _shapes.py add them.
+FUNCTIONS: dict[str, Callable[..., Any]] = {}
 ASKED, ZERO_AT_ZERO = frozenset(_AS_VALUES.split()), frozenset(_OF_ZERO.split())
 _CONVERTED = frozenset(_CONVERSIONS.split())
 
@@ -57,6 +61,8 @@ class SparseTensor:
         if name in ZERO_AT_ZERO:
             whole = self.coalesce() if self.is_sparse else self
             return lambda *args: whole._like(getattr(whole._data, name)(*args))
+        if name in FUNCTIONS and hasattr(_C.Tensor, name):
+            return partial(FUNCTIONS[name], self)
         if name[:2] == "__" or not hasattr(_C.Tensor, name):
             raise AttributeError(f"'Tensor' object has no attribute {name!r}")
         if not callable(getattr(_C.Tensor, name)):
