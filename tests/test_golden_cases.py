@@ -38,6 +38,7 @@ SETS = (
     "resampling",
     "semantics",
     "sparse",
+    "sparse_gradients",
     "special",
     "trees",
 )

@@ -237,6 +237,7 @@ MAKERS = {
     "promotion": make_promotion,
     "prune": cases,
     "sparse": cases,
+    "sparse_gradients": cases,
     "random": make_random,
     "recurrent": cases,
     "resampling": cases,

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "autograd/recorded.h"
+#include "autograd/sparse_gradient.h"
 #include "autograd/temporaries.h"
 #include "autograd/variable.h"
 #include "base/gil.h"
@@ -30,13 +31,15 @@ int dt_variable_add(dt_tensor *sum, const dt_tensor *gradient)
 static int add_gradient(dt_tensor *grad, dt_tensor *gradient, bool recorded)
 {
     if (!grad->storage) {
-        if (recorded || is_own(gradient)) {
+        if (recorded || dt_gradient_is_sparse(gradient) || is_own(gradient)) {
             dt_variable_alias(grad, gradient);
             return 0;
         }
         return dt_to(grad, gradient, (dt_dtype)gradient->dtype,
                      dt_tensor_device(gradient));
     }
+    if (dt_gradient_is_sparse(grad) || dt_gradient_is_sparse(gradient))
+        return dt_sparse.add(grad, gradient, recorded);
     if (!recorded)
         return dt_elementwise_into(
             DT_OP_add, grad, DT_ARGS(dt_arg_tensor(grad), dt_arg_tensor(gradient)));
@@ -92,7 +95,7 @@ static int lay_as_leaf(dt_tensor *out, const dt_tensor *gradient,
 static int accumulate_laid(const accumulator_data *data, dt_tensor *gradient)
 {
     if (dt_grad_enabled || data->leaf->grad.storage ||
-        has_layout_of_leaf(gradient, data))
+        dt_gradient_is_sparse(gradient) || has_layout_of_leaf(gradient, data))
         return dt_gradient_add(&data->leaf->grad, gradient, dt_grad_enabled);
     DT_LOCAL(laid);
     if (lay_as_leaf(&laid, gradient, data) < 0)

@@ -1,5 +1,6 @@
 #include "autograd/anomaly.h"
 
+#include "autograd/sparse_gradient.h"
 #include "ops/elementwise_ops.h"
 #include "ops/reduce_ops.h"
 #include "tensor/ops/copy.h"
@@ -28,7 +29,7 @@ int dt_anomaly_check(const dt_node *node, dt_tensor *const *into)
 {
     for (int i = 0; dt_anomaly.check_nan && i < node->nedges; i++) {
         bool found;
-        if (!into[i])
+        if (!into[i] || dt_gradient_is_sparse(into[i]))
             continue;
         if (has_nan(into[i], &found))
             return -1;

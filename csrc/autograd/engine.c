@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "autograd/recorded.h"
+#include "autograd/sparse_gradient.h"
 #include "autograd/temporaries.h"
 #include "base/interrupt.h"
 #include "device/activity.h"
@@ -228,6 +229,13 @@ static dt_tensor *fitted(dt_scope *scope, dt_tensor *gradient, const dt_node *no
     const dt_result *want = &node->results[index];
     if (want->ndim < 0)
         return gradient;
+    if (dt_gradient_is_sparse(gradient)) {
+        if (gradient->dtype == want->dtype &&
+            dt_shape_equal(gradient->ndim, gradient->shape, want->ndim, want->shape))
+            return gradient;
+        if (dt_sparse.make_dense(gradient) < 0)
+            return NULL;
+    }
     if (!dt_shape_equal(gradient->ndim, gradient->shape, want->ndim, want->shape)) {
         char is[DT_SHAPE_TEXT], wants[DT_SHAPE_TEXT];
         bool fits = gradient->ndim >= want->ndim;
@@ -266,6 +274,8 @@ static int add(const pass *p, dt_tensor *sum, const dt_tensor *gradient)
         dt_variable_alias(sum, gradient);
         return 0;
     }
+    if (dt_gradient_is_sparse(sum) || dt_gradient_is_sparse(gradient))
+        return dt_sparse.add(sum, gradient, true);
     /* Add in place if nobody else refers to the sum. A formula's temporary and our
      * own hold two references, so only a sum made here has one. */
     if (!p->create_graph && sum->storage->references == 1 && !sum->history &&
@@ -350,8 +360,12 @@ static int run_task(pass *p, task *t)
         no_memory();
         goto done;
     }
-    for (int i = 0; i < node->nresults; i++)
+    for (int i = 0; i < node->nresults; i++) {
         given[i] = t->gradients[i].storage ? &t->gradients[i] : NULL;
+        if (given[i] && !leaf && dt_gradient_is_sparse(given[i]) &&
+            dt_sparse.make_dense(given[i]) < 0)
+            goto done;
+    }
     for (int i = 0; i < node->nedges; i++)
         into[i] = NULL;
     if (dt_device_has_streams(device)) {

@@ -1,5 +1,7 @@
 #include "autograd/variable.h"
 
+#include "autograd/sparse_gradient.h"
+
 #include <stdlib.h>
 
 _Thread_local bool dt_grad_enabled = true;
@@ -17,6 +19,8 @@ static void variable_free(dt_history *history)
     if (v->base)
         dt_history_release(&v->base->head);
     free(v->geometry);
+    if (v->sparse)
+        dt_sparse.free(v->sparse);
     dt_struct_free(&freed, v);
 }
 
@@ -48,6 +52,7 @@ dt_variable *dt_variable_new(void)
     v->version = 0;
     v->geometry = NULL;
     v->object = NULL;
+    v->sparse = NULL;
     return v;
 }
 

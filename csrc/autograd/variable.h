@@ -36,6 +36,7 @@ typedef struct dt_variable {
     dt_tensor *geometry;      /* base only: its shape and strides, without storage */
     void *object; /* the Python object of grad, borrowed from the binding, which
                      clears it in time; or NULL */
+    void *sparse; /* of a sparse gradient: autograd/sparse_gradient.h; else NULL */
 } dt_variable;
 
 static inline dt_variable *dt_variable_of(const dt_tensor *t)

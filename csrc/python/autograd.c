@@ -6,10 +6,12 @@
 #include "autograd/autocast.h"
 #include "autograd/engine.h"
 #include "autograd/recorded.h"
+#include "autograd/sparse_gradient.h"
 #include "base/interrupt.h"
 #include "python/types/device.h"
 #include "python/types/dtype.h"
 #include "python/functions.h"
+#include "python/history.h"
 #include "tensor/ops/ops.h"
 
 /* The least free stack for a pass inside another one. */
@@ -50,8 +52,10 @@ static PyObject *tuple_of(Py_ssize_t count, dt_tensor *made)
 {
     PyObject *result = PyTuple_New(count);
     for (Py_ssize_t i = 0; result && i < count; i++) {
-        PyObject *gradient =
-            made[i].storage ? dt_tensor_object_steal(&made[i]) : Py_NewRef(Py_None);
+        PyObject *gradient = !made[i].storage ? Py_NewRef(Py_None)
+                             : dt_gradient_is_sparse(&made[i])
+                                 ? dt_tensor_object_alias(&made[i])
+                                 : dt_tensor_object_steal(&made[i]);
         if (!gradient)
             Py_CLEAR(result);
         else

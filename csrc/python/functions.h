@@ -51,6 +51,10 @@ PyObject *dt_call_public(dt_signature *signature, dt_public_body *body,
  * pending exception where none is, or with another one. Calls that fail ask for it if
  * dt_py.sparse_type is set. */
 PyObject *dt_call_sparse(const char *name, DT_CALL_PARAMETERS);
+bool dt_sparse_check(PyObject *value);
+/* The sparse gradient (autograd/sparse_gradient.h) that a sparse tensor is, and the device
+ * of its entries. -1 raised. */
+int dt_sparse_take(dt_tensor *out, PyObject *sparse, dt_device *device);
 
 /* Begins a public function: what follows is its body, a dt_public_body. Defines
  * name_function (arguments as they are) and name_method (self is the first

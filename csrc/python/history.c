@@ -2,6 +2,7 @@
 #include "python/history.h"
 
 #include "autograd/recorded.h"
+#include "autograd/sparse_gradient.h"
 #include "python/functions.h"
 #include "tensor/ops/copy.h"
 
@@ -9,6 +10,8 @@
 
 PyObject *dt_tensor_object_alias(const dt_tensor *t)
 {
+    if (dt_gradient_is_sparse(t))
+        return Py_NewRef(dt_variable_of(t)->sparse);
     dt_tensor_object *out = dt_tensor_object_new();
     if (out) {
         dt_variable_alias(&out->tensor, t);
@@ -96,6 +99,8 @@ static PyObject *get_grad(PyObject *self, void *unused)
         Py_RETURN_NONE;
     if (!dt_variable_grad(v)->storage)
         return no_grad_of(dt_tensor_of(self));
+    if (dt_gradient_is_sparse(dt_variable_grad(v)))
+        return dt_tensor_object_alias(dt_variable_grad(v));
     dt_tensor_object *known = known_grad(v);
     if (known)
         return Py_NewRef((PyObject *)known);
@@ -120,21 +125,26 @@ static int set_grad(PyObject *self, PyObject *value, void *unused)
 {
     (void)unused;
     dt_tensor *t = dt_tensor_of(self);
-    dt_tensor gradient = {.storage = NULL};
+    DT_LOCAL(gradient);
     if (value && value != Py_None) {
         char text[DT_DESCRIBE_TEXT], has[DT_SHAPE_TEXT], wants[DT_SHAPE_TEXT];
-        if (!dt_tensor_check(value))
+        bool sparse = dt_sparse_check(value);
+        if (!sparse && !dt_tensor_check(value))
             return DT_SET_ERROR(
                 PyExc_TypeError,
                 "grad: the gradient has to be a Tensor or None, and it is %s",
                 dt_describe(value, text, sizeof text));
-        const dt_tensor *g = dt_tensor_of(value);
+        dt_device place = dt_tensor_device(t);
+        if (sparse && dt_sparse_take(&gradient, value, &place) < 0)
+            return -1;
+        const dt_tensor *g = sparse ? &gradient : dt_tensor_of(value);
+        if (!sparse)
+            place = dt_tensor_device(g);
         if (value == self)
             return DT_SET_ERROR(
                 PyExc_RuntimeError,
                 "grad: a Tensor cannot be its own gradient; give a clone()");
-        if (g->dtype != t->dtype ||
-            !dt_device_equal(dt_tensor_device(g), dt_tensor_device(t)) ||
+        if (g->dtype != t->dtype || !dt_device_equal(place, dt_tensor_device(t)) ||
             !dt_shape_equal(g->ndim, g->shape, t->ndim, t->shape)) {
             char there[DT_DEVICE_TEXT], here[DT_DEVICE_TEXT];
             return DT_SET_ERROR(
@@ -142,27 +152,26 @@ static int set_grad(PyObject *self, PyObject *value, void *unused)
                 "grad: the gradient has shape %s, type %s and is on %s, and the Tensor "
                 "has shape %s, type %s and is on %s; both have to agree",
                 dt_shape_text(g->ndim, g->shape, has, sizeof has),
-                dt_dtype_name((dt_dtype)g->dtype),
-                dt_device_text(dt_tensor_device(g), there),
+                dt_dtype_name((dt_dtype)g->dtype), dt_device_text(place, there),
                 dt_shape_text(t->ndim, t->shape, wants, sizeof wants),
                 dt_dtype_name((dt_dtype)t->dtype),
                 dt_device_text(dt_tensor_device(t), here));
         }
-        dt_variable_alias(&gradient, g);
+        if (!sparse)
+            dt_variable_alias(&gradient, g);
     }
     dt_variable *v = gradient.storage ? dt_variable_ensure(t) : dt_variable_of(t);
-    if (!v) {
-        bool failed = gradient.storage;
-        dt_tensor_clear(&gradient);
-        return failed ? dt_raise_status() : 0;
-    }
+    if (!v)
+        return gradient.storage ? dt_raise_status() : 0;
     dt_tensor old = *dt_variable_grad(v);
     dt_history *keeper;
     void **slot = dt_variable_grad_object(v, &keeper);
+    const bool binds = gradient.storage && !dt_gradient_is_sparse(&gradient);
     *dt_variable_grad(v) = gradient;
+    gradient.storage = NULL;
     if (*slot && *slot != value)
         dt_tensor_object_forget(*slot);
-    if (gradient.storage && !((dt_tensor_object *)value)->slot)
+    if (binds && !((dt_tensor_object *)value)->slot)
         dt_tensor_object_bind((dt_tensor_object *)value, slot, keeper);
     dt_tensor_clear(&old);
     return 0;
@@ -286,6 +295,9 @@ static int call_hook(void *context, dt_tensor *gradient)
         if (dt_tensor_check(result)) {
             dt_tensor_clear(gradient);
             dt_variable_alias(gradient, dt_tensor_of(result));
+        } else if (dt_sparse_check(result)) {
+            dt_tensor_clear(gradient);
+            status = dt_sparse_take(gradient, result, NULL);
         } else {
             status = wrong_result(PyExc_TypeError, "register_hook", "a Tensor or None",
                                   result);

@@ -48,7 +48,8 @@ static int take_gradients(dt_node *node, dt_scope *scope, PyObject *made,
         PyObject *gradient = one ? made : PyTuple_GET_ITEM(made, i);
         if (gradient == Py_None || !dt_node_wants(node, i))
             continue;
-        if (!dt_tensor_check(gradient))
+        bool sparse = dt_sparse_check(gradient);
+        if (!sparse && !dt_tensor_check(gradient))
             return DT_SET_ERROR(
                 PyExc_TypeError,
                 "%s: backward() has to return Tensors or None, and gradient %d "
@@ -57,7 +58,10 @@ static int take_gradients(dt_node *node, dt_scope *scope, PyObject *made,
         into[i] = dt_scope_slot(scope);
         if (!into[i])
             return dt_raise_status();
-        dt_variable_alias(into[i], dt_tensor_of(gradient));
+        if (!sparse)
+            dt_variable_alias(into[i], dt_tensor_of(gradient));
+        else if (dt_sparse_take(into[i], gradient, NULL) < 0)
+            return -1;
     }
     return 0;
 wrong_count:

@@ -1,8 +1,10 @@
 /* Calls with sparse tensors, which are objects of a class in Python (pydevtensor/sparse):
  * no function here takes one for a Tensor, so the call fails, and is made there. */
+#include "autograd/sparse_gradient.h"
 #include "python/functions.h"
+#include "python/history.h"
 
-static bool is_sparse(PyObject *value)
+bool dt_sparse_check(PyObject *value)
 {
     return (PyObject *)Py_TYPE(value) == dt_py.sparse_type;
 }
@@ -11,12 +13,14 @@ static bool is_sparse(PyObject *value)
 static bool has_sparse(PyObject *value)
 {
     if (!PyTuple_Check(value) && !PyList_Check(value))
-        return is_sparse(value);
+        return dt_sparse_check(value);
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); i++)
-        if (is_sparse(PySequence_Fast_GET_ITEM(value, i)))
+        if (dt_sparse_check(PySequence_Fast_GET_ITEM(value, i)))
             return true;
     return false;
 }
+
+#define CALLS "pydevtensor.sparse._calls"
 
 PyObject *dt_call_sparse(const char *name, DT_CALL_PARAMETERS)
 {
@@ -28,8 +32,7 @@ PyObject *dt_call_sparse(const char *name, DT_CALL_PARAMETERS)
     if (!found || !name || !PyErr_ExceptionMatches(PyExc_TypeError))
         return NULL;
     PyErr_Clear();
-    DT_REF path = PyUnicode_FromString("pydevtensor.sparse._calls");
-    DT_REF module = path ? PyImport_Import(path) : NULL;
+    DT_REF module = PyImport_ImportModule(CALLS);
     DT_REF given = module ? PyTuple_New(first + count) : NULL;
     DT_REF named = given ? PyDict_New() : NULL;
     if (!named)
@@ -44,8 +47,67 @@ PyObject *dt_call_sparse(const char *name, DT_CALL_PARAMETERS)
     return PyObject_CallMethod(module, "call", "sOO", name, given, named);
 }
 
+/* --- gradients --- */
+
+int dt_sparse_take(dt_tensor *out, PyObject *sparse, dt_device *device)
+{
+    int64_t shape[DT_MAX_NDIM];
+    DT_REF values = PyObject_GetAttrString(sparse, "_data");
+    DT_REF size = values ? PyObject_GetAttrString(sparse, "shape") : NULL;
+    if (!size || !PyTuple_Check(size) || !dt_tensor_check(values))
+        return DT_SET_ERROR(PyExc_TypeError,
+                            "grad: a sparse tensor without its parts; make it anew");
+    const dt_tensor *t = dt_tensor_of(values);
+    int ndim = (int)PyTuple_GET_SIZE(size);
+    for (int d = 0; d < ndim; d++)
+        shape[d] = PyLong_AsLongLong(PyTuple_GET_ITEM(size, d));
+    if (device)
+        *device = dt_tensor_device(t);
+    return dt_sparse_gradient(out, Py_NewRef(sparse), (dt_dtype)t->dtype, ndim, shape) <
+                   0
+               ? dt_raise_status()
+               : 0;
+}
+
+/* Puts what a method of pydevtensor.sparse._calls gives into `into`. */
+static int replace(dt_tensor *into, const char *method, const dt_tensor *other,
+                   bool recorded)
+{
+    bool yielded = dt_gil_yield(false);
+    DT_REF module = PyImport_ImportModule(CALLS);
+    DT_REF object = module ? dt_tensor_object_alias(into) : NULL;
+    DT_REF second = object && other ? dt_tensor_object_alias(other) : NULL;
+    DT_REF made =
+        !object || (other && !second) ? NULL
+        : other ? PyObject_CallMethod(module, method, "OOi", object, second, recorded)
+                : PyObject_CallMethod(module, method, "O", object);
+    DT_LOCAL(found);
+    int status = -1;
+    if (made && dt_sparse_check(made)) {
+        status = dt_sparse_take(&found, made, NULL);
+    } else if (made && dt_tensor_check(made)) {
+        dt_variable_alias(&found, dt_tensor_of(made));
+        status = 0;
+    }
+    if (!status)
+        dt_tensor_move(into, &found);
+    dt_gil_yield(yielded);
+    return status < 0 ? dt_fail_in_python() : 0;
+}
+
+static int add(dt_tensor *sum, const dt_tensor *gradient, bool recorded)
+{
+    return replace(sum, "add_gradient", gradient, recorded);
+}
+
+static int make_dense(dt_tensor *gradient)
+{
+    return replace(gradient, "dense_gradient", NULL, false);
+}
+
 static PyObject *set_sparse_type(PyObject *Py_UNUSED(self), PyObject *type)
 {
+    dt_sparse = (dt_sparse_functions){add, make_dense, dt_object_free};
     dt_py.sparse_type = Py_NewRef(type);
     Py_RETURN_NONE;
 }

@@ -140,6 +140,9 @@ class GradScaler:
                         "unscale_(): a gradient is of float16; keep the parameters in "
                         "float32, and let autocast compute in float16"
                     )
+                if gradient.is_sparse:
+                    gradient = p.grad = gradient.coalesce()
+                    gradient = gradient.values()
                 gradients.setdefault(gradient.device, []).append(gradient)
         found = []
         for device, each in gradients.items():

@@ -12,6 +12,7 @@ from pydevtensor.optim.algorithms import ASGD, SGD, Adadelta, Adagrad, RMSprop, 
 from pydevtensor.optim.lbfgs import LBFGS
 from pydevtensor.optim.muon import Muon
 from pydevtensor.optim.optimizer import Optimizer
+from pydevtensor.optim.sparse_adam import SparseAdam
 
 if TYPE_CHECKING:
     from pydevtensor.optim import swa_utils
@@ -26,11 +27,12 @@ __all__ += [
     "RAdam",
     "RMSprop",
     "Rprop",
+    "SparseAdam",
 ]
 __all__ += ["lr_scheduler", "swa_utils"]
 
 _make_modules(__name__, asgd=ASGD, sgd=SGD, adadelta=Adadelta, adagrad=Adagrad)
 _make_modules(__name__, adamw=AdamW, adamax=Adamax, nadam=NAdam, radam=RAdam)
 _make_modules(__name__, rmsprop=RMSprop, rprop=Rprop)
-_give(__name__, Adafactor, Muon)
+_give(__name__, Adafactor, Muon, SparseAdam)
 _publish(__name__, later=("swa_utils",))  # it needs all of nn

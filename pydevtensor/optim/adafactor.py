@@ -59,6 +59,8 @@ class Adafactor(Optimizer):
         for parameter in group["params"]:
             if parameter.grad is None:
                 continue
+            if parameter.grad.is_sparse:
+                self._update_rows(parameter, parameter.grad, group)
             gradient = -parameter.grad if group["maximize"] else parameter.grad
             kept = self.state[parameter]
             if not kept:

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydevtensor import _C
 from pydevtensor.optim._ruled import Ruled
-from pydevtensor.optim.optimizer import new_count
+from pydevtensor.optim.optimizer import new_count, rows_of
 
 
 class SGD(
@@ -48,6 +48,30 @@ class SGD(
     def _rule(self, group: dict[Any, Any]) -> str:
         return "sgd_momentum" if group["momentum"] else "sgd"
 
+    def _update_rows(
+        self, parameter: Any, gradient: Any, group: dict[Any, Any]
+    ) -> None:
+        _refuse_decay(group)
+        gradient = -gradient if group["maximize"] else gradient
+        momentum, kept = group["momentum"], self.state[parameter]
+        if momentum:
+            mean = gradient.clone()
+            if kept.get("momentum_buffer") is not None:
+                added = gradient * (1 - group["dampening"])
+                mean = (kept["momentum_buffer"] * momentum + added).coalesce()
+            kept["momentum_buffer"] = mean
+            gradient = gradient + mean * momentum if group["nesterov"] else mean
+        where, values = rows_of(gradient)
+        parameter.index_put_(where, values * -group["lr"], accumulate=True)
+
+
+def _refuse_decay(group: dict[Any, Any]) -> None:
+    if group["weight_decay"]:
+        raise RuntimeError(
+            "weight_decay does not go with sparse gradients; leave it out, or make the "
+            "embedding with sparse=False"
+        )
+
 
 class Adagrad(
     Ruled,
@@ -84,6 +108,19 @@ class Adagrad(
 
     def _fresh(self, name: str, parameter: Any, group: dict[Any, Any]) -> Any:
         return _C.full_like(parameter, group["initial_accumulator_value"])
+
+    def _update_rows(
+        self, parameter: Any, gradient: Any, group: dict[Any, Any]
+    ) -> None:
+        _refuse_decay(group)
+        kept = self.state[parameter]
+        where, values = rows_of(-gradient if group["maximize"] else gradient)
+        rate = group["lr"] / (1 + kept["step"].item() * group["lr_decay"])
+        kept["step"] += 1
+        sums = kept["sum"][where] + values * values
+        kept["sum"].index_put_(where, sums)
+        step = values / (sums.sqrt() + group["eps"]) * -rate
+        parameter.index_put_(where, step, accumulate=True)
 
 
 class Adadelta(

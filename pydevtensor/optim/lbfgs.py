@@ -138,7 +138,9 @@ class LBFGS(Optimizer):
 
 def _gradient(parameters: list[Any]) -> Any:
     parts = [
-        _C.zeros_like(p).reshape(-1) if p.grad is None else p.grad.reshape(-1)
+        _C.zeros_like(p).reshape(-1)
+        if p.grad is None
+        else p.grad.to_dense().reshape(-1)
         for p in parameters
     ]
     return _C.cat(parts, 0)

@@ -73,6 +73,8 @@ class Muon(Optimizer):
         parameters = [p for p in group["params"] if p.grad is not None]
         for parameter in parameters:
             _check_matrix(parameter)
+            if parameter.grad.is_sparse:
+                self._update_rows(parameter, parameter.grad, group)
             kept = self.state[parameter]
             if "momentum_buffer" not in kept:
                 kept["momentum_buffer"] = _C.zeros_like(parameter)

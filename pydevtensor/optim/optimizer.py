@@ -365,6 +365,16 @@ class Optimizer:
         """The initial value of a number that the rule keeps for a parameter."""
         raise NotImplementedError(f"{type(self).__name__} keeps no {name}")
 
+    def _update_rows(
+        self, parameter: Any, gradient: Any, group: dict[Any, Any]
+    ) -> None:
+        """Updates a parameter whose gradient is a sparse tensor."""
+        other = "SparseAdam" if "Adam" in type(self).__name__ else "SparseAdam or SGD"
+        raise RuntimeError(
+            f"{type(self).__name__} does not support sparse gradients; use {other}, or "
+            "make the embedding with sparse=False"
+        )
+
     def _update(self, group: dict[Any, Any]) -> None:
         graph = _graphs.current()
         if graph and not group.get("capturable", True):
@@ -373,7 +383,7 @@ class Optimizer:
                 "of parameters has capturable=False; create the optimizer with "
                 "capturable=True"
             )
-        rate = self._rate_there(group, graph)
+        rate, given = self._rate_there(group, graph), group
         if rate is not None:
             group = {**group, "lr": 1.0}
         rule, own = self._rule(group), self._numbers(group)
@@ -386,6 +396,9 @@ class Optimizer:
         for parameter in group["params"]:
             gradient = parameter.grad
             if gradient is None:
+                continue
+            if gradient.is_sparse:
+                self._update_rows(parameter, gradient, given)
                 continue
             parameters.append(parameter)
             gradients.append(gradient)
@@ -538,6 +551,12 @@ def _without_repeats(group: dict[Any, Any]) -> list[dict[Any, Any]]:
             parts.append(part := {})
         part[id(parameter)] = parameter
     return [{**group, "params": [*part.values()]} for part in parts]
+
+
+def rows_of(gradient: Any) -> tuple[tuple[Any, ...], Any]:
+    """Where a sparse gradient has entries, as a subscript, and the entries."""
+    whole = gradient.coalesce()
+    return tuple(whole.indices()), whole.values()
 
 
 def new_count(start: float = 0.0) -> Any:

@@ -28,10 +28,10 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 71_800,
-    "core": 27_850,
+    "csrc": 71_910,
+    "core": 28_050,
     "processes": 4_065,
-    "extras": 9_480,
+    "extras": 9_660,
     "imitations": 700,
     "tools": 1_520,
 }

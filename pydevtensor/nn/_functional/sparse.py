@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pydevtensor import _C
 from pydevtensor._autocast import casts
 from pydevtensor._functions import function
-from pydevtensor.autograd import no_grad
+from pydevtensor.autograd import Function, no_grad
 
 if TYPE_CHECKING:
     from pydevtensor._functions.types import Tensor, Text
@@ -35,7 +35,8 @@ def embedding(
     max_norm, norm_type  first scale the selected rows of weight down to that norm, in
                          place
     scale_grad_by_freq   a row's gradient is divided by how often its index occurs
-    sparse               has no effect: gradients are dense
+    sparse               weight's gradient is a sparse tensor of the selected rows; not
+                         with scale_grad_by_freq
 
     >>> weight = torch.tensor([[0.0, 1.0], [2.0, 3.0]])
     >>> nn.functional.embedding(torch.tensor([1, 0]), weight)
@@ -45,7 +46,36 @@ def embedding(
     row = -1 if padding_idx is None else padding_row(padding_idx, weight.shape[0])
     if max_norm is not None:
         _shorten(weight, input, max_norm, norm_type)
-    return _C.embedding(weight, input, row, scale_grad_by_freq, sparse)
+    if sparse and weight.requires_grad and _C.is_grad_enabled():
+        options = row, scale_grad_by_freq
+        return _C._named(_Rows.apply(weight, input, *options), "EmbeddingBackward0")
+    return _C.embedding(weight, input, row, scale_grad_by_freq)
+
+
+class _Rows(Function):
+    """The rows of a table whose gradient is sparse."""
+
+    @staticmethod
+    def forward(ctx: Any, weight: Any, input: Any, row: int, scaled: bool) -> Any:
+        ctx.kept = input, row, scaled, weight.shape
+        return _C.embedding(weight, input)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        input, row, scaled, shape = ctx.kept
+        if scaled:
+            raise RuntimeError(
+                "embedding: scale_grad_by_freq does not go with sparse=True; leave one "
+                "out"
+            )
+        chosen = input.reshape(-1).long()
+        values = gradients[0].reshape(-1, shape[1])
+        if row >= 0:
+            kept = (chosen != row).nonzero().squeeze(1)
+            chosen, values = chosen[kept], values[kept]
+        where = chosen.unsqueeze(0)
+        made = _C.sparse_coo_tensor(where, values, shape, check_invariants=False)
+        return made, None, None, None
 
 
 def padding_row(index: int, rows: int) -> int:
@@ -98,7 +128,8 @@ def embedding_bag(
     scale_grad_by_freq   a row's gradient is divided by how often its index occurs; not
                          with mode='max'
     mode                 'mean', 'sum' or 'max' of each column
-    sparse               has no effect: gradients are dense
+    sparse               weight's gradient is a sparse tensor of the selected rows; not
+                         with scale_grad_by_freq, or mode='max'
     per_sample_weights   factors of the rows, of input's shape, for mode='sum' only
     include_last_offset  offsets ends with one more, the end of the last bag
     padding_idx          indices of this row do not count
@@ -123,8 +154,9 @@ def embedding_bag(
                 f"per_sample_weights has shape {[*per_sample_weights.shape]}; "
                 f"give the input's, {[*input.shape]}"
             )
-    if mode == "max" and scale_grad_by_freq:
-        raise ValueError("scale_grad_by_freq does not go with mode='max'")
+    for name, given in (("scale_grad_by_freq", scale_grad_by_freq), ("sparse", sparse)):
+        if given and mode == "max":
+            raise ValueError(f"{name} does not go with mode='max'; leave one out")
     if input.ndim == 2:
         if offsets is not None:
             raise ValueError(

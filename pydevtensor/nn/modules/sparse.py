@@ -24,7 +24,7 @@ class _Table(Parametrized):
     num_embeddings       how many rows there are
     embedding_dim        size of a row
     max_norm, norm_type  rows are scaled down to that norm when they are selected
-    sparse               has no effect: gradients are dense
+    sparse               weight's gradient is a sparse tensor of the selected rows
     """
 
     _ints = ("num_embeddings", "embedding_dim")
@@ -126,7 +126,7 @@ class Embedding(
         padding_idx          this row gets no gradient; it keeps its values
         max_norm, norm_type  as for Embedding
         scale_grad_by_freq   as for Embedding
-        sparse               has no effect: gradients are dense
+        sparse               as for Embedding
         """
         _need_matrix(embeddings)
         rows, size = embeddings.shape
@@ -193,7 +193,7 @@ class EmbeddingBag(
         max_norm, norm_type  as for EmbeddingBag
         scale_grad_by_freq   as for EmbeddingBag
         mode                 'mean', 'sum' or 'max' of each column
-        sparse               has no effect: gradients are dense
+        sparse               as for Embedding
         include_last_offset  as for EmbeddingBag
         padding_idx          this row gets no gradient and does not count
         """

@@ -40,6 +40,11 @@ class _Bucket:
         gradient = parameter.grad
         if gradient is None:
             view.zero_()
+        elif gradient.is_sparse:
+            raise NotImplementedError(
+                "DistributedDataParallel adds up dense gradients, and one is sparse; "
+                "make the embedding with sparse=False"
+            )
         else:
             if gradient.data_ptr() != view.data_ptr():
                 view.copy_(gradient.detach())

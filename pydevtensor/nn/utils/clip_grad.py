@@ -36,7 +36,16 @@ def _listed(tensors: Any) -> list[Any]:
 
 
 def _gradients(parameters: Any) -> list[Any]:
-    return [p.grad for p in _listed(parameters) if p.grad is not None]
+    """The gradients to clip in place; of a sparse one its entries."""
+    found = []
+    for parameter in _listed(parameters):
+        gradient = parameter.grad
+        if gradient is not None and gradient.is_sparse:
+            parameter.grad = gradient.coalesce()
+            gradient = parameter.grad.values()
+        if gradient is not None:
+            found.append(gradient)
+    return found
 
 
 def _norm_of(gradients: list[Any], norm_type: float) -> Any:
