@@ -56,6 +56,13 @@ static dt_arg angle_gradient(dt_scope *scope, dt_arg G, dt_arg A)
     return WHERE(EQ(A, ZERO), ZERO, DIV(MUL(G, dt_arg_tensor(turn)), CONJ(A)));
 }
 
+static dt_arg sign_gradient(dt_scope *scope, dt_arg G, dt_arg A)
+{
+    const dt_arg Y = SIGN(A), two = dt_arg_scalar(dt_scalar_int(2));
+    const dt_arg across = SUB(G, MUL(CONJ(G), MUL(Y, Y)));
+    return WHERE(EQ(A, ZERO), ZERO, DIV(across, MUL(two, NONZERO(ABS(A)))));
+}
+
 /* Where values are complex numbers: the derivative f'(a) that the table has is that of an
  * analytic function, real where its argument is, so its conjugate, by which the gradient is
  * multiplied, is f' of the conjugate of a. Others are functions of two real numbers. */
@@ -64,8 +71,8 @@ static dt_arg complex_gradient_of(dt_scope *scope, dt_elementwise_op op, int inp
 {
     if (op == DT_OP_angle)
         return angle_gradient(scope, G, values[0]);
-    if (op == DT_OP_sign)
-        return not_implemented(scope, op);
+    if (op == DT_OP_sign) /* it turns as the number does: G without its part along Y */
+        return sign_gradient(scope, G, values[0]);
     dt_arg conjugate[4];
     for (int i = 0; i < 4; i++)
         conjugate[i] = op != DT_OP_abs && values[i].tensor &&
@@ -195,6 +202,9 @@ static dt_node *node_of(dt_elementwise_op op, const dt_arg *args,
                      (row->reads[i] != DT_READS_NOTHING || args[i].tensor == target);
         inputs[i] = wants ? args[i].tensor : NULL;
         reads |= wants ? row->reads[i] & DT_READS : 0;
+        if (wants && op == DT_OP_sign &&
+            dt_dtype_is_complex((dt_dtype)inputs[i]->dtype))
+            reads |= DT_READS_A;
     }
     for (int i = 0; i < row->arity; i++)
         if (!args[i].tensor)
