@@ -17,6 +17,7 @@ SETS = (
     "breadth",
     "edges",
     "complex",
+    "complex_linalg",
     "fft",
     "composed",
     "conv",

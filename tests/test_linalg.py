@@ -12,18 +12,28 @@ import pydevtensor as torch
 from pydevtensor import linalg
 from pydevtensor.autograd import gradcheck, gradgradcheck
 
-F64 = torch.float64
+F64, C128 = torch.float64, torch.complex128
+TYPES = ["float32", "float64", "complex64", "complex128"]
 A = [[2.0, -1.0, 0.5], [1.0, 3.0, -2.0], [0.25, 1.5, 4.0]]
 T = [[1.0, 2.0], [3.0, -4.0], [0.5, 6.0]]
 B = [[1.0, 2.0], [0.0, -1.0], [3.0, 0.5]]
 
 
-def leaf(values, device="cpu"):
-    return torch.tensor(values, dtype=F64, device=device).requires_grad_()
+def leaf(values, device="cpu", dtype=F64):
+    """With imaginary parts too, where the type has them."""
+    x = torch.tensor(values, dtype=F64, device=device)
+    x = torch.complex(x, (x * x).sin() / 2) if dtype.is_complex else x
+    return x.to(dtype).requires_grad_()
 
 
 def positive(a):
-    return a @ a.mT + torch.eye(a.shape[-1], dtype=a.dtype, device=a.device)
+    return a @ a.mH + torch.eye(a.shape[-1], dtype=a.dtype, device=a.device)
+
+
+def without_phases(U, S, Vh):
+    """What does not depend on the directions in the complex plane, which are free."""
+    k = S.shape[-1]
+    return U.abs(), S, Vh.abs(), U[..., :k] @ Vh[..., :k, :]
 
 
 def close(a, b, tolerance=1e-12):
@@ -33,7 +43,8 @@ def close(a, b, tolerance=1e-12):
 SQUARE = {
     "inv": linalg.inv,
     "det": linalg.det,
-    "slogdet": lambda a: linalg.slogdet(a)[1],
+    "slogdet": lambda a: linalg.slogdet(a)[0 if a.is_complex() else 1],
+    "logdet": lambda a: linalg.slogdet(a).logabsdet + torch.logdet(a),
     "cholesky": lambda a: linalg.cholesky(positive(a)),
     "cholesky upper": lambda a: linalg.cholesky(positive(a), upper=True),
     "qr": linalg.qr,
@@ -47,10 +58,14 @@ SQUARE = {
     "cond": linalg.cond,
     "nuc": lambda a: linalg.matrix_norm(a, "nuc"),
     "tensorinv": lambda a: linalg.tensorinv(a.reshape(3, 1, 3)),
+    "svd": lambda a: without_phases(*linalg.svd(a)),
+    "eig": lambda a: [x.abs() for x in linalg.eig(a)],
+    "cholesky_solve": lambda a: torch.cholesky_solve(a, linalg.cholesky(positive(a))),
+    "householder_product": lambda a: linalg.householder_product(a, a[0] / 4),
 }
 OBLONG = {
     "qr": linalg.qr,
-    "svd": lambda a: [x.abs() for x in linalg.svd(a, full_matrices=False)],
+    "svd": lambda a: without_phases(*linalg.svd(a, full_matrices=False)),
     "svdvals": linalg.svdvals,
     "lu": lambda a: linalg.lu(a)[1:],
     "lu_factor": lambda a: linalg.lu_factor(a).LU,
@@ -58,23 +73,27 @@ OBLONG = {
 }
 
 
+@pytest.mark.parametrize("dtype", [F64, C128], ids=str)
 @pytest.mark.parametrize("name", SQUARE)
-def test_derivatives_of_square_matrices(name):
-    assert gradcheck(SQUARE[name], (leaf(A),))
-    assert gradgradcheck(SQUARE[name], (leaf(A),))
+def test_derivatives_of_square_matrices(name, dtype):
+    x = leaf(A, dtype=dtype)
+    assert gradcheck(SQUARE[name], (x,))
+    assert gradgradcheck(SQUARE[name], (x,))
 
 
+@pytest.mark.parametrize("dtype", [F64, C128], ids=str)
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("name", OBLONG)
-def test_derivatives_of_oblong_matrices(name, wide):
-    x = leaf(T)
+def test_derivatives_of_oblong_matrices(name, wide, dtype):
+    x = leaf(T, dtype=dtype)
     x = x.detach().mT.requires_grad_() if wide else x
     assert gradcheck(OBLONG[name], (x,))
     assert gradgradcheck(OBLONG[name], (x,))
 
 
-def test_derivatives_of_solutions():
-    a, b = leaf(A), leaf(B)
+@pytest.mark.parametrize("dtype", [F64, C128], ids=str)
+def test_derivatives_of_solutions(dtype):
+    a, b, tall = (leaf(x, dtype=dtype) for x in (A, B, T))
     for function in (
         linalg.solve,
         lambda a, b: linalg.solve(a, b.mT, left=False),
@@ -86,12 +105,13 @@ def test_derivatives_of_solutions():
         assert gradcheck(function, (a, b))
         assert gradgradcheck(function, (a, b))
     least = lambda a, b: linalg.lstsq(a, b).solution
-    assert gradcheck(least, (leaf(T), b))
-    assert gradgradcheck(least, (leaf(T), b))
+    assert gradcheck(least, (tall, b))
+    assert gradgradcheck(least, (tall, b))
 
 
+@pytest.mark.parametrize("dtype", [F64, C128], ids=str)
 @pytest.mark.parametrize("flags", list(itertools.product([False, True], repeat=3)))
-def test_derivatives_of_triangular_systems(flags):
+def test_derivatives_of_triangular_systems(flags, dtype):
     upper, left, unit = flags
 
     def solve(a, b):
@@ -99,8 +119,9 @@ def test_derivatives_of_triangular_systems(flags):
             a, b if left else b.mT, upper=upper, left=left, unitriangular=unit
         )
 
-    assert gradcheck(solve, (leaf(A), leaf(B)))
-    assert gradgradcheck(solve, (leaf(A), leaf(B)))
+    given = leaf(A, dtype=dtype), leaf(B, dtype=dtype)
+    assert gradcheck(solve, given)
+    assert gradgradcheck(solve, given)
 
 
 def test_derivative_of_the_determinant_of_a_singular_matrix():
@@ -131,6 +152,10 @@ def test_a_loss_of_what_an_eigenvector_leaves_free():
     _, V = linalg.eig(leaf([[1.0, 2.0], [-3.0, 1.0]]))
     with pytest.raises(RuntimeError, match="free"):
         V.imag.sum().backward()
+    for function in (linalg.eig, linalg.eigh, lambda x: linalg.svd(x)[::-2]):
+        vectors = function(leaf(A, dtype=C128))[1]
+        with pytest.raises(RuntimeError, match="free"):
+            vectors.imag.sum().backward()
 
 
 @pytest.mark.parametrize("left", [True, False])
@@ -148,27 +173,29 @@ def test_complex_systems(left, device):
         linalg.inv(torch.zeros(2, 2, dtype=torch.complex64, device=device))
 
 
-@pytest.mark.parametrize("name", ["float32", "float64"])
+@pytest.mark.parametrize("name", TYPES)
 def test_factors_make_the_matrix_again(name, device):
     dtype = getattr(torch, name)
     generator = torch.Generator().manual_seed(3)
     a = torch.randn(2, 5, 4, 4, dtype=dtype, generator=generator).to(device)
     eye = torch.eye(4, dtype=dtype, device=device)
-    tolerance = 1e-3 if name == "float32" else 1e-10
-    s = a @ a.mT + eye
+    tolerance = 1e-3 if name in ("float32", "complex64") else 1e-10
+    s = a @ a.mH + eye
     # Slices and transposed matrices lie in other ways.
     for x, y in ((a, s), (a.mT, s.mT), (a[:, ::2], s[:, ::2])):
         Q, R = linalg.qr(x)
         assert close(Q @ R, x, tolerance)
-        assert close(Q.mT @ Q, eye, tolerance)
+        assert close(Q.mH @ Q, eye, tolerance)
         P, L, U = linalg.lu(x)
         assert close(P @ L @ U, x, tolerance)
         U, S, Vh = linalg.svd(x)
-        assert close(U @ S.diag_embed() @ Vh, x, tolerance)
+        assert close(U * S.unsqueeze(-2) @ Vh, x, tolerance)
         L, V = linalg.eigh(y)
-        assert close(V @ L.diag_embed() @ V.mT, y, tolerance)
+        assert close(V * L.unsqueeze(-2) @ V.mH, y, tolerance)
         C = linalg.cholesky(y)
-        assert close(C @ C.mT, y, tolerance)
+        assert close(C @ C.mH, y, tolerance)
+        L, V = linalg.eig(x)
+        assert close(x.to(V.dtype) @ V, V * L.unsqueeze(-2), 10 * tolerance)
         assert close(linalg.solve(x, x @ y), y, 10 * tolerance)
         assert close(linalg.inv(y) @ y, eye, tolerance)
         assert close(linalg.lstsq(x, x @ y).solution, y, 10 * tolerance)
@@ -193,7 +220,7 @@ def test_a_gpu_gives_the_hosts_numbers(gpu):
             assert torch.equal(a.cpu(), b) if same else close(a.cpu(), b)
 
 
-@pytest.mark.parametrize("name", ["float32", "float64"])
+@pytest.mark.parametrize("name", TYPES)
 @pytest.mark.parametrize("shape", [(7, 3), (3, 7), (2, 5, 2), (3, 2, 5), (1, 4)])
 def test_a_gpu_solves_oblong_matrices(shape, name, gpu):
     """Other sizes than square ones show a leading dimension that is wrong."""
@@ -202,13 +229,13 @@ def test_a_gpu_solves_oblong_matrices(shape, name, gpu):
     host = torch.randn(shape, dtype=dtype, generator=generator)
     b = torch.randn(*shape[:-1], 2, dtype=dtype, generator=generator)
     x = host.to(gpu)
-    tolerance = 1e-4 if name == "float32" else 1e-10
+    tolerance = 1e-4 if name in ("float32", "complex64") else 1e-10
     for full in (False, True):
         U, S, Vh = linalg.svd(x, full_matrices=full)
         k = S.shape[-1]
         assert close((U[..., :k] * S.unsqueeze(-2)) @ Vh[..., :k, :], x, tolerance)
         assert U.shape == linalg.svd(host, full_matrices=full).U.shape
-        for Q in (U.mT @ U, Vh @ Vh.mT):
+        for Q in (U.mH @ U, Vh @ Vh.mH):
             eye = torch.eye(Q.shape[-1], dtype=dtype, device=gpu)
             assert close(Q, eye, tolerance)
     assert close(linalg.svdvals(x), S, tolerance)
@@ -298,8 +325,8 @@ def test_errors_name_the_matrix(device):
     [
         ("linalg.inv(torch.ones(3))", "shape"),
         ("linalg.det(torch.ones(2, 3))", "square"),
-        ("linalg.svd(torch.ones(2, 2).int())", "float32 or float64"),
-        ("linalg.qr(torch.ones(2, 2).half())", "float32 or float64"),
+        ("linalg.svd(torch.ones(2, 2).int())", "float32, float64"),
+        ("linalg.qr(torch.ones(2, 2).half())", "float32, float64"),
         ("linalg.solve(torch.eye(2), torch.ones(3))", "do not fit"),
         ("linalg.solve(torch.eye(2), torch.ones(2).double())", "convert one"),
         ("linalg.lu_solve(torch.eye(2), torch.ones(2).long(), torch.eye(2))", "int32"),
@@ -312,18 +339,20 @@ def test_wrong_arguments(source, error):
         eval(source)
 
 
-def test_one_matrix_of_a_batch_that_is_not_finite(device):
-    x = torch.eye(3, device=device).expand(4, 3, 3).clone()
-    x[2, 0, 1] = float("nan")
+@pytest.mark.parametrize("name", ["float32", "complex128"])
+def test_one_matrix_of_a_batch_that_is_not_finite(name, device):
+    dtype = getattr(torch, name)
+    x = torch.eye(3, dtype=dtype, device=device).expand(4, 3, 3).clone()
+    x.real[2, 0, 1] = float("nan")
     _, S, _, info = linalg.lapack.svd(x, False)
     assert info.tolist() == [0, 0, -1000, 0]
     assert S[[0, 1, 3]].tolist() == [[1.0] * 3] * 3
     L, _, info = linalg.lapack.eigh(x, False)
     assert info.tolist() == [0, 0, -1000, 0]
     assert L[3].tolist() == [1.0] * 3
-    info = linalg.lapack.eig(x)[3]
+    info = linalg.lapack.eig(x)[2]
     assert info.tolist() == [0, 0, -1000, 0]
-    b = torch.ones(4, 3, 1, device=device)
+    b = torch.ones(4, 3, 1, dtype=dtype, device=device)
     b[1, 2] = float("inf")
     X, _, _, info = linalg.lapack.least_squares(x, b, 0.0, "gels")
     assert info.tolist() == [0, -1000, -1000, 0]

@@ -214,6 +214,7 @@ MAKERS = {
     "checkpoints": make_checkpoints,
     "descent": make_descent,
     "complex": cases,
+    "complex_linalg": cases,
     "fft": cases,
     "composed": cases,
     "distributions": cases,

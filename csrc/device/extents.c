@@ -368,7 +368,7 @@ static void visit_lapack(const dt_lapack_call *c, const listing *to)
     dt_lapack_operand operands[DT_LAPACK_OPERANDS];
     for (int i = dt_lapack_operands(c, operands); i--;)
         dense(to, c->operands[i], c->batch * operands[i].size,
-              operands[i].ints ? sizeof(int32_t) : dt_dtype_size(c->dtype),
+              dt_dtype_size(operands[i].dtype),
               operands[i].written ? READ | WRITE : READ);
 }
 

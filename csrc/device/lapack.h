@@ -28,7 +28,7 @@ enum {
 /* One operation on `batch` matrices, which follow one another in each operand. */
 typedef struct dt_lapack_call {
     dt_lapack_op op;
-    dt_dtype dtype; /* float32 or float64 */
+    dt_dtype dtype; /* dt_lapack_takes() */
     int flags;
     int64_t batch, m, n, k; /* batch, m and n at least 1 */
     double number;
@@ -37,9 +37,16 @@ typedef struct dt_lapack_call {
 
 typedef struct dt_lapack_operand {
     int64_t size; /* elements of one matrix */
-    bool ints;    /* int32; else the call's type */
+    dt_dtype dtype;
     bool written;
 } dt_lapack_operand;
+
+/* The types of matrices; their routines' names begin with s, d, c and z. */
+static inline bool dt_lapack_takes(dt_dtype dtype)
+{
+    return dtype >= DT_FLOAT32;
+}
+enum { DT_LAPACK_TYPES = DT_NDTYPES - DT_FLOAT32 };
 
 /* The operands of a call; how many there are. */
 static inline int dt_lapack_operands(const dt_lapack_call *call,
@@ -49,13 +56,17 @@ static inline int dt_lapack_operands(const dt_lapack_call *call,
     const int64_t LEAST = m < n ? m : n, MOST = m < n ? n : m;
     const int64_t VECTORS = (call->flags & DT_LAPACK_VECTORS) != 0;
     const bool FULL = (call->flags & DT_LAPACK_FULL) != 0;
+    const dt_dtype type = call->dtype, part = dt_dtype_part(type);
+    const bool COMPLEX = dt_dtype_is_complex(type);
     int count = 0;
-    (void)k, (void)LEAST, (void)MOST, (void)VECTORS, (void)FULL;
+    (void)k, (void)LEAST, (void)MOST, (void)VECTORS, (void)FULL, (void)COMPLEX,
+        (void)part;
 #define OPERAND(...)    {__VA_ARGS__}
-#define FLOATS(size)    OPERAND(size, false, true)
-#define INTS(size)      OPERAND(size, true, true)
-#define IN_FLOATS(size) OPERAND(size, false, false)
-#define IN_INTS(size)   OPERAND(size, true, false)
+#define FLOATS(size)    OPERAND(size, type, true)
+#define REALS(size)     OPERAND(size, part, true)
+#define INTS(size)      OPERAND(size, DT_INT32, true)
+#define IN_FLOATS(size) OPERAND(size, type, false)
+#define IN_INTS(size)   OPERAND(size, DT_INT32, false)
 #define LAPACK_OP(name, ...)                                                           \
     case DT_LAPACK_##name: {                                                           \
         const dt_lapack_operand all[] = {__VA_ARGS__};                                 \
@@ -70,6 +81,7 @@ static inline int dt_lapack_operands(const dt_lapack_call *call,
     }
 #undef OPERAND
 #undef FLOATS
+#undef REALS
 #undef INTS
 #undef IN_FLOATS
 #undef IN_INTS

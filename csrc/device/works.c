@@ -139,16 +139,17 @@ static double pooling_flops(const dt_pooling_call *c)
 static int64_t lapack_bytes(const dt_lapack_call *c)
 {
     dt_lapack_operand operands[DT_LAPACK_OPERANDS];
-    int64_t numel = 0;
+    int64_t bytes = 0;
     for (int i = dt_lapack_operands(c, operands); i--;)
-        numel += operands[i].size;
-    return sized(c->dtype, c->batch * numel);
+        bytes += sized(operands[i].dtype, operands[i].size);
+    return c->batch * bytes;
 }
 
 /* As if it were one product: the true number depends on the values. */
 static double lapack_flops(const dt_lapack_call *c)
 {
-    return 2.0 * (double)(c->batch * c->m * c->n) * (double)(c->m < c->n ? c->m : c->n);
+    return (dt_dtype_is_complex(c->dtype) ? 8.0 : 2.0) *
+           (double)(c->batch * c->m * c->n) * (double)(c->m < c->n ? c->m : c->n);
 }
 
 static int64_t rnn_bytes(const dt_rnn_call *c)

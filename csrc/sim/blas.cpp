@@ -195,16 +195,21 @@ static int gemm DT_CUBLAS_GEMM
 }
 
 template <dt_dtype D>
+static bool is_one(const void *number)
+{
+    return dt_element_to_scalar(D, number).f == 1 && dt_element_imag(D, number) == 0;
+}
+
+template <dt_dtype D>
 static int trsm DT_CUBLAS_TRSM
 {
     if (side != DT_CUBLAS_LEFT || m < 0 || n < 0 || lda < (m > 1 ? m : 1) ||
-        ldb < (m > 1 ? m : 1))
+        ldb < (m > 1 ? m : 1) || sim::wrong_turn<D>(trans))
         return 7; /* CUBLAS_STATUS_INVALID_VALUE */
-    const double one = D == DT_FLOAT64 ? *(const double *)alpha : *(const float *)alpha;
-    if (one != 1)
+    if (!is_one<D>(alpha))
         return 15; /* CUBLAS_STATUS_NOT_SUPPORTED */
     const int flags = (uplo == DT_CUBLAS_UPPER ? DT_LAPACK_UPPER : 0) |
-                      (trans == DT_CUBLAS_OP_T ? DT_LAPACK_TRANSPOSED : 0) |
+                      sim::turned<D>(trans) |
                       (diag == DT_CUBLAS_UNIT ? DT_LAPACK_UNIT : 0);
     cudaError_t error = sim::queue_lapack(handle->stream, "cublasXtrsm",
                                           {DT_LAPACK_trsm, D, flags, 1, m, m, n, 0, {}},
@@ -223,14 +228,13 @@ static int result_of(cudaError_t error)
 template <dt_dtype D>
 static int trsm_batched DT_CUBLAS_TRSM_BATCHED
 {
-    const double one = D == DT_FLOAT64 ? *(const double *)alpha : *(const float *)alpha;
     if (side != DT_CUBLAS_LEFT || m < 0 || n < 0 || batch < 1 ||
-        lda < (m > 1 ? m : 1) || ldb < (m > 1 ? m : 1))
+        lda < (m > 1 ? m : 1) || ldb < (m > 1 ? m : 1) || sim::wrong_turn<D>(trans))
         return 7; /* CUBLAS_STATUS_INVALID_VALUE */
-    if (one != 1)
+    if (!is_one<D>(alpha))
         return 15; /* CUBLAS_STATUS_NOT_SUPPORTED */
     const int flags = (uplo == DT_CUBLAS_UPPER ? DT_LAPACK_UPPER : 0) |
-                      (trans == DT_CUBLAS_OP_T ? DT_LAPACK_TRANSPOSED : 0) |
+                      sim::turned<D>(trans) |
                       (diag == DT_CUBLAS_UNIT ? DT_LAPACK_UNIT : 0);
     return result_of(
         sim::queue_lapack(handle->stream, "cublasXtrsmBatched",
@@ -253,9 +257,9 @@ template <dt_dtype D>
 static int getrs_batched DT_CUBLAS_GETRS_BATCHED
 {
     *info = 0;
-    if (n < 1 || k < 0 || lda < n || ldb < n || batch < 1)
+    if (n < 1 || k < 0 || lda < n || ldb < n || batch < 1 || sim::wrong_turn<D>(trans))
         return 7; /* CUBLAS_STATUS_INVALID_VALUE */
-    const int flags = trans == DT_CUBLAS_OP_T ? DT_LAPACK_TRANSPOSED : 0;
+    const int flags = sim::turned<D>(trans);
     return result_of(sim::queue_lapack(
         handle->stream, "cublasXgetrsBatched",
         {DT_LAPACK_getrs, D, flags, batch, n, n, k, 0, {}},
@@ -275,19 +279,20 @@ static int geqrf_batched DT_CUBLAS_GEQRF_BATCHED
                           {{a, m, n, lda, 0, true}, {taus, least, 1, least, 0, true}}));
 }
 
-#define BOTH(name) {name<DT_FLOAT32>, name<DT_FLOAT64>}
+#define ALL(name)                                                                      \
+    {name<DT_FLOAT32>, name<DT_FLOAT64>, name<DT_COMPLEX64>, name<DT_COMPLEX128>}
 extern const dt_cublas sim_cublas = {create,
                                      destroy,
                                      get_version,
                                      set_stream,
                                      set_workspace,
                                      gemm,
-                                     BOTH(trsm),
-                                     BOTH(getrf_batched),
-                                     BOTH(getrs_batched),
-                                     BOTH(trsm_batched),
-                                     BOTH(geqrf_batched)};
-#undef BOTH
+                                     ALL(trsm),
+                                     ALL(getrf_batched),
+                                     ALL(getrs_batched),
+                                     ALL(trsm_batched),
+                                     ALL(geqrf_batched)};
+#undef ALL
 
 /* --- cuBLASLt: descriptions are what was set --- */
 

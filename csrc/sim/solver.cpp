@@ -102,9 +102,7 @@ static void run_lapack(int device, dt_lapack_call call,
                        const std::vector<char *> &where)
 {
     std::vector<std::vector<char>> packed(kinds.size());
-    auto item = [&](size_t i) {
-        return kinds[i].ints ? sizeof(int32_t) : dt_dtype_size(call.dtype);
-    };
+    auto item = [&](size_t i) { return dt_dtype_size(kinds[i].dtype); };
     for (size_t i = 0; i < packed.size(); i++) {
         const Matrix &m = matrices[i];
         packed[i].resize((size_t)kinds[i].size * item(i));
@@ -131,7 +129,7 @@ cudaError_t queue_lapack(cudaStream_t stream, const char *name, dt_lapack_call c
     std::vector<size_t> items;
     for (int i = 0; i < count; i++) {
         const Matrix &m = matrices[(size_t)i];
-        items.push_back(operands[i].ints ? sizeof(int32_t) : dt_dtype_size(call.dtype));
+        items.push_back(dt_dtype_size(operands[i].dtype));
         used[i] = region_of(m, items.back(), operands[i].written, batch);
         led[i] = taken(m);
         led[i].writes = operands[i].written;
@@ -183,7 +181,21 @@ namespace {
 using sim::Matrix;
 
 template <dt_dtype D>
-using Element = std::conditional_t<D == DT_FLOAT64, double, float>;
+using Part = std::conditional_t<D == DT_FLOAT64 || D == DT_COMPLEX128, double, float>;
+template <dt_dtype D>
+using Element = std::conditional_t<D == DT_COMPLEX64 || D == DT_COMPLEX128,
+                                   dt_complex<Part<D>>, Part<D>>;
+
+template <class T>
+T conjugate(T x)
+{
+    return x;
+}
+template <class Part>
+dt_complex<Part> conjugate(dt_complex<Part> z)
+{
+    return {z.real, -z.imag};
+}
 
 int status_of(cudaError_t error)
 {
@@ -292,9 +304,9 @@ struct Typed {
 
     static int getrs DT_CUSOLVER_GETRS
     {
-        if (wrong(n, n, lda) || wrong(n, k, ldb) || !info)
+        if (wrong(n, n, lda) || wrong(n, k, ldb) || !info || sim::wrong_turn<D>(trans))
             return DT_CUSOLVER_INVALID_VALUE;
-        const int flags = trans == DT_CUBLAS_OP_T ? DT_LAPACK_TRANSPOSED : 0;
+        const int flags = sim::turned<D>(trans);
         return status_of(
             sim::queue_lapack(handle->stream, "cusolverDnXgetrs",
                               {DT_LAPACK_getrs, D, flags, 1, n, n, k, 0, {}},
@@ -367,12 +379,12 @@ struct Typed {
         return wrong(m, k, lda) || wrong(m, n, ldc) || k > m ? DT_CUSOLVER_INVALID_VALUE
                                                              : some(size, m, n, ORMQR);
     }
-    /* From the left: C - tau v (v^T C) for each reflector v, in the order of Q^T, or
-     * the other one. */
+    /* From the left: C - tau v (v^H C) for each reflector v, in the order of Q^H, whose
+     * tau is conjugate, or the other one. */
     static int ormqr DT_CUSOLVER_ORMQR
     {
         if (side != DT_CUBLAS_LEFT || wrong(m, k, lda) || wrong(m, n, ldc) || k > m ||
-            !info || too_small(size, m, n, ORMQR))
+            !info || too_small(size, m, n, ORMQR) || sim::wrong_turn<D>(trans))
             return DT_CUSOLVER_INVALID_VALUE;
         const sim::Workspace used = elements(work, size, sizeof(T));
         return status_of(sim::enqueue(
@@ -384,17 +396,20 @@ struct Typed {
             [=](void *const *seen) {
                 sim::spoil(seen[3], used);
                 for (int r = 0; r < k; r++) {
-                    const int i = trans == DT_CUBLAS_OP_T ? r : k - 1 - r;
+                    const int i = sim::turned<D>(trans) ? r : k - 1 - r;
                     const T *v = (const T *)seen[0] + (size_t)i * (size_t)lda;
+                    T tau_i = ((const T *)seen[1])[i];
+                    if (sim::turned<D>(trans))
+                        tau_i = conjugate(tau_i);
                     for (int j = 0; j < n; j++) {
                         T *column = (T *)seen[2] + (size_t)j * (size_t)ldc;
                         T sum = column[i];
                         for (int row = i + 1; row < m; row++)
-                            sum += v[row] * column[row];
-                        sum *= ((const T *)seen[1])[i];
-                        column[i] -= sum;
+                            sum = sum + conjugate(v[row]) * column[row];
+                        sum = sum * tau_i;
+                        column[i] = column[i] - sum;
                         for (int row = i + 1; row < m; row++)
-                            column[row] -= v[row] * sum;
+                            column[row] = column[row] - v[row] * sum;
                     }
                 }
             }));
@@ -486,7 +501,11 @@ int geev DT_CUSOLVER_GEEV
     if (status || device_bytes < least || host_bytes < least_host ||
         job_l != DT_CUSOLVER_NO_VECTORS)
         return DT_CUSOLVER_INVALID_VALUE;
-    const dt_dtype dtype = a_type == DT_CUBLAS_64F ? DT_FLOAT64 : DT_FLOAT32;
+    const dt_dtype dtype = a_type == DT_CUBLAS_32F   ? DT_FLOAT32
+                           : a_type == DT_CUBLAS_64F ? DT_FLOAT64
+                           : a_type == DT_CUBLAS_32C ? DT_COMPLEX64
+                                                     : DT_COMPLEX128;
+    const int64_t imaginaries = dt_dtype_is_complex(dtype) ? 0 : n;
     const bool vectors = job_r == DT_CUSOLVER_VECTORS;
     char *imaginary = (char *)w + (size_t)n * dt_dtype_size(dtype);
     return status_of(sim::queue_lapack(
@@ -494,7 +513,7 @@ int geev DT_CUSOLVER_GEEV
         {DT_LAPACK_geev, dtype, vectors ? DT_LAPACK_VECTORS : 0, 1, n, n, 0, 0, {}},
         {{a, n, n, lda},
          {w, n, 1, n},
-         {imaginary, n, 1, n},
+         {imaginary, imaginaries, 1, n},
          {r, vectors ? n : 0, n, ldr},
          {info, 1, 1, 1}},
         {device_work, device_bytes, host_work, host_bytes}));
@@ -508,8 +527,10 @@ const dt_cusolver *sim_cusolver(void)
 {
     typedef Typed<DT_FLOAT32> S;
     typedef Typed<DT_FLOAT64> D;
-#define FUNCTION(name, symbol, parameters)       name,
-#define TYPED(name, single, twofold, parameters) {S::name, D::name},
+    typedef Typed<DT_COMPLEX64> C;
+    typedef Typed<DT_COMPLEX128> Z;
+#define FUNCTION(name, symbol, parameters)  name,
+#define TYPED(name, s, d, c, z, parameters) {S::name, D::name, C::name, Z::name},
     static const dt_cusolver functions = {
         DT_CUSOLVER_FUNCTIONS(FUNCTION, TYPED, FUNCTION)};
 #undef FUNCTION

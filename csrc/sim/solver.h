@@ -3,6 +3,7 @@
 #ifndef DT_SIM_SOLVER_H
 #define DT_SIM_SOLVER_H
 
+#include "cuda/runtime/cublas.h"
 #include "device/lapack.h"
 #include "sim/internal.h"
 #include "sim/kernel.h"
@@ -25,6 +26,21 @@ struct Workspace {
     void *host;
     size_t host_bytes;
 };
+
+/* The transposed form that routines here know; of complex matrices the conjugate one. */
+template <dt_dtype D>
+constexpr int TURNED =
+    D == DT_COMPLEX64 || D == DT_COMPLEX128 ? DT_CUBLAS_OP_C : DT_CUBLAS_OP_T;
+template <dt_dtype D>
+bool wrong_turn(int trans)
+{
+    return trans != DT_CUBLAS_OP_N && trans != TURNED<D>;
+}
+template <dt_dtype D>
+int turned(int trans)
+{
+    return trans == TURNED<D> ? DT_LAPACK_TRANSPOSED : 0;
+}
 
 /* Queues the call: its operands are the matrices of its batch, packed for the CPU's
  * routine and written back. The workspace is filled with rubbish. */

@@ -42,10 +42,14 @@ def det(input: Tensor) -> Tensor:
 def logdet(input: Tensor) -> Tensor:
     """The logarithm of the determinant: -inf for 0, nan where it is negative.
 
+    For complex matrices it is complex.
+
     >>> torch.eye(2).logdet()
     tensor(0.)
     """
     sign, logarithm = linalg.slogdet(input)
+    if input.is_complex():
+        return logarithm + sign.log()
     return _C.where(sign < 0, float("nan"), logarithm)
 
 
@@ -62,7 +66,7 @@ def slogdet(input: Tensor) -> tuple[Tensor, ...]:
 @function(method=True, out=True)
 @casts(cpu="float32")
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
-    """The lower factor L of symmetric positive matrices L L^T, or the upper one.
+    """The lower factor L of positive definite matrices L L^H, or the upper one.
 
     LinAlgError where a matrix is not positive definite.
 
@@ -78,7 +82,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
 def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
     """X of A X = input from A's Cholesky factor input2.
 
-    input2: L of A = L L^T, or with upper=True U of A = U^T U.
+    input2: L of A = L L^H, or with upper=True U of A = U^H U.
 
     See also linalg.solve(), which needs no factor.
 
@@ -87,8 +91,8 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor
             [0.2500]])
     """
     solve = linalg.solve_triangular
-    lower = input2.mT if upper else input2
-    return solve(lower.mT, solve(lower, input, upper=False), upper=True)
+    lower = input2.mH if upper else input2
+    return solve(lower.mH, solve(lower, input, upper=False), upper=True)
 
 
 @function(method=True, out=True)
@@ -96,7 +100,7 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A from its Cholesky factor.
 
-    input: L of A = L L^T, or with upper=True U of A = U^T U. It is not checked.
+    input: L of A = L L^H, or with upper=True U of A = U^H U. It is not checked.
 
     >>> torch.cholesky_inverse(2 * torch.eye(2))
     tensor([[0.2500, 0.0000],
@@ -124,7 +128,7 @@ def qr(input: Tensor, some: bool = True) -> tuple[Tensor, ...]:
 def svd(
     input: Tensor, some: bool = True, compute_uv: bool = True
 ) -> tuple[Tensor, ...]:
-    """input as U diag(S) V^T, S descending.
+    """input as U diag(S) V^H, S descending.
 
     some=False: U and V are square. compute_uv=False: they are zeros.
 
@@ -135,7 +139,7 @@ def svd(
         (*batch, m, n), S = input.shape, linalg.svdvals(input)
         return input.new_zeros(*batch, m, m), S, input.new_zeros(*batch, n, n)
     U, S, Vh = linalg.svd(input, not some)
-    return U, S, Vh.mT
+    return U, S, Vh.mH
 
 
 @function(method=True)
@@ -314,7 +318,7 @@ def ormqr(
     tau        (..., k), their factors
     other      (..., m, n), or (..., n, m) without left, of the same batch
     left       Q @ other, else other @ Q
-    transpose  take Q.mT in place of Q
+    transpose  take Q.mH in place of Q
 
     RuntimeError for other shapes.
 
@@ -338,7 +342,7 @@ def ormqr(
         return other.clone()
     V, W = factors.triangular_form(input, tau)
     if transpose:
-        V, W = W.mT, V.mT
+        V, W = W.mH, V.mH
     return other - (V @ (W @ other) if left else (other @ V) @ W)
 
 

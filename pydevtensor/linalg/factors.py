@@ -31,7 +31,7 @@ class _Triangular(Function):
         gB = _Triangular.apply(A, G, ctx.flags ^ TRANSPOSED)
         if not ctx.needs_input_grad[0]:
             return None, gB, None
-        gA = -(X @ gB.mT if ctx.flags & TRANSPOSED else gB @ X.mT)
+        gA = -(X @ gB.mH if ctx.flags & TRANSPOSED else gB @ X.mH)
         inner = 1 if ctx.flags & UNIT else 0
         gA = gA.triu(inner) if ctx.flags & UPPER else gA.tril(-inner)
         return gA, gB, None
@@ -70,8 +70,8 @@ def solve_triangular(
     flags = UPPER * upper | UNIT * unitriangular
     if left:
         return _Triangular.apply(*lapack.broadcast(A, B), flags)
-    A, B = lapack.broadcast(A, B.mT)
-    return _Triangular.apply(A, B, flags | TRANSPOSED).mT
+    A, B = lapack.broadcast(A, B.mH)
+    return _Triangular.apply(A, B, flags | TRANSPOSED).mH
 
 
 class _Cholesky(Function):
@@ -90,19 +90,19 @@ class _Cholesky(Function):
     @staticmethod
     def backward(ctx: Any, G: Tensor, _: Any) -> Tensor:
         (L,) = ctx.saved_tensors
-        P = (L.mT @ G).tril()
-        P = P - P.diagonal(dim1=-2, dim2=-1).diag_embed() / 2
-        P = _Triangular.apply(L, P, TRANSPOSED)
-        P = _Triangular.apply(L, P.mT, TRANSPOSED)
-        return (P + P.mT) / 2
+        P = (L.mH @ G).tril()
+        P = _Triangular.apply(L, (P + P.tril(-1).mH) / 2, TRANSPOSED)
+        return _Triangular.apply(L, P.mH, TRANSPOSED).mH
 
 
 @function(out=True)
 @casts(cpu="float32")
 def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
-    """L of A = L L^T, or U of A = U^T U with upper, for symmetric positive matrices.
+    """L of A = L L^H, or U of A = U^H U with upper, for positive definite matrices A.
 
-    Only the lower triangle is read. LinAlgError where A is not positive definite.
+    Those are symmetric, or Hermitian; ^H is the conjugate transpose, of real matrices
+    the transpose. Only the lower triangle is read. LinAlgError where A is not positive
+    definite.
 
     >>> import pydevtensor as torch
     >>> torch.linalg.cholesky(torch.tensor([[4.0, 2.0], [2.0, 5.0]]))
@@ -110,11 +110,11 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
             [1., 2.]])
     """
     lapack.square(A)
-    L, info = _Cholesky.apply(A.mT if upper else A)
+    L, info = _Cholesky.apply(A.mH if upper else A)
     lapack.succeeded(
         info, "is not positive definite: its minor of order {0} is not positive"
     )
-    return L.mT if upper else L
+    return L.mH if upper else L
 
 
 @function(out=True, results=("L", "info"))
@@ -126,7 +126,7 @@ def cholesky_ex(
 
     info, int32, is 0, or the order of the first minor that is not positive.
 
-    upper         give U of A = U^T U in place of L
+    upper         give U of A = U^H U in place of L
     check_errors  raise LinAlgError where info is not 0
 
     >>> import pydevtensor as torch
@@ -134,10 +134,10 @@ def cholesky_ex(
     tensor(1, dtype=torch.int32)
     """
     lapack.square(A)
-    L, info = _Cholesky.apply(A.mT if upper else A)
+    L, info = _Cholesky.apply(A.mH if upper else A)
     if check_errors:
         lapack.succeeded(info, "is not positive definite (minor {0})")
-    return (L.mT if upper else L, info)
+    return (L.mH if upper else L, info)
 
 
 # --- LU -----------------------------------------------------------------------------
@@ -166,25 +166,25 @@ def halves(LU: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _lu_gradient(P: Tensor, L: Tensor, U: Tensor, gL: Tensor, gU: Tensor) -> Tensor:
-    """For square matrices P L^-T (tril(L^T gL, -1) + triu(gU U^T)) U^-T; what is below
+    """For square matrices P L^-H (tril(L^H gL, -1) + triu(gU U^H)) U^-H; what is below
     or beside the square part follows from it."""
     m, n = L.shape[-2], U.shape[-1]
     k = min(m, n)
     L1, U1 = L[..., :k, :], U[..., :, :k]
-    below = L1.mT @ gL[..., :k, :]
-    above = gU[..., :, :k] @ U1.mT
+    below = L1.mH @ gL[..., :k, :]
+    above = gU[..., :, :k] @ U1.mH
     if n > k:
-        below = below - gU[..., :, k:] @ U[..., :, k:].mT
+        below = below - gU[..., :, k:] @ U[..., :, k:].mH
     if m > k:
-        above = above - L[..., k:, :].mT @ gL[..., k:, :]
+        above = above - L[..., k:, :].mH @ gL[..., k:, :]
     core = below.tril(-1) + above.triu()
-    core = solve_triangular(U1.mT, core, upper=False, left=False)
-    core = solve_triangular(L1.mT, core, upper=True, unitriangular=True)
+    core = solve_triangular(U1.mH, core, upper=False, left=False)
+    core = solve_triangular(L1.mH, core, upper=True, unitriangular=True)
     if n > k:
-        beside = solve_triangular(L1.mT, gU[..., :, k:], upper=True, unitriangular=True)
+        beside = solve_triangular(L1.mH, gU[..., :, k:], upper=True, unitriangular=True)
         core = _C.cat([core, beside], -1)
     if m > k:
-        under = solve_triangular(U1.mT, gL[..., k:, :], upper=False, left=False)
+        under = solve_triangular(U1.mH, gL[..., k:, :], upper=False, left=False)
         core = _C.cat([core, under], -2)
     return P @ core
 
@@ -280,9 +280,10 @@ def lu(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, ...]:
 
 
 def _qr_square(Q: Tensor, R: Tensor, gQ: Tensor, gR: Tensor) -> Tensor:
-    M = R @ gR.mT - gQ.mT @ Q
-    M = M.tril(-1) + M.tril(-1).mT + M.diagonal(dim1=-2, dim2=-1).diag_embed()
-    return solve_triangular(R.mT, gQ + Q @ M, upper=False, left=False)
+    M = R @ gR.mH - gQ.mH @ Q
+    diagonal = M.diagonal(dim1=-2, dim2=-1).real.diag_embed()  # as that of R is
+    M = M.tril(-1) + M.tril(-1).mH + diagonal
+    return solve_triangular(R.mH, gQ + Q @ M, upper=False, left=False)
 
 
 class _QR(Function):
@@ -315,7 +316,7 @@ class _QR(Function):
             return _qr_square(Q, R, gQ, gR), None
         # R is (U, V) and A (X, Y): X = Q U, Y = Q V.
         Y, gV = A[..., :, m:], gR[..., :, m:]
-        gX = _qr_square(Q, R[..., :, :m], gQ + Y @ gV.mT, gR[..., :, :m])
+        gX = _qr_square(Q, R[..., :, :m], gQ + Y @ gV.mH, gR[..., :, :m])
         return _C.cat([gX, Q @ gV], -1), None
 
 
@@ -339,7 +340,7 @@ def qr(A: Tensor, mode: str = "reduced") -> tuple[Tensor, ...]:
 
 @function(out=True)
 def householder_product(input: Tensor, tau: Tensor) -> Tensor:
-    """The first columns of the product of reflections I - tau[i] v v.mT.
+    """The first columns of the product of reflections I - tau[i] v v.mH.
 
     input (..., m, n) has v of the reflection i in its column i, below the diagonal; v
     is 1 there and 0 above. tau (..., k) has up to n elements, and n is at most m;
@@ -372,5 +373,5 @@ def triangular_form(input: Tensor, tau: Tensor) -> tuple[Tensor, Tensor]:
     m, k = input.shape[-2], tau.shape[-1]
     one = _C.eye(m, k, dtype=input.dtype, device=input.device)
     V, column = input[..., :k].tril(-1) + one, tau.unsqueeze(-1)
-    inner = (V.mT @ V).triu(1) * column
-    return V, solve_triangular(inner, V.mT * column, upper=True, unitriangular=True)
+    inner = (V.mH @ V).triu(1) * column
+    return V, solve_triangular(inner, V.mH * column, upper=True, unitriangular=True)

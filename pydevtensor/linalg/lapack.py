@@ -24,25 +24,26 @@ LinAlgError.__name__ = "_LinAlgError"  # as PyTorch calls it
 # --- checks -------------------------------------------------------------------------
 
 
-def matrices(A: Tensor, what: str = "the input", complex: bool = False) -> None:
-    """Raise unless A has matrices of a type that LAPACK takes; complex: or of pairs."""
+def matrices(A: Tensor, what: str = "the input") -> None:
+    """Raise unless A has matrices of a type that LAPACK takes."""
     if A.dim() < 2:
         raise RuntimeError(
             f"{what} has the shape {tuple(A.shape)}; give a matrix or a batch of them"
         )
-    floats(A, what, complex)
+    floats(A, what)
 
 
-def floats(A: Tensor, what: str = "the input", complex: bool = False) -> None:
-    if A.dtype not in (_C.float32, _C.float64) and not (complex and A.is_complex()):
+def floats(A: Tensor, what: str = "the input") -> None:
+    if A.dtype not in (_C.float32, _C.float64) and not A.is_complex():
         small = A.is_floating_point()
         raise (NotImplementedError if small else RuntimeError)(
-            f"{what} is of {A.dtype}; give float32 or float64, for example by .float()"
+            f"{what} is of {A.dtype}; give float32, float64 or a complex type, for "
+            "example by .float()"
         )
 
 
-def square(A: Tensor, what: str = "the input", complex: bool = False) -> None:
-    matrices(A, what, complex)
+def square(A: Tensor, what: str = "the input") -> None:
+    matrices(A, what)
     if A.shape[-1] != A.shape[-2]:
         raise RuntimeError(
             f"{what} has matrices of the shape {tuple(A.shape[-2:])}; give square ones"
@@ -102,6 +103,11 @@ def _by_columns(x: Tensor) -> Tensor:
 
 def _infos(A: Tensor) -> Tensor:
     return A.new_zeros(A.shape[:-2], dtype=_C.int32)
+
+
+def _reals(A: Tensor, count: int) -> Tensor:
+    """Room for real numbers of each matrix."""
+    return A.new_zeros(*A.shape[:-2], count, dtype=A.real.dtype)
 
 
 def _run(name: str, operands: Sequence[Tensor], m: int, n: int, *args: Any) -> None:
@@ -176,15 +182,15 @@ def svd(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """U, S, Vh and info."""
     if A.is_cuda and A.shape[-2] < A.shape[-1]:  # cuSOLVER's matrices are not wide
-        V, S, Uh, info = svd(A.mT, full, vectors)
-        return Uh.mT, S, V.mT, info
+        V, S, Uh, info = svd(A.mH, full, vectors)
+        return Uh.mH, S, V.mH, info
     (*batch, m, n), least = A.shape, min(A.shape[-2:])
     rows, columns = (m, n) if full else (least, least)
     u = A.new_zeros(*batch, rows if vectors else 0, m)
     vh = A.new_zeros(*batch, n, columns if vectors else 0)
     if vectors and not least:
         u, vh = (_eyes(x) for x in (u, vh))
-    S, info = A.new_zeros(*batch, least), _infos(A)
+    S, info = _reals(A, least), _infos(A)
     flags = VECTORS * vectors | FULL * full
     _run("gesdd", [_columns(A), u, S, vh, info], m, n, 0, flags)
     return u.mT, S, vh.mT, info
@@ -198,18 +204,32 @@ def _eyes(x: Tensor) -> Tensor:
 def eigh(A: Tensor, upper: bool, vectors: bool = True) -> tuple[Tensor, Tensor, Tensor]:
     """Eigenvalues, eigenvectors (without vectors: rubbish) and info."""
     n = A.shape[-1]
-    a, L, info = _columns(A), A.new_zeros(A.shape[:-1]), _infos(A)
+    a, L, info = _columns(A), _reals(A, n), _infos(A)
     _run("syevd", [a, L, info], n, n, 0, VECTORS * vectors | UPPER * upper)
     return L, a.mT, info
 
 
-def eig(A: Tensor, vectors: bool = True) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Real and imaginary parts of the eigenvalues, eigenvectors, info."""
+def eig(A: Tensor, vectors: bool = True) -> tuple[Tensor, Tensor, Tensor]:
+    """Eigenvalues and eigenvectors, both complex, and info."""
     n = A.shape[-1]
-    re, im = A.new_zeros(A.shape[:-1]), A.new_zeros(A.shape[:-1])
+    L, im = (
+        A.new_zeros(A.shape[:-1]),
+        A.new_zeros(0 if A.is_complex() else A.shape[:-1]),
+    )
     v, info = A.new_zeros(*A.shape[:-1], n if vectors else 0), _infos(A)
-    _run("geev", [_columns(A), re, im, v, info], n, n, 0, VECTORS * vectors)
-    return re, im, v.mT, info
+    _run("geev", [_columns(A), L, im, v, info], n, n, 0, VECTORS * vectors)
+    if A.is_complex():
+        return L, v.mT, info
+    V = _in_pairs(v.mT, im.unsqueeze(-2)) if vectors else v
+    return _C.complex(L, im), V, info
+
+
+def _in_pairs(V: Tensor, imag: Tensor) -> Tensor:
+    """Eigenvectors of LAPACK's columns: those of two conjugate eigenvalues are the real
+    and the imaginary part of the first one's."""
+    real = _C.where(imag < 0, V.roll(1, -1), V)
+    turned = _C.where(imag > 0, V.roll(-1, -1), _C.where(imag < 0, -V, 0.0))
+    return _C.complex(real, turned.to(V.dtype))
 
 
 def least_squares(
@@ -218,9 +238,9 @@ def least_squares(
     """The solution with what is below it, the rank, singular values and info."""
     (m, n), k = A.shape[-2:], B.shape[-1]
     b = _columns(B, max(m, n))
-    S, rank, info = A.new_zeros(*A.shape[:-2], min(m, n)), _infos(A), _infos(A)
+    S, rank, info = _reals(A, min(m, n)), _infos(A), _infos(A)
     turned = A.is_cuda and m < n  # cuSOLVER's matrices are not wide
-    a, flags = _columns(A.mT if turned else A), TRANSPOSED * turned
+    a, flags = _columns(A.mH if turned else A), TRANSPOSED * turned
     if k:
         sizes = (n, m) if turned else (m, n)
         _run(driver, [a, b, S, rank, info], *sizes, k, flags, rcond)

@@ -69,7 +69,8 @@ def matrix_norm(
     >>> torch.linalg.matrix_norm(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), 1)
     tensor(6.)
     """
-    floating("the input", A)
+    if not A.is_complex():
+        floating("the input", A)
     if A.dim() < 2:
         raise RuntimeError(
             f"the input has the shape {tuple(A.shape)}; give at least two dimensions"

@@ -28,6 +28,25 @@ def _off_diagonal(X: Tensor) -> Tensor:
     return X - X.diagonal(dim1=-2, dim2=-1).diag_embed()
 
 
+def _turned(X: Tensor, G: Tensor) -> Tensor:
+    """By what a loss with the gradient G changes as vectors X turn in the complex
+    plane."""
+    return (X.conj() * G).sum(-2).imag
+
+
+def _check_free(turned: Tensor) -> None:
+    if not _C.allclose(turned, _C.zeros_like(turned), atol=1e-2):
+        raise RuntimeError(
+            "the loss depends on the direction in the complex plane of an eigenvector "
+            "or a singular vector, which is free; use what is not, such as V.abs()"
+        )
+
+
+def _skew(X: Tensor) -> Tensor:
+    """X - X^H without its diagonal, which is imaginary."""
+    return _off_diagonal(X - X.mH) if X.is_complex() else X - X.mH
+
+
 # --- singular values ----------------------------------------------------------------
 
 
@@ -56,17 +75,21 @@ class _SVD(Function):
         E = _differences(S * S)
         core = _C.zeros_like(E) if gS is None else gS.diag_embed()
         if gU is not None:
-            skew = U.mT @ gU
-            core = core + (skew - skew.mT) / E * row
+            core = core + _skew(U.mH @ gU) / E * row
         if gVh is not None:
-            skew = Vh @ gVh.mT
-            core = core + column * ((skew - skew.mT) / E)
+            core = core + column * (_skew(Vh @ gVh.mH) / E)
+        if U.is_complex() and not (gU is gVh is None):
+            both = [(U, gU), (Vh.mH, None if gVh is None else gVh.mH)]
+            turns = [_C.zeros_like(S) if g is None else _turned(x, g) for x, g in both]
+            _check_free(turns[0] + turns[1])
+            core = core + _C.complex(_C.zeros_like(S), turns[0] / S).diag_embed()
+        core = core.to(U.dtype)
         left = U @ core
         if gU is not None and m > k:
-            left = left + (gU - U @ (U.mT @ gU)) / row
+            left = left + (gU - U @ (U.mH @ gU)) / row
         result = left @ Vh
         if gVh is not None and n > k:
-            result = result + (U / row) @ (gVh - (gVh @ Vh.mT) @ Vh)
+            result = result + (U / row) @ (gVh - (gVh @ Vh.mH) @ Vh)
         return result, None
 
 
@@ -147,12 +170,13 @@ class _Eigh(Function):
     def backward(ctx: Any, gL: Any, gV: Any, _: Any) -> tuple[Any, ...]:
         L, V = ctx.saved_tensors
         if gV is None:
-            return None if gL is None else (V * gL.unsqueeze(-2)) @ V.mT, None
-        turn = V.mT @ gV
-        core = (turn - turn.mT) / (2 * _differences(L))
+            return None if gL is None else (V * gL.unsqueeze(-2)) @ V.mH, None
+        if V.is_complex():
+            _check_free(_turned(V, gV))
+        core = _skew(V.mH @ gV) / (2 * _differences(L))
         if gL is not None:
             core = core + gL.diag_embed()
-        return V @ core @ V.mT, None
+        return V @ core @ V.mH, None
 
 
 def _upper(UPLO: str) -> bool:
@@ -164,7 +188,7 @@ def _upper(UPLO: str) -> bool:
 @function(out=True, results=("eigenvalues", "eigenvectors"))
 @casts(cpu="float32")
 def eigh(A: Tensor, UPLO: str = "L") -> tuple[Tensor, ...]:
-    """Eigenvalues, ascending, and eigenvectors of symmetric matrices A.
+    """Eigenvalues, ascending, and eigenvectors of symmetric or Hermitian matrices A.
 
     (eigenvalues, eigenvectors), the vectors being columns. Only the triangle that UPLO
     names, 'L' or 'U', is read. LinAlgError for inf and nan.
@@ -182,7 +206,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> tuple[Tensor, ...]:
 @function(out=True)
 @casts(cpu="float32")
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
-    """The eigenvalues of symmetric matrices A, ascending.
+    """The eigenvalues of symmetric or Hermitian matrices A, ascending.
 
     UPLO: 'L' or 'U', the triangle that is read (RuntimeError for others).
 
@@ -208,10 +232,10 @@ class _Eig(Function):
 
     @staticmethod
     def forward(ctx: Any, A: Tensor) -> tuple[Any, ...]:
-        real, imag, V, info = lapack.eig(A)
-        L, V = _C.complex(real, imag), _in_pairs(V, imag.unsqueeze(-2))
+        L, V, info = lapack.eig(A)
         ctx.mark_non_differentiable(info)
         ctx.save_for_backward(L, V)
+        ctx.is_complex = A.is_complex()
         return L, V, info
 
     @staticmethod
@@ -219,24 +243,13 @@ class _Eig(Function):
         L, V = ctx.saved_tensors
         W = V.mH @ gV
         turned = W.diagonal(dim1=-2, dim2=-1)
-        if not _C.allclose(turned.imag, _C.zeros_like(turned.imag), atol=1e-2):
-            raise RuntimeError(
-                "the loss depends on the direction in the complex plane of an "
-                "eigenvector, which is free; use what is not, such as V.abs()"
-            )
+        _check_free(turned.imag)
         W = W - (V.mH @ V) * turned.real.unsqueeze(-2)
         core = _off_diagonal(W / _differences(L).conj()) + gL.diag_embed()
         from pydevtensor.linalg.systems import solve
 
-        return solve(V.mH, core @ V.mH).real
-
-
-def _in_pairs(V: Tensor, imag: Tensor) -> Tensor:
-    """Eigenvectors of LAPACK's columns: those of two conjugate eigenvalues are the real
-    and the imaginary part of the first one's."""
-    real = _C.where(imag < 0, V.roll(1, -1), V)
-    turned = _C.where(imag > 0, V.roll(-1, -1), _C.where(imag < 0, -V, 0.0))
-    return _C.complex(real, turned.to(V.dtype))
+        result = solve(V.mH, core @ V.mH)
+        return result if ctx.is_complex else result.real
 
 
 def _finite(A: Tensor) -> None:
@@ -248,10 +261,10 @@ def _finite(A: Tensor) -> None:
 @function(out=True, results=("eigenvalues", "eigenvectors"))
 @casts(cpu="float32")
 def eig(A: Tensor) -> tuple[Tensor, ...]:
-    """Eigenvalues and eigenvectors (columns) of real square matrices A, both complex.
+    """Eigenvalues and eigenvectors (columns) of square matrices A, both complex.
 
-    (eigenvalues, eigenvectors), in LAPACK's order; vectors have the length 1.
-    RuntimeError of complex matrices.
+    (eigenvalues, eigenvectors), in LAPACK's order; vectors have the length 1, and of
+    complex matrices a direction that is free: RuntimeError for a gradient of it.
 
     >>> import pydevtensor as torch
     >>> torch.linalg.eig(torch.tensor([[1.0, 1.0], [0.0, 2.0]])).eigenvalues
@@ -266,7 +279,7 @@ def eig(A: Tensor) -> tuple[Tensor, ...]:
 @function(out=True)
 @casts(cpu="float32")
 def eigvals(A: Tensor) -> Tensor:
-    """The eigenvalues of real square matrices A, which are complex; see eig().
+    """The eigenvalues of square matrices A, which are complex; see eig().
 
     >>> import pydevtensor as torch
     >>> torch.linalg.eigvals(torch.tensor([[0.0, 1.0], [-1.0, 0.0]]))
@@ -276,8 +289,7 @@ def eigvals(A: Tensor) -> Tensor:
     if A.requires_grad and _C.is_grad_enabled():
         L, _, info = _Eig.apply(A)
     else:
-        real, imag, _, info = lapack.eig(A, vectors=False)
-        L = _C.complex(real, imag)
+        L, _, info = lapack.eig(A, vectors=False)
     lapack.succeeded(info, _NO_END)
     return L
 
@@ -292,11 +304,11 @@ def _tolerance(A: Tensor, S: Tensor, atol: Any, rtol: Any) -> Any:
         rtol = 0.0 if none else finfo(A.dtype).eps * max(A.shape[-2:])
         if none and isinstance(atol, Tensor):
             default = finfo(A.dtype).eps * max(A.shape[-2:])
-            rtol = _C.where(atol > 0, 0.0, default).to(A.dtype)
+            rtol = _C.where(atol > 0, 0.0, default).to(S.dtype)
     greatest = S.amax(-1) if S.shape[-1] else S.sum(-1)
     limit = greatest * rtol
     if atol is not None:
-        limit = limit.maximum(_C.as_tensor(atol, dtype=A.dtype, device=A.device))
+        limit = limit.maximum(_C.as_tensor(atol, dtype=S.dtype, device=A.device))
     return limit.unsqueeze(-1)
 
 
@@ -313,7 +325,8 @@ def matrix_rank(
     """How many singular values exceed max(atol, rtol * the greatest), int64.
 
     By default rtol is the type's eps times the greater size, or 0 where atol is given;
-    tol is an older name of atol. hermitian: A is symmetric, and eigenvalues do.
+    tol is an older name of atol. hermitian: A is symmetric or Hermitian, and
+    eigenvalues do.
 
     >>> import pydevtensor as torch
     >>> torch.linalg.matrix_rank(torch.ones(3, 3))
@@ -342,10 +355,10 @@ class _Pinv(Function):
     @staticmethod
     def backward(ctx: Any, G: Tensor) -> tuple[Any, ...]:
         A, P = ctx.saved_tensors
-        gP, PG = G.mT @ P, P @ G.mT
-        first = (gP - A @ (P @ gP)) @ P.mT
-        second = P.mT @ (PG - (PG @ P) @ A)
-        return first + second - P.mT @ G @ P.mT, None
+        gP, PG = G.mH @ P, P @ G.mH
+        first = (gP - A @ (P @ gP)) @ P.mH
+        second = P.mH @ (PG - (PG @ P) @ A)
+        return first + second - P.mH @ G @ P.mH, None
 
 
 def plain_pinv(A: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
@@ -353,14 +366,14 @@ def plain_pinv(A: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
     if hermitian:
         L, V, info = lapack.eigh(A, False)
         size = L.abs()
-        U, S, Vh = V, L, V.mT
+        U, S, Vh = V, L, V.mH
     else:
         U, S, Vh, info = lapack.svd(A, False)
         size = S
     lapack.succeeded(info, _NO_END)
     keep = size > _tolerance(A, size, atol, rtol)
     inverse = _C.where(keep, 1 / S, 0.0)
-    return (Vh.mT * inverse.unsqueeze(-2)) @ U.mT
+    return (Vh.mH * inverse.unsqueeze(-2)) @ U.mH
 
 
 @function(out=True)
@@ -377,8 +390,8 @@ def pinv(
     Singular values up to max(atol, rtol * the greatest) count as 0; rcond is an older
     name of rtol. The derivative is that for a constant rank.
 
-    hermitian: A is symmetric; its lower triangle is read, and eigenvalues count in
-    place of singular values.
+    hermitian: A is symmetric or Hermitian; its lower triangle is read, and eigenvalues
+    count in place of singular values.
 
     >>> import pydevtensor as torch
     >>> torch.linalg.pinv(torch.tensor([[2.0], [0.0]]))

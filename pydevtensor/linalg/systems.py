@@ -42,10 +42,10 @@ class _Solve(Function):
     def backward(ctx: Any, G: Tensor, _: Any) -> tuple[Any, ...]:
         A, X, LU, pivots = ctx.saved_tensors
         if _C.is_grad_enabled():
-            gB = _Solve.apply(A.mT, G)[0]
+            gB = _Solve.apply(A.mH, G)[0]
         else:
             gB = lapack.lu_solve(LU, pivots, G, True)
-        gA = -gB @ X.mT if ctx.needs_input_grad[0] else None
+        gA = -gB @ X.mH if ctx.needs_input_grad[0] else None
         return gA, gB
 
 
@@ -63,7 +63,7 @@ class _Inverse(Function):
     @staticmethod
     def backward(ctx: Any, G: Tensor, _: Any) -> Tensor:
         (X,) = ctx.saved_tensors
-        return -X.mT @ G @ X.mT
+        return -X.mH @ G @ X.mH
 
 
 def _diagonal(A: Tensor) -> tuple[Tensor, Tensor]:
@@ -75,13 +75,13 @@ def _diagonal(A: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _cofactors(A: Tensor) -> Tensor:
-    """det(A) inv(A)^T, also of a singular A: of the singular values, products of the
-    others."""
+    """The conjugate of det(A), times inv(A)^H, also of a singular A: of the singular
+    values, products of the others."""
     U, S, Vh, _ = lapack.svd(A, False)
     n = S.shape[-1]
     keep = _C.eye(n, dtype=_C.bool, device=A.device)
     others = _C.where(keep, 1.0, S.unsqueeze(-2)).prod(-1)
-    sign = det(U) * det(Vh)
+    sign = (det(U) * det(Vh)).conj()
     return (U * (others * sign.unsqueeze(-1)).unsqueeze(-2)) @ Vh
 
 
@@ -100,8 +100,8 @@ class _Det(Function):
         A, result = ctx.saved_tensors
         G = G[..., None, None]
         if (result != 0).all():
-            inverse, _ = _Solve.apply(A.mT, _eye(A).expand(A.shape))
-            return G * result[..., None, None] * inverse
+            inverse, _ = _Solve.apply(A.mH, _eye(A).expand(A.shape))
+            return G * result.conj()[..., None, None] * inverse
         return G * _cofactors(A)
 
 
@@ -111,30 +111,23 @@ class _LogDet(Function):
     @staticmethod
     def forward(ctx: Any, A: Tensor) -> tuple[Any, ...]:
         diagonal, sign = _diagonal(A)
-        ctx.save_for_backward(A)
-        sign = sign * diagonal.sign().prod(-1)
+        sign = sign * diagonal.sgn().prod(-1)
+        ctx.save_for_backward(A, sign)
         return sign, diagonal.abs().log().sum(-1)
 
     @staticmethod
-    def backward(ctx: Any, _: Any, G: Tensor) -> Tensor:
-        (A,) = ctx.saved_tensors
-        inverse, _ = _Solve.apply(A.mT, _eye(A).expand(A.shape))
+    def backward(ctx: Any, turned: Tensor, G: Tensor) -> Tensor:
+        A, sign = ctx.saved_tensors
+        if A.is_complex():  # the sign is a direction
+            G = _C.complex(G, (turned * sign.conj()).imag)
+        inverse, _ = _Solve.apply(A.mH, _eye(A).expand(A.shape))
         return G[..., None, None] * inverse
 
 
-def _real_form(A: Tensor) -> Tensor:
-    """Real matrices of twice the size, which multiply as the complex ones do."""
-    upper, lower = _C.cat([A.real, -A.imag], -1), _C.cat([A.imag, A.real], -1)
-    return _C.cat([upper, lower], -2)
-
-
 def _inverse(A: Tensor) -> tuple[Tensor, Tensor]:
-    lapack.square(A, complex=True)
-    if not A.is_complex():
-        X, info = _Inverse.apply(A)
-        return X, info
-    parts, info = _Inverse.apply(_real_form(A))
-    return _C.complex(*parts[..., : A.shape[-1]].chunk(2, -2)), info
+    lapack.square(A)
+    X, info = _Inverse.apply(A)
+    return X, info
 
 
 def is_vector(A: Tensor, B: Tensor) -> bool:
@@ -143,28 +136,24 @@ def is_vector(A: Tensor, B: Tensor) -> bool:
 
 
 def _solved(A: Tensor, B: Tensor, left: bool) -> tuple[Tensor, Tensor]:
-    lapack.square(A, complex=True)
-    lapack.floats(B, "B", complex=True)
+    lapack.square(A)
+    lapack.floats(B, "B")
     lapack.alike(A, B)
     vector = is_vector(A, B)
     if vector and not left:
         raise RuntimeError("B holds vectors; left=False takes matrices")
     B = B.unsqueeze(-1) if vector else B
-    lapack.matrices(B, "B", complex=True)
+    lapack.matrices(B, "B")
     if not left:
-        A, B = A.mT, B.mT
+        A, B = A.mH, B.mH
     if A.shape[-1] != B.shape[-2]:
         raise RuntimeError(
             f"the shapes {tuple(A.shape)} and {tuple(B.shape)} do not fit: B needs "
             f"{A.shape[-1]} {'rows' if left else 'columns'}, one for each equation"
         )
     A, B = lapack.broadcast(A, B)
-    if A.is_complex():
-        parts, info = _Solve.apply(_real_form(A), _C.cat([B.real, B.imag], -2))
-        X = _C.complex(*parts.chunk(2, -2))
-    else:
-        X, info = _Solve.apply(A, B)
-    return (X.squeeze(-1) if vector else X if left else X.mT), info
+    X, info = _Solve.apply(A, B)
+    return (X.squeeze(-1) if vector else X if left else X.mH), info
 
 
 @function(out=True)
@@ -174,8 +163,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
 
     B holds vectors where its shape is A's without the last dimension, or (n,). Batches
     broadcast. LinAlgError for a singular matrix; RuntimeError for other shapes and
-    types than float32, float64 and the complex ones, which are solved as real
-    equations, twice as many.
+    types than float32, float64 and the complex ones.
 
     >>> import pydevtensor as torch
     >>> A = torch.tensor([[2.0, 0.0], [0.0, 4.0]])
@@ -282,7 +270,7 @@ def lu_solve(
     left: bool = True,
     adjoint: bool = False,
 ) -> Tensor:
-    """X of A X = B from lu_factor(A); with adjoint of A^T, with left=False of X A = B.
+    """X of A X = B from lu_factor(A); with adjoint of A^H, with left=False of X A = B.
 
     LU, pivots: the results of lu_factor(). RuntimeError for shapes that do not fit.
 
@@ -307,18 +295,18 @@ def lu_solve(
         raise RuntimeError(
             f"the shapes {tuple(LU.shape)} and {tuple(B.shape)} do not fit together"
         )
-    if not left:  # X A = B is A^T X^T = B^T
+    if not left:  # X A = B is A^H X^H = B^H
         adjoint = not adjoint
-        B = B.mT
+        B = B.mH
     rows = _C.lu_unpack(LU, pivots, unpack_data=False)[0]
     if adjoint:
-        X = solve_triangular(LU.mT, B, upper=False)
-        X = solve_triangular(LU.mT, X, upper=True, unitriangular=True)
+        X = solve_triangular(LU.mH, B, upper=False)
+        X = solve_triangular(LU.mH, X, upper=True, unitriangular=True)
         X = rows @ X
     else:
         X = solve_triangular(LU, rows.mT @ B, upper=False, unitriangular=True)
         X = solve_triangular(LU, X, upper=True)
-    return X if left else X.mT
+    return X if left else X.mH
 
 
 @function(out=True)
@@ -357,7 +345,7 @@ class _LeastSquares(Function):
     ) -> tuple[Any, ...]:
         X, rank, S, info = lapack.least_squares(A, B, rcond, driver)
         n = A.shape[-1]
-        rest = X[..., n:, :].square().sum(-2)
+        rest = X[..., n:, :].abs().square().sum(-2)
         ctx.save_for_backward(A, B)
         ctx.mark_non_differentiable(rest, rank, S, info)
         return X[..., :n, :], rest, rank, S, info
@@ -415,12 +403,12 @@ def lstsq(
     X, rest, rank, S, info = found
     lapack.succeeded(info, "has no full rank, or does not converge ({0})")
     if m <= n or driver == "gelsy" or (driver != "gels" and not (rank == n).all()):
-        rest = X.reshape(-1)[:0]
+        rest = X.real.reshape(-1)[:0]
     elif X.requires_grad:
-        rest = (A @ X - B).square().sum(-2)
+        rest = (A @ X - B).abs().square().sum(-2)
     X = X.squeeze(-1) if vector else X
     rank = A.new_empty(0, dtype=_C.int64) if driver == "gels" else rank.long()
-    S = S if driver in ("gelsd", "gelss") else A.new_empty(0)
+    S = S if driver in ("gelsd", "gelss") else S.new_empty(0)
     return (X, rest, rank, S)
 
 

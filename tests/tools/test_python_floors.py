@@ -28,8 +28,8 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 71_910,
-    "core": 28_050,
+    "csrc": 72_100,
+    "core": 28_060,
     "processes": 4_065,
     "extras": 9_660,
     "imitations": 700,

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <tuple>
+
 #include "base/gil.h"
 #include "cpu/runtime/backend.h"
 #include "cpu/runtime/blas.h"
@@ -14,18 +16,25 @@
 
 namespace {
 
-/* The routine of each operation for float32 and float64; orgqr and trsm are looked up like
- * the others. */
+/* The routine of each operation; orgqr and trsm are looked up like the others. */
 const char *const names[DT_NLAPACK] = {
 #define LAPACK_OP(name, ...) #name,
 #include "ops/lapack.def"
 };
 
+const char *name_of(dt_lapack_op op, dt_dtype dtype)
+{
+    const bool complex = dt_dtype_is_complex(dtype);
+    return complex && op == DT_LAPACK_orgqr   ? "ungqr"
+           : complex && op == DT_LAPACK_syevd ? "heevd"
+                                              : names[op];
+}
+
 struct Routine {
     void *function; /* NULL: not looked up yet */
     bool wide;      /* integers of 64 bits */
 };
-Routine routines[DT_NLAPACK][2];
+Routine routines[DT_NLAPACK][DT_LAPACK_TYPES];
 
 constexpr double SERIAL = 1e5; /* operations that are not worth another thread */
 constexpr double MANY = 5e8; /* those of a matrix that are worth LAPACK's own threads */
@@ -33,12 +42,13 @@ constexpr double LONG = 2e4; /* operations that are worth releasing the GIL */
 
 int find(dt_lapack_op op, dt_dtype dtype, Routine *out)
 {
-    Routine *kept = &routines[op][dtype == DT_FLOAT64];
+    Routine *kept = &routines[op][dtype - DT_FLOAT32];
     /* Threads that look at once find the same. */
     void *function = __atomic_load_n(&kept->function, __ATOMIC_ACQUIRE);
     if (!function) {
         char name[16];
-        snprintf(name, sizeof name, "%c%s", dtype == DT_FLOAT64 ? 'd' : 's', names[op]);
+        snprintf(name, sizeof name, "%c%s", "sdcz"[dtype - DT_FLOAT32],
+                 name_of(op, dtype));
         function = dt_lapack_find(name, &out->wide);
         if (!function)
             return dt_fail(DT_ERROR_RUNTIME,
@@ -72,11 +82,22 @@ struct Memory { /* freed at the end of the block */
 /* The operands that a routine reads or writes are there: dt_lapack() has checked them.
  * NOLINTBEGIN(clang-analyzer-core.NullDereference) */
 template <class T>
+struct PartOf {
+    typedef T type;
+};
+template <class Part>
+struct PartOf<dt_complex<Part>> {
+    typedef Part type;
+};
+
+template <class T>
 bool is_finite(const T *x, int64_t n)
 {
-    T sum = 0; /* NaN where an element is not finite */
-    for (int64_t i = 0; i < n; i++)
-        sum += x[i] * 0;
+    typedef typename PartOf<T>::type Part;
+    const Part *parts = (const Part *)x;
+    Part sum = 0; /* NaN where an element is not finite */
+    for (int64_t i = 0; i < n * (int64_t)(sizeof(T) / sizeof(Part)); i++)
+        sum += parts[i] * 0;
     return sum == 0;
 }
 
@@ -85,7 +106,9 @@ bool is_finite(const T *x, int64_t n)
 template <class T>
 int64_t room(T asked)
 {
-    return (int64_t)((double)asked * (sizeof(T) == 4 ? 1.000001 : 1)) + 1;
+    typedef typename PartOf<T>::type Part;
+    const Part number = *(const Part *)&asked;
+    return (int64_t)((double)number * (sizeof(Part) == 4 ? 1.000001 : 1)) + 1;
 }
 
 /* Calls a Fortran routine: it takes addresses, then the length of each text argument, here
@@ -100,16 +123,21 @@ void fortran(void *routine, A... arguments)
 /* One matrix after another; workspaces are kept between them. False: no memory is left. */
 template <class T, class Int>
 struct Solver {
+    typedef typename PartOf<T>::type Part;
     const dt_lapack_call *c;
     void *routine;
-    Memory work_memory, ints_memory, pivots_memory;
+    Memory work_memory, parts_memory, ints_memory, pivots_memory;
     T *work = nullptr;
+    Part *parts = nullptr; /* real numbers, which complex routines work with too */
     Int *ints = nullptr, *pivots = nullptr;
-    Int work_size = 0, ints_size = 0, info = 0;
+    Int work_size = 0, parts_size = 0, ints_size = 0, info = 0;
 
     bool flag(int which) const { return (c->flags & which) != 0; }
     char triangle() const { return flag(DT_LAPACK_UPPER) ? 'U' : 'L'; }
-    char turn() const { return flag(DT_LAPACK_TRANSPOSED) ? 'T' : 'N'; }
+    char turn() const
+    {
+        return !flag(DT_LAPACK_TRANSPOSED) ? 'N' : is_complex<T> ? 'C' : 'T';
+    }
 
     bool take_pivots(int64_t count)
     {
@@ -124,6 +152,13 @@ struct Solver {
         ints_size = (Int)count;
         return ints != nullptr;
     }
+    bool take_parts(int64_t count)
+    {
+        if (is_complex<T> && !parts && parts_memory.get(count, sizeof(Part)))
+            parts = (Part *)parts_memory.data;
+        parts_size = (Int)count;
+        return parts || !is_complex<T>;
+    }
     bool take_work(T asked)
     {
         work_size = (Int)room(asked);
@@ -137,20 +172,47 @@ struct Solver {
     bool with_workspace(Call call)
     {
         if (!work) {
-            T asked = 0;
+            T asked(0);
+            Part asked_parts = 0;
             Int some[2] = {0, 0}, query = -1;
+            const bool has_parts = parts;
+            const Int kept = parts_size;
+            parts = has_parts ? parts : &asked_parts;
+            parts_size = -1;
             call(&asked, &query, ints ? ints : some, &query);
-            if ((!ints && !take_ints(some[0] > 1 ? some[0] : 1)) || !take_work(asked))
+            parts = has_parts ? parts : nullptr;
+            parts_size = kept;
+            if ((!ints && !take_ints(some[0] > 1 ? some[0] : 1)) ||
+                (!has_parts && !take_parts(room(asked_parts))) || !take_work(asked))
                 return false;
         }
         call(work, &work_size, ints, &ints_size);
         return true;
     }
 
+    /* A routine that takes, of complex matrices, `parts` after the first arguments. */
+    template <class... A, class... B>
+    void with_parts(std::tuple<A...> first, std::tuple<B...> rest)
+    {
+        std::apply(
+            [&](A... a) {
+                std::apply(
+                    [&](B... b) {
+                        if constexpr (is_complex<T>)
+                            fortran(routine, a..., parts, b...);
+                        else
+                            fortran(routine, a..., b...);
+                    },
+                    rest);
+            },
+            first);
+    }
+
     bool solve_least_squares(T *a, Int *m, Int *n, void *const *at)
     {
         Int k = (Int)c->k, ldb = *m > *n ? *m : *n, rank = 0;
-        T *b = (T *)at[1], *s = (T *)at[2], condition = (T)c->number;
+        T *b = (T *)at[1];
+        Part *s = (Part *)at[2], condition = (Part)c->number;
         int32_t *out_rank = (int32_t *)at[3];
         char trans = turn();
         bool done = false;
@@ -161,25 +223,29 @@ struct Solver {
             });
             break;
         case DT_LAPACK_gelsy:
-            done = take_pivots(*n);
+            done = take_pivots(*n) && take_parts(2 * c->n);
             if (done)
                 memset(pivots, 0, (size_t)*n * sizeof(Int));
             done = done && with_workspace([&](T *w, Int *size, Int *, Int *) {
-                       fortran(routine, m, n, &k, a, m, b, &ldb, pivots, &condition,
-                               &rank, w, size, &info);
+                       with_parts(std::tuple(m, n, &k, a, m, b, &ldb, pivots,
+                                             &condition, &rank, w, size),
+                                  std::tuple(&info));
                    });
             break;
         case DT_LAPACK_gelsd:
             done = with_workspace([&](T *w, Int *size, Int *i, Int *) {
-                fortran(routine, m, n, &k, a, m, b, &ldb, s, &condition, &rank, w, size,
-                        i, &info);
+                with_parts(
+                    std::tuple(m, n, &k, a, m, b, &ldb, s, &condition, &rank, w, size),
+                    std::tuple(i, &info));
             });
             break;
         default:
-            done = with_workspace([&](T *w, Int *size, Int *, Int *) {
-                fortran(routine, m, n, &k, a, m, b, &ldb, s, &condition, &rank, w, size,
-                        &info);
-            });
+            done = take_parts(5 * (int64_t)(*m < *n ? *m : *n)) &&
+                   with_workspace([&](T *w, Int *size, Int *, Int *) {
+                       with_parts(std::tuple(m, n, &k, a, m, b, &ldb, s, &condition,
+                                             &rank, w, size),
+                                  std::tuple(&info));
+                   });
         }
         *out_rank = (int32_t)rank;
         return done;
@@ -189,7 +255,7 @@ struct Solver {
     {
         Int m = (Int)c->m, n = (Int)c->n, k = (Int)c->k;
         const int64_t least = c->m < c->n ? c->m : c->n;
-        T *a = (T *)at[0], one = 1;
+        T *a = (T *)at[0], one(1);
         char uplo = triangle(), trans = turn(), left = 'L',
              unit = flag(DT_LAPACK_UNIT) ? 'U' : 'N',
              job = flag(DT_LAPACK_VECTORS) ? 'V' : 'N';
@@ -236,14 +302,18 @@ struct Solver {
             out_info = (int32_t *)at[4];
             T *u = (T *)at[1], *vh = (T *)at[3];
             Int ldv = flag(DT_LAPACK_FULL) ? n : (Int)least;
+            const int64_t most = c->m < c->n ? c->n : c->m;
             job = !flag(DT_LAPACK_VECTORS) ? 'N' : flag(DT_LAPACK_FULL) ? 'A' : 'S';
             if (!is_finite(a, c->m * c->n))
                 info = DT_LAPACK_NOT_FINITE;
             else
                 done = take_ints(8 * least) &&
+                       take_parts(least * (2 * most + 7 * least + 7)) &&
                        with_workspace([&](T *w, Int *size, Int *i, Int *) {
-                           fortran(routine, &job, &m, &n, a, &m, (T *)at[2], u ? u : w,
-                                   &m, vh ? vh : w, &ldv, w, size, i, &info);
+                           with_parts(std::tuple(&job, &m, &n, a, &m, (Part *)at[2],
+                                                 u ? u : w, &m, vh ? vh : w, &ldv, w,
+                                                 size),
+                                      std::tuple(i, &info));
                        });
             break;
         }
@@ -253,8 +323,13 @@ struct Solver {
                 info = DT_LAPACK_NOT_FINITE;
             else
                 done = with_workspace([&](T *w, Int *size, Int *i, Int *isize) {
-                    fortran(routine, &job, &uplo, &n, a, &n, (T *)at[1], w, size, i,
-                            isize, &info);
+                    Part *values = (Part *)at[1];
+                    if constexpr (is_complex<T>)
+                        fortran(routine, &job, &uplo, &n, a, &n, values, w, size, parts,
+                                &parts_size, i, isize, &info);
+                    else
+                        fortran(routine, &job, &uplo, &n, a, &n, values, w, size, i,
+                                isize, &info);
                 });
             break;
         case DT_LAPACK_geev: {
@@ -264,10 +339,17 @@ struct Solver {
             if (!is_finite(a, c->n * c->n))
                 info = DT_LAPACK_NOT_FINITE;
             else
-                done = with_workspace([&](T *w, Int *size, Int *, Int *) {
-                    fortran(routine, &none, &job, &n, a, &n, (T *)at[1], (T *)at[2], w,
-                            &n, right ? right : w, &n, w, size, &info);
-                });
+                done = take_parts(2 * c->n) &&
+                       with_workspace([&](T *w, Int *size, Int *, Int *) {
+                           T *values = (T *)at[1], *imag = (T *)at[2];
+                           if constexpr (is_complex<T>)
+                               fortran(routine, &none, &job, &n, a, &n, values, w, &n,
+                                       right ? right : w, &n, w, size, parts, &info);
+                           else
+                               fortran(routine, &none, &job, &n, a, &n, values, imag, w,
+                                       &n, right ? right : w, &n, w, size, &info);
+                           (void)imag;
+                       });
             break;
         }
         default:
@@ -304,7 +386,7 @@ void run_some(Batch *b, int64_t begin, int64_t end)
         void *at[DT_LAPACK_OPERANDS] = {};
         for (int o = 0; o < b->count; o++) {
             const dt_lapack_operand *each = &b->operands[o];
-            size_t size = each->ints ? sizeof(int32_t) : sizeof(T);
+            size_t size = dt_dtype_size(each->dtype);
             if (each->size)
                 at[o] = (char *)b->call->operands[o] + (size_t)(i * each->size) * size;
         }
@@ -346,10 +428,14 @@ void run(void *context, int64_t begin, int64_t end)
     Batch *b = (Batch *)context;
     bool wide = b->routine.wide;
     int before = dt_blas_begin(b->threads);
-    if (b->call->dtype == DT_FLOAT64)
-        (wide ? run_some<double, int64_t> : run_some<double, int32_t>)(b, begin, end);
-    else
-        (wide ? run_some<float, int64_t> : run_some<float, int32_t>)(b, begin, end);
+    static void (*const by_type[])(Batch *, int64_t, int64_t) = {
+#define DT_DTYPE_FLOAT(ID, name, alias, type)                                          \
+    run_some<type, int32_t>, run_some<type, int64_t>,
+#define DT_DTYPE_COMPLEX DT_DTYPE_FLOAT
+#define DT_DTYPE_HALF(...)
+#include "ops/dtype.def"
+    };
+    by_type[2 * (b->call->dtype - DT_FLOAT32) + wide](b, begin, end);
     dt_blas_end(before);
 }
 

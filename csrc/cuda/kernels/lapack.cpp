@@ -27,7 +27,9 @@ struct Solver {
     int32_t *infos; /* scratch for a routine's, one for each matrix */
     int m, n, k;
 
-    bool wide() const { return c->dtype == DT_FLOAT64; }
+    /* Which of a routine's functions. */
+    int type() const { return c->dtype - DT_FLOAT32; }
+    bool is_complex() const { return dt_dtype_is_complex(c->dtype); }
     size_t item() const { return dt_dtype_size(c->dtype); }
     bool flag(int which) const { return (c->flags & which) != 0; }
     int uplo() const
@@ -38,6 +40,12 @@ struct Solver {
     {
         return flag(DT_LAPACK_VECTORS) ? DT_CUSOLVER_VECTORS : DT_CUSOLVER_NO_VECTORS;
     }
+    int turned(int flags) const
+    {
+        return !(flags & DT_LAPACK_TRANSPOSED) ? DT_CUBLAS_OP_N
+               : is_complex()                  ? DT_CUBLAS_OP_C
+                                               : DT_CUBLAS_OP_T;
+    }
     int fail(int status) const
     {
         return library_fail(&cusolver_library, status, "factorizing matrices");
@@ -46,7 +54,7 @@ struct Solver {
     /* An operand of matrix i. */
     void *at(int operand, int64_t i) const
     {
-        size_t size = operands[operand].ints ? sizeof(int32_t) : item();
+        size_t size = dt_dtype_size(operands[operand].dtype);
         return (char *)c->operands[operand] +
                (size_t)(i * operands[operand].size) * size;
     }
@@ -112,36 +120,36 @@ struct Solver {
             return !a.data
                        ? -1
                        : with_cublas("factorizing matrices", [&](auto *blas, auto on) {
-                             return blas->getrf_batched[wide()](
+                             return blas->getrf_batched[type()](
                                  on, n, a.data, n, info(1), info(2), count());
                          });
         }
         return each(
             [&](int *size) {
-                return lib->getrf_size[wide()](handle, m, n, at(0, 0), m, size);
+                return lib->getrf_size[type()](handle, m, n, at(0, 0), m, size);
             },
             [&](int64_t i, void *work, int) {
-                return lib->getrf[wide()](handle, m, n, at(0, i), m, work,
+                return lib->getrf[type()](handle, m, n, at(0, i), m, work,
                                           (int *)at(1, i), info(2) + i);
             });
     }
 
     int getrs() const
     {
-        const int turn = flag(DT_LAPACK_TRANSPOSED) ? DT_CUBLAS_OP_T : DT_CUBLAS_OP_N;
+        const int turn = turned(c->flags);
         int status = 0;
         if (in_batch(MOST_IN_BATCH)) {
             Table a(*this, 0), b(*this, 2);
             return !a.data || !b.data
                        ? -1
                        : with_cublas("solving equations", [&](auto *blas, auto on) {
-                             return blas->getrs_batched[wide()](on, turn, n, k, a.data,
+                             return blas->getrs_batched[type()](on, turn, n, k, a.data,
                                                                 n, info(1), b.data, n,
                                                                 &status, count());
                          });
         }
         for (int64_t i = 0; i < c->batch && !status; i++)
-            status = lib->getrs[wide()](handle, turn, n, k, at(0, i), n,
+            status = lib->getrs[type()](handle, turn, n, k, at(0, i), n,
                                         (const int *)at(1, i), at(2, i), n, infos + i);
         return status ? fail(status) : 0;
     }
@@ -151,17 +159,17 @@ struct Solver {
         if (in_batch(MOST_IN_BATCH)) {
             Table a(*this, 0);
             const int status =
-                a.data ? lib->potrf_batched[wide()](handle, uplo(), n, a.data, n,
+                a.data ? lib->potrf_batched[type()](handle, uplo(), n, a.data, n,
                                                     info(1), count())
                        : 0;
             return !a.data ? -1 : status ? fail(status) : 0;
         }
         return each(
             [&](int *size) {
-                return lib->potrf_size[wide()](handle, uplo(), n, at(0, 0), n, size);
+                return lib->potrf_size[type()](handle, uplo(), n, at(0, 0), n, size);
             },
             [&](int64_t i, void *work, int size) {
-                return lib->potrf[wide()](handle, uplo(), n, at(0, i), n, work, size,
+                return lib->potrf[type()](handle, uplo(), n, at(0, i), n, work, size,
                                           info(1) + i);
             });
     }
@@ -170,18 +178,19 @@ struct Solver {
     int trsm(int lda, int operand, int ldb, int flags) const
     {
         static const char doing[] = "solving triangular systems";
-        const float one = 1;
-        const double one_wide = 1;
-        const void *alpha = wide() ? (const void *)&one_wide : &one;
+        const float one[] = {1, 0};
+        const double one_wide[] = {1, 0};
+        const void *alpha =
+            dt_dtype_part(c->dtype) == DT_FLOAT64 ? (const void *)one_wide : one;
         const int upper = flags & DT_LAPACK_UPPER ? DT_CUBLAS_UPPER : DT_CUBLAS_LOWER;
-        const int turn = flags & DT_LAPACK_TRANSPOSED ? DT_CUBLAS_OP_T : DT_CUBLAS_OP_N;
+        const int turn = turned(flags);
         const int unit = flags & DT_LAPACK_UNIT ? DT_CUBLAS_UNIT : DT_CUBLAS_NON_UNIT;
         if (in_batch(MOST_IN_BATCH)) {
             Table a(*this, 0), b(*this, operand);
             return !a.data || !b.data
                        ? -1
                        : with_cublas(doing, [&](auto *blas, auto on) {
-                             return blas->trsm_batched[wide()](
+                             return blas->trsm_batched[type()](
                                  on, DT_CUBLAS_LEFT, upper, turn, unit, n, k, alpha,
                                  a.data, lda, b.data, ldb, count());
                          });
@@ -189,7 +198,7 @@ struct Solver {
         return with_cublas(doing, [&](auto *blas, auto on) {
             int status = 0;
             for (int64_t i = 0; i < c->batch && !status; i++)
-                status = blas->trsm[wide()](on, DT_CUBLAS_LEFT, upper, turn, unit, n, k,
+                status = blas->trsm[type()](on, DT_CUBLAS_LEFT, upper, turn, unit, n, k,
                                             alpha, at(0, i), lda, at(operand, i), ldb);
             return status;
         });
@@ -206,16 +215,16 @@ struct Solver {
             return !a.data || !t.data
                        ? -1
                        : with_cublas("factorizing matrices", [&](auto *blas, auto on) {
-                             return blas->geqrf_batched[wide()](
+                             return blas->geqrf_batched[type()](
                                  on, m, n, a.data, m, t.data, &found, count());
                          });
         }
         return each(
             [&](int *size) {
-                return lib->geqrf_size[wide()](handle, m, n, at(0, 0), m, size);
+                return lib->geqrf_size[type()](handle, m, n, at(0, 0), m, size);
             },
             [&](int64_t i, void *work, int size) {
-                return lib->geqrf[wide()](handle, m, n, at(0, i), m,
+                return lib->geqrf[type()](handle, m, n, at(0, i), m,
                                           (char *)taus + (size_t)i * step, work, size,
                                           infos + i);
             });
@@ -225,26 +234,26 @@ struct Solver {
     {
         return each(
             [&](int *size) {
-                return lib->orgqr_size[wide()](handle, m, n, k, at(0, 0), m, at(1, 0),
+                return lib->orgqr_size[type()](handle, m, n, k, at(0, 0), m, at(1, 0),
                                                size);
             },
             [&](int64_t i, void *work, int size) {
-                return lib->orgqr[wide()](handle, m, n, k, at(0, i), m, at(1, i), work,
+                return lib->orgqr[type()](handle, m, n, k, at(0, i), m, at(1, i), work,
                                           size, infos + i);
             });
     }
 
-    /* Multiplies B (m, k) by Q, or by its transpose, of n reflectors. */
+    /* Multiplies B (m, k) by Q, or by its conjugate transpose, of n reflectors. */
     int ormqr(int turn, const void *taus) const
     {
         const size_t step = (size_t)n * item();
         return each(
             [&](int *size) {
-                return lib->ormqr_size[wide()](handle, DT_CUBLAS_LEFT, turn, m, k, n,
+                return lib->ormqr_size[type()](handle, DT_CUBLAS_LEFT, turn, m, k, n,
                                                at(0, 0), m, taus, at(1, 0), m, size);
             },
             [&](int64_t i, void *work, int size) {
-                return lib->ormqr[wide()](handle, DT_CUBLAS_LEFT, turn, m, k, n,
+                return lib->ormqr[type()](handle, DT_CUBLAS_LEFT, turn, m, k, n,
                                           at(0, i), m,
                                           (const char *)taus + (size_t)i * step,
                                           at(1, i), m, work, size, infos + i);
@@ -278,10 +287,10 @@ struct Solver {
                                                    : 'S';
         return each(
                    [&](int *size) {
-                       return lib->gesvd_size[wide()](handle, m, n, size);
+                       return lib->gesvd_size[type()](handle, m, n, size);
                    },
                    [&](int64_t i, void *work, int size) {
-                       return lib->gesvd[wide()](handle, want, want, m, n, at(0, i), m,
+                       return lib->gesvd[type()](handle, want, want, m, n, at(0, i), m,
                                                  at(2, i), at(1, i), m, at(3, i), n,
                                                  work, size, nullptr, infos + i);
                    })
@@ -295,11 +304,11 @@ struct Solver {
         int size = 0, status = lib->create_syevj(&params);
         if (status)
             return fail(status);
-        status = lib->syevj_size[wide()](handle, job(), uplo(), n, at(0, 0), n,
+        status = lib->syevj_size[type()](handle, job(), uplo(), n, at(0, 0), n,
                                          at(1, 0), &size, params, count());
         Scratch work(stream, (size_t)(size > 0 ? size : 1) * item());
         if (work.data && !status)
-            status = lib->syevj[wide()](handle, job(), uplo(), n, at(0, 0), n, at(1, 0),
+            status = lib->syevj[type()](handle, job(), uplo(), n, at(0, 0), n, at(1, 0),
                                         work.data, size, infos, params, count());
         lib->destroy_syevj(params);
         return !work.data ? -1 : status ? fail(status) : 0;
@@ -313,11 +322,11 @@ struct Solver {
             return syevj() ? -1 : join(2);
         return each(
                    [&](int *size) {
-                       return lib->syevd_size[wide()](handle, job(), uplo(), n,
+                       return lib->syevd_size[type()](handle, job(), uplo(), n,
                                                       at(0, 0), n, at(1, 0), size);
                    },
                    [&](int64_t i, void *work, int size) {
-                       return lib->syevd[wide()](handle, job(), uplo(), n, at(0, i), n,
+                       return lib->syevd[type()](handle, job(), uplo(), n, at(0, i), n,
                                                  at(1, i), work, size, infos + i);
                    })
                    ? -1
@@ -327,7 +336,9 @@ struct Solver {
     /* Real parts w come before the imaginary ones. */
     int geev_each(dt_cusolver_params params, char *w) const
     {
-        const int type = wide() ? DT_CUBLAS_64F : DT_CUBLAS_32F, none = 0;
+        static const int types[] = {DT_CUBLAS_32F, DT_CUBLAS_64F, DT_CUBLAS_32C,
+                                    DT_CUBLAS_64C};
+        const int type = types[this->type()], none = 0, parts = is_complex() ? 1 : 2;
         const size_t bytes = (size_t)n * item();
         size_t device_bytes = 0, host_bytes = 0;
         int status = lib->geev_size(handle, params, none, job(), n, type, at(0, 0), n,
@@ -349,7 +360,7 @@ struct Solver {
             status = lib->geev(handle, params, none, job(), n, type, at(0, i), n, type,
                                w, type, nullptr, n, type, at(3, i), n, type, work.data,
                                device_bytes, host, host_bytes, infos + i);
-            for (int part = 0; part < 2 && !status && error == cudaSuccess; part++)
+            for (int part = 0; part < parts && !status && error == cudaSuccess; part++)
                 error = cudaMemcpyAsync(at(1 + part, i), w + part * bytes, bytes,
                                         cudaMemcpyDeviceToDevice, on);
         }
@@ -383,7 +394,7 @@ struct Solver {
         return status ? -1 : join(4);
     }
 
-    /* For full rank: A = Q R, X = R^-1 Q^T B; TRANSPOSED, X = Q R^-T B, whose lower
+    /* For full rank: A = Q R, X = R^-1 Q^H B; TRANSPOSED, X = Q R^-H B, whose lower
      * rows are 0 before Q. */
     int gels() const
     {
@@ -391,8 +402,9 @@ struct Solver {
         if (!taus.data || refuse(4, true) || geqrf(taus.data))
             return -1;
         if (!flag(DT_LAPACK_TRANSPOSED))
-            return ormqr(DT_CUBLAS_OP_T, taus.data) ? -1
-                                                    : trsm(m, 1, m, DT_LAPACK_UPPER);
+            return ormqr(turned(DT_LAPACK_TRANSPOSED), taus.data)
+                       ? -1
+                       : trsm(m, 1, m, DT_LAPACK_UPPER);
         return trsm(m, 1, m, DT_LAPACK_UPPER | DT_LAPACK_TRANSPOSED)
                    ? -1
                    : ormqr(DT_CUBLAS_OP_N, taus.data);

@@ -64,8 +64,11 @@ static int refuse(dt_stream stream, T *x, int64_t size, int64_t batch, int32_t *
 int lapack_refuse(dt_stream stream, dt_dtype dtype, void *matrices, int64_t size,
                   int64_t batch, int32_t *info)
 {
-    return dtype == DT_FLOAT64 ? refuse(stream, (double *)matrices, size, batch, info)
-                               : refuse(stream, (float *)matrices, size, batch, info);
+    const dt_dtype part = dt_dtype_part(dtype);
+    if (part != dtype)
+        size *= 2;
+    return part == DT_FLOAT64 ? refuse(stream, (double *)matrices, size, batch, info)
+                              : refuse(stream, (float *)matrices, size, batch, info);
 }
 
 int lapack_join(dt_stream stream, int32_t *info, const int32_t *found, int64_t batch)

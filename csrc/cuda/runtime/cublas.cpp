@@ -28,9 +28,10 @@ const dt_cublas *cublas_get(void)
     static dt_cublas functions;
     static const dt_symbol symbols[] = {
 #define FUNCTION(name, symbol, parameters) {#symbol, (void *)&functions.name, false},
-#define TYPED(name, single, twofold, parameters)                                       \
-    {#single, (void *)&functions.name[0], false},                                      \
-        {#twofold, (void *)&functions.name[1], false},
+#define TYPED(name, s, d, c, z, parameters)                                            \
+    {#s, (void *)&functions.name[0], false}, {#d, (void *)&functions.name[1], false},  \
+        {#c, (void *)&functions.name[2], false},                                       \
+        {#z, (void *)&functions.name[3], false},
         DT_CUBLAS_FUNCTIONS(FUNCTION, TYPED)
 #undef FUNCTION
 #undef TYPED

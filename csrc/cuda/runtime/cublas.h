@@ -15,12 +15,19 @@ enum {
     DT_CUBLAS_NOT_INITIALIZED = 1, /* of create: mostly, no memory */
     DT_CUBLAS_ALLOC_FAILED = 3
 };
-enum { DT_CUBLAS_OP_N = 0, DT_CUBLAS_OP_T = 1 };
+enum { DT_CUBLAS_OP_N = 0, DT_CUBLAS_OP_T = 1, DT_CUBLAS_OP_C = 2 };
 enum { DT_CUBLAS_LOWER = 0, DT_CUBLAS_UPPER = 1 };
 enum { DT_CUBLAS_LEFT = 0, DT_CUBLAS_RIGHT = 1 };
 enum { DT_CUBLAS_NON_UNIT = 0, DT_CUBLAS_UNIT = 1 };
 /* Element types, compute types and algorithms. */
-enum { DT_CUBLAS_32F = 0, DT_CUBLAS_64F = 1, DT_CUBLAS_16F = 2, DT_CUBLAS_16BF = 14 };
+enum {
+    DT_CUBLAS_32F = 0,
+    DT_CUBLAS_64F = 1,
+    DT_CUBLAS_16F = 2,
+    DT_CUBLAS_32C = 4,
+    DT_CUBLAS_64C = 5,
+    DT_CUBLAS_16BF = 14
+};
 enum {
     DT_CUBLAS_COMPUTE_32F = 68,
     DT_CUBLAS_COMPUTE_64F = 70,
@@ -64,19 +71,20 @@ enum { DT_CUBLAS_GEMM_DEFAULT = -1 };
     FUNCTION(set_workspace, cublasSetWorkspace_v2,                                     \
              (dt_cublas_handle handle, void *workspace, size_t bytes))                 \
     FUNCTION(gemm, cublasGemmStridedBatchedEx, DT_CUBLAS_GEMM)                         \
-    TYPED(trsm, cublasStrsm_v2, cublasDtrsm_v2, DT_CUBLAS_TRSM)                        \
+    TYPED(trsm, cublasStrsm_v2, cublasDtrsm_v2, cublasCtrsm_v2, cublasZtrsm_v2,        \
+          DT_CUBLAS_TRSM)                                                              \
     TYPED(getrf_batched, cublasSgetrfBatched, cublasDgetrfBatched,                     \
-          DT_CUBLAS_GETRF_BATCHED)                                                     \
+          cublasCgetrfBatched, cublasZgetrfBatched, DT_CUBLAS_GETRF_BATCHED)           \
     TYPED(getrs_batched, cublasSgetrsBatched, cublasDgetrsBatched,                     \
-          DT_CUBLAS_GETRS_BATCHED)                                                     \
-    TYPED(trsm_batched, cublasStrsmBatched, cublasDtrsmBatched,                        \
-          DT_CUBLAS_TRSM_BATCHED)                                                      \
+          cublasCgetrsBatched, cublasZgetrsBatched, DT_CUBLAS_GETRS_BATCHED)           \
+    TYPED(trsm_batched, cublasStrsmBatched, cublasDtrsmBatched, cublasCtrsmBatched,    \
+          cublasZtrsmBatched, DT_CUBLAS_TRSM_BATCHED)                                  \
     TYPED(geqrf_batched, cublasSgeqrfBatched, cublasDgeqrfBatched,                     \
-          DT_CUBLAS_GEQRF_BATCHED)
+          cublasCgeqrfBatched, cublasZgeqrfBatched, DT_CUBLAS_GEQRF_BATCHED)
 
 typedef struct dt_cublas {
-#define FUNCTION(name, symbol, parameters)       int(*name) parameters;
-#define TYPED(name, single, twofold, parameters) int(*name[2]) parameters;
+#define FUNCTION(name, symbol, parameters)  int(*name) parameters;
+#define TYPED(name, s, d, c, z, parameters) int(*name[4]) parameters;
     DT_CUBLAS_FUNCTIONS(FUNCTION, TYPED)
 #undef FUNCTION
 #undef TYPED

@@ -33,9 +33,10 @@ const dt_cusolver *cusolver_get(void)
     static const dt_symbol symbols[] = {
 #define FUNCTION(name, symbol, parameters) {#symbol, (void *)&functions.name, false},
 #define OPTIONAL(name, symbol, parameters) {#symbol, (void *)&functions.name, true},
-#define TYPED(name, single, twofold, parameters)                                       \
-    {#single, (void *)&functions.name[0], false},                                      \
-        {#twofold, (void *)&functions.name[1], false},
+#define TYPED(name, s, d, c, z, parameters)                                            \
+    {#s, (void *)&functions.name[0], false}, {#d, (void *)&functions.name[1], false},  \
+        {#c, (void *)&functions.name[2], false},                                       \
+        {#z, (void *)&functions.name[3], false},
         DT_CUSOLVER_FUNCTIONS(FUNCTION, TYPED, OPTIONAL)
 #undef FUNCTION
 #undef OPTIONAL

@@ -95,38 +95,55 @@ enum { DT_CUSOLVER_NO_VECTORS = 0, DT_CUSOLVER_VECTORS = 1 };
     FUNCTION(create_syevj, cusolverDnCreateSyevjInfo, (dt_cusolver_syevj * params))    \
     FUNCTION(destroy_syevj, cusolverDnDestroySyevjInfo, (dt_cusolver_syevj params))    \
     TYPED(getrf_size, cusolverDnSgetrf_bufferSize, cusolverDnDgetrf_bufferSize,        \
+          cusolverDnCgetrf_bufferSize, cusolverDnZgetrf_bufferSize,                    \
           DT_CUSOLVER_GETRF_SIZE)                                                      \
-    TYPED(getrf, cusolverDnSgetrf, cusolverDnDgetrf, DT_CUSOLVER_GETRF)                \
-    TYPED(getrs, cusolverDnSgetrs, cusolverDnDgetrs, DT_CUSOLVER_GETRS)                \
+    TYPED(getrf, cusolverDnSgetrf, cusolverDnDgetrf, cusolverDnCgetrf,                 \
+          cusolverDnZgetrf, DT_CUSOLVER_GETRF)                                         \
+    TYPED(getrs, cusolverDnSgetrs, cusolverDnDgetrs, cusolverDnCgetrs,                 \
+          cusolverDnZgetrs, DT_CUSOLVER_GETRS)                                         \
     TYPED(potrf_size, cusolverDnSpotrf_bufferSize, cusolverDnDpotrf_bufferSize,        \
+          cusolverDnCpotrf_bufferSize, cusolverDnZpotrf_bufferSize,                    \
           DT_CUSOLVER_POTRF_SIZE)                                                      \
-    TYPED(potrf, cusolverDnSpotrf, cusolverDnDpotrf, DT_CUSOLVER_POTRF)                \
+    TYPED(potrf, cusolverDnSpotrf, cusolverDnDpotrf, cusolverDnCpotrf,                 \
+          cusolverDnZpotrf, DT_CUSOLVER_POTRF)                                         \
     TYPED(potrf_batched, cusolverDnSpotrfBatched, cusolverDnDpotrfBatched,             \
-          DT_CUSOLVER_POTRF_BATCHED)                                                   \
+          cusolverDnCpotrfBatched, cusolverDnZpotrfBatched, DT_CUSOLVER_POTRF_BATCHED) \
     TYPED(geqrf_size, cusolverDnSgeqrf_bufferSize, cusolverDnDgeqrf_bufferSize,        \
+          cusolverDnCgeqrf_bufferSize, cusolverDnZgeqrf_bufferSize,                    \
           DT_CUSOLVER_GEQRF_SIZE)                                                      \
-    TYPED(geqrf, cusolverDnSgeqrf, cusolverDnDgeqrf, DT_CUSOLVER_GEQRF)                \
+    TYPED(geqrf, cusolverDnSgeqrf, cusolverDnDgeqrf, cusolverDnCgeqrf,                 \
+          cusolverDnZgeqrf, DT_CUSOLVER_GEQRF)                                         \
     TYPED(orgqr_size, cusolverDnSorgqr_bufferSize, cusolverDnDorgqr_bufferSize,        \
+          cusolverDnCungqr_bufferSize, cusolverDnZungqr_bufferSize,                    \
           DT_CUSOLVER_ORGQR_SIZE)                                                      \
-    TYPED(orgqr, cusolverDnSorgqr, cusolverDnDorgqr, DT_CUSOLVER_ORGQR)                \
+    TYPED(orgqr, cusolverDnSorgqr, cusolverDnDorgqr, cusolverDnCungqr,                 \
+          cusolverDnZungqr, DT_CUSOLVER_ORGQR)                                         \
     TYPED(ormqr_size, cusolverDnSormqr_bufferSize, cusolverDnDormqr_bufferSize,        \
+          cusolverDnCunmqr_bufferSize, cusolverDnZunmqr_bufferSize,                    \
           DT_CUSOLVER_ORMQR_SIZE)                                                      \
-    TYPED(ormqr, cusolverDnSormqr, cusolverDnDormqr, DT_CUSOLVER_ORMQR)                \
+    TYPED(ormqr, cusolverDnSormqr, cusolverDnDormqr, cusolverDnCunmqr,                 \
+          cusolverDnZunmqr, DT_CUSOLVER_ORMQR)                                         \
     TYPED(syevd_size, cusolverDnSsyevd_bufferSize, cusolverDnDsyevd_bufferSize,        \
+          cusolverDnCheevd_bufferSize, cusolverDnZheevd_bufferSize,                    \
           DT_CUSOLVER_SYEVD_SIZE)                                                      \
-    TYPED(syevd, cusolverDnSsyevd, cusolverDnDsyevd, DT_CUSOLVER_SYEVD)                \
+    TYPED(syevd, cusolverDnSsyevd, cusolverDnDsyevd, cusolverDnCheevd,                 \
+          cusolverDnZheevd, DT_CUSOLVER_SYEVD)                                         \
     TYPED(syevj_size, cusolverDnSsyevjBatched_bufferSize,                              \
-          cusolverDnDsyevjBatched_bufferSize, DT_CUSOLVER_SYEVJ_SIZE)                  \
-    TYPED(syevj, cusolverDnSsyevjBatched, cusolverDnDsyevjBatched, DT_CUSOLVER_SYEVJ)  \
+          cusolverDnDsyevjBatched_bufferSize, cusolverDnCheevjBatched_bufferSize,      \
+          cusolverDnZheevjBatched_bufferSize, DT_CUSOLVER_SYEVJ_SIZE)                  \
+    TYPED(syevj, cusolverDnSsyevjBatched, cusolverDnDsyevjBatched,                     \
+          cusolverDnCheevjBatched, cusolverDnZheevjBatched, DT_CUSOLVER_SYEVJ)         \
     TYPED(gesvd_size, cusolverDnSgesvd_bufferSize, cusolverDnDgesvd_bufferSize,        \
+          cusolverDnCgesvd_bufferSize, cusolverDnZgesvd_bufferSize,                    \
           DT_CUSOLVER_GESVD_SIZE)                                                      \
-    TYPED(gesvd, cusolverDnSgesvd, cusolverDnDgesvd, DT_CUSOLVER_GESVD)                \
+    TYPED(gesvd, cusolverDnSgesvd, cusolverDnDgesvd, cusolverDnCgesvd,                 \
+          cusolverDnZgesvd, DT_CUSOLVER_GESVD)                                         \
     OPTIONAL(geev_size, cusolverDnXgeev_bufferSize, DT_CUSOLVER_GEEV_SIZE)             \
     OPTIONAL(geev, cusolverDnXgeev, DT_CUSOLVER_GEEV)
 
 typedef struct dt_cusolver {
-#define FUNCTION(name, symbol, parameters)       int(*name) parameters;
-#define TYPED(name, single, twofold, parameters) int(*name[2]) parameters;
+#define FUNCTION(name, symbol, parameters)  int(*name) parameters;
+#define TYPED(name, s, d, c, z, parameters) int(*name[4]) parameters;
     DT_CUSOLVER_FUNCTIONS(FUNCTION, TYPED, FUNCTION)
 #undef FUNCTION
 #undef TYPED

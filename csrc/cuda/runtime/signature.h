@@ -2,6 +2,8 @@
 #ifndef DT_CUDA_RUNTIME_SIGNATURE_H
 #define DT_CUDA_RUNTIME_SIGNATURE_H
 
+#include <vector_types.h>
+
 #include <type_traits>
 
 /* Enumerations compare as the integers that are passed, elements as void. */
@@ -9,27 +11,23 @@ template <class T>
 struct plain {
     typedef typename std::conditional<std::is_enum<T>::value, int, T>::type type;
 };
-template <>
-struct plain<float *> : plain<void *> {};
-template <>
-struct plain<double *> : plain<void *> {};
-template <>
-struct plain<const float *> : plain<const void *> {};
-template <>
-struct plain<const double *> : plain<const void *> {};
-/* Tables of matrices. */
-template <>
-struct plain<float **> : plain<void **> {};
-template <>
-struct plain<double **> : plain<void **> {};
-template <>
-struct plain<float *const *> : plain<void *const *> {};
-template <>
-struct plain<double *const *> : plain<void *const *> {};
-template <>
-struct plain<const float *const *> : plain<const void *const *> {};
-template <>
-struct plain<const double *const *> : plain<const void *const *> {};
+/* Matrices and tables of them. */
+#define DT_PLAIN(type)                                                                 \
+    template <>                                                                        \
+    struct plain<type *> : plain<void *> {};                                           \
+    template <>                                                                        \
+    struct plain<const type *> : plain<const void *> {};                               \
+    template <>                                                                        \
+    struct plain<type **> : plain<void **> {};                                         \
+    template <>                                                                        \
+    struct plain<type *const *> : plain<void *const *> {};                             \
+    template <>                                                                        \
+    struct plain<const type *const *> : plain<const void *const *> {};
+DT_PLAIN(float)
+DT_PLAIN(double)
+DT_PLAIN(float2) /* NVIDIA's complex numbers */
+DT_PLAIN(double2)
+#undef DT_PLAIN
 template <class F>
 struct signature;
 template <class F>
@@ -44,8 +42,10 @@ struct signature<R(P...)> {
     static_assert(std::is_same<signature<decltype(symbol)>::type,                      \
                                signature<int parameters>::type>::value,                \
                   #symbol " is declared otherwise by NVIDIA");
-#define DT_SAME_TYPED(name, single, twofold, parameters)                               \
-    DT_SAME_FUNCTION(name, single, parameters)                                         \
-    DT_SAME_FUNCTION(name, twofold, parameters)
+#define DT_SAME_TYPED(name, s, d, c, z, parameters)                                    \
+    DT_SAME_FUNCTION(name, s, parameters)                                              \
+    DT_SAME_FUNCTION(name, d, parameters)                                              \
+    DT_SAME_FUNCTION(name, c, parameters)                                              \
+    DT_SAME_FUNCTION(name, z, parameters)
 
 #endif

@@ -24,7 +24,7 @@ static int check(const char *op_name, const dt_lapack_call *call, int count,
 {
     for (int i = 0; i < count; i++) {
         const dt_tensor *t = tensors[i];
-        dt_dtype dtype = operands[i].ints ? DT_INT32 : call->dtype;
+        dt_dtype dtype = operands[i].dtype;
         if (t->dtype != dtype || !t->contiguous ||
             t->numel != call->batch * operands[i].size)
             return dt_fail(DT_ERROR_RUNTIME,
@@ -45,22 +45,23 @@ int dt_lapack(const char *op_name, dt_lapack_call *call, int count,
               const dt_tensor *const *tensors)
 {
     const int64_t most = 1 << 30;
-    dt_lapack_operand operands[DT_LAPACK_OPERANDS];
+    dt_lapack_operand operands[DT_LAPACK_OPERANDS] = {0};
     if (call->m < 1 || call->n < 1 || call->k < 0 || call->m > most || call->n > most ||
         call->k > most)
         return dt_fail(DT_ERROR_VALUE,
                        "%s: the sizes are %" PRId64 ", %" PRId64 " and %" PRId64
                        "; give 1 to 2^30",
                        op_name, call->m, call->n, call->k);
+    call->dtype = count ? (dt_dtype)tensors[0]->dtype : DT_FLOAT32;
     int wanted = dt_lapack_operands(call, operands);
-    if (count != wanted)
+    if (count != wanted || operands[0].size < 1)
         return dt_fail(DT_ERROR_VALUE, "%s: %d operands were given; %s takes %d",
                        op_name, count, names[call->op], wanted);
-    call->dtype = (dt_dtype)tensors[0]->dtype;
-    if (call->dtype != DT_FLOAT32 && call->dtype != DT_FLOAT64)
+    if (!dt_lapack_takes(call->dtype))
         return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: the matrices are of %s; give float32 or float64", op_name,
-                       dt_dtype_name(call->dtype));
+                       "%s: the matrices are of %s; give float32, float64 or a complex "
+                       "type",
+                       op_name, dt_dtype_name(call->dtype));
     call->batch = tensors[0]->numel / operands[0].size;
     if (check(op_name, call, count, tensors, operands))
         return -1;
