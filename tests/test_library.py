@@ -295,3 +295,44 @@ def test_aten(device):
     for name in ("foo", "Size", "linalg_foo"):
         assert not hasattr(aten, name)
     assert not hasattr(aten.add, "foo") and not hasattr(torch.ops.nowhere, "add")
+
+
+def checked(op, *args, **options):
+    found = torch.library.opcheck(op, args, raise_exception=False, **options)
+    return [name for name, result in found.items() if result != "SUCCESS"]
+
+
+def test_opcheck(device):
+    def made(name, body, fake=None, writes=()):
+        def f(x: torch.Tensor) -> torch.Tensor:
+            return body(x)
+
+        op = torch.library.custom_op(f"checked::{name}", f, mutates_args=writes)
+        if fake is not None:
+            op.register_fake(fake)
+        return op
+
+    x = torch.arange(3.0, device=device)
+    good = made("good", lambda x: x * 2, torch.empty_like)
+    assert checked(good, x) == []
+    good.register_autograd(lambda ctx, g: g * 2)
+    assert checked(good, x.clone().requires_grad_()) == []
+    good.register_autograd(lambda ctx, g: g[:2])
+    assert "test_autograd_registration" in checked(good, x.clone().requires_grad_())
+    assert checked(made("no_fake", lambda x: x * 2), x) == ["test_faketensor"]
+    other = made("other_fake", lambda x: x * 2, lambda x: x.new_empty(7))
+    assert checked(other, x) == ["test_faketensor"]
+    writes = made("writes", lambda x: x.mul_(2) + 1, torch.empty_like)
+    assert "test_schema" in checked(writes, x)
+    assert x.tolist() == [0, 1, 2]
+    fine = made("says_so", lambda x: x.mul_(2) + 1, torch.empty_like, ("x",))
+    assert checked(fine, x) == []
+    drawn = made("drawn", lambda x: x * torch.rand_like(x), torch.empty_like)
+    assert checked(drawn, x) == []
+    calls = itertools.count()
+    counts = made("counts", lambda x: x + next(calls), torch.empty_like)
+    assert checked(counts, x) == ["test_aot_dispatch_dynamic"]
+    with pytest.raises(Exception, match=r"test_faketensor failed with .*on meta"):
+        torch.library.opcheck(other, (x,), test_utils="test_faketensor")
+    with pytest.raises(ValueError, match="give names of test_schema"):
+        checked(good, x, test_utils="test_all")

@@ -67,7 +67,7 @@ CALLS = {
     "torch.distributed.rpc.BackendType.TENSORPIPE()": "send() and recv()",
     "Derived()": "torch.fx.CodeGen",
     "torch.export.export('a')": "torch.export.export",
-    "torch.library.opcheck(len, ())": "library.custom_op",
+    "torch.library.triton_op('a::b', mutates_args=())": "library.custom_op",
 }
 
 

@@ -9,11 +9,17 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from pydevtensor._names import publish as _publish
-from pydevtensor.library import _operators
+from pydevtensor.library import _checks, _operators
 from pydevtensor.library._schema import infer as _infer
 
 __all__ = ["CustomOpDef", "Library", "custom_op", "define", "impl", "infer_schema"]
-__all__ += ["register_autograd", "register_fake", "register_kernel", "register_vmap"]
+__all__ += [
+    "opcheck",
+    "register_autograd",
+    "register_fake",
+    "register_kernel",
+    "register_vmap",
+]
 
 _libraries: dict[str, str] = {"aten": "PyTorch", "prim": "PyTorch", "prims": "PyTorch"}
 
@@ -295,6 +301,47 @@ def register_autograd(
     tensor([-1., -1.])
     """
     _operators.find(op).differentiate(backward, setup_context)
+
+
+def opcheck(
+    op: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any] | None = None,
+    *,
+    test_utils: str | Sequence[str] = _checks.ALL,
+    raise_exception: bool = True,
+    rtol: float | None = None,
+    atol: float | None = None,
+) -> dict[str, Any]:
+    """Check an operator on arguments: its schema, derivative and fake kernel.
+
+    Returns by each check "SUCCESS", or the error. test_schema: what the operator writes
+    and returns is as its schema says. test_autograd_registration: gradients have the
+    shapes of the arguments that require them. test_faketensor: results on the device
+    meta have the shapes and types of those with data. test_aot_dispatch_dynamic: a
+    second call has the same results and gradients.
+
+    op               the operator, a CustomOpDef or one of torch.ops
+    args, kwargs     its arguments
+    test_utils       which checks, a name or several
+    raise_exception  raise the first error, an OpCheckError
+    rtol, atol       how far results of two calls may differ
+
+    >>> @torch.library.custom_op("docs::double", mutates_args=())
+    ... def double(x: torch.Tensor) -> torch.Tensor:
+    ...     return x * 2
+    >>> _ = double.register_fake(torch.empty_like)
+    >>> torch.library.opcheck(double, (torch.ones(2),), test_utils='test_faketensor')
+    {'test_faketensor': 'SUCCESS'}
+    """
+    checks = (test_utils,) if isinstance(test_utils, str) else tuple(test_utils)
+    off = {} if rtol is None or atol is None else {"rtol": rtol, "atol": atol}
+    results: dict[str, Any] = {}
+    for name in checks:
+        results[name] = _checks.run(name, op, args, kwargs or {}, off)
+        if raise_exception and results[name] != "SUCCESS":
+            raise results[name]
+    return results
 
 
 def register_vmap(
