@@ -1,8 +1,10 @@
 """torch.fx: traces, graphs, their code, interpreters, replaced patterns."""
 
 import copy
+import io
 import math
 import operator
+import pickle
 
 import pytest
 from isolated import python
@@ -90,8 +92,6 @@ def test_a_module(device):
     other = copy.deepcopy(made).eval()
     assert other.w is not made.w and other.code == made.code
     other(x)
-    with pytest.raises(NotImplementedError, match="trace again"):
-        made.__reduce_ex__(2)
 
 
 def test_functions_and_operators():
@@ -333,3 +333,37 @@ print([n.target for n in net.graph.nodes][1] is torch.einsum is pydevtensor.eins
 print(net(torch.ones(2, 2)).tolist(), "torch.einsum('ij->i', x)" in net.code)
 """)
     assert out.split("\n")[:2] == ["True", "[3.0, 3.0] True"]
+
+
+def test_a_saved_graph(device):
+    net = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2), nn.ReLU()).to(device).eval()
+    made = fx.symbolic_trace(net)
+    made.note = [1]
+    file = io.BytesIO()
+    torch.save(made, file)
+    file.seek(0)
+    with pytest.raises(pickle.UnpicklingError):
+        torch.load(file)
+    file.seek(0)
+    read = torch.load(file, weights_only=False)
+    x = torch.ones(4, 3, device=device)
+    assert torch.equal(read(x), net(x)) and read.code == made.code
+    assert read.note == [1] and not read.training
+    assert next(read.parameters()).data_ptr() != next(net.parameters()).data_ptr()
+    graph = fx.Graph()
+    graph.output(graph.call_function(lambda x: x, (graph.placeholder("x"),)))
+    with pytest.raises((pickle.PicklingError, AttributeError), match="pickle"):
+        pickle.dumps(fx.GraphModule({}, graph))
+
+
+def test_shapes_on_meta(device):
+    net = nn.Sequential(nn.Linear(1000, 10**6), nn.ReLU()).to("meta")
+    made = fx.symbolic_trace(net)
+    prop = fx.passes.shape_prop.ShapeProp
+    prop(made).propagate(torch.empty(64, 1000, device="meta"))
+    found = [node.meta["tensor_meta"].shape for node in made.graph.nodes]
+    assert found[-1] == (64, 10**6)
+    with pytest.raises(RuntimeError, match="ShapeProp error for: node=%_0"):
+        prop(made).propagate(torch.empty(64, 3, device="meta"))
+    with pytest.raises(NotImplementedError, match="device meta"):
+        prop(made, fake_mode=object())

@@ -24,6 +24,7 @@ SETS = (
     "distributions",
     "forms",
     "func",
+    "fx",
     "half",
     "history",
     "hooks",

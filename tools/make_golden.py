@@ -34,6 +34,8 @@ def import_torch():
     install = f"install it: {sys.executable} -m pip install torch=={RELEASE}.0"
     try:
         import torch
+        import torch.fx.passes.shape_prop
+        import torch.fx.passes.split_module
         import torch.nn.utils.prune
         import torch.utils.benchmark
         import torch.utils.checkpoint
@@ -221,6 +223,7 @@ MAKERS = {
     "linalg": cases,
     "special": cases,
     "errors": make_errors,
+    "fx": cases,
     "half": cases,
     "history": cases,
     "homes": make_homes,

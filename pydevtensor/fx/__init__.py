@@ -12,6 +12,7 @@ from pydevtensor.fx import (
     immutable_collections,
     interpreter,
     node,
+    passes,
     proxy,
     subgraph_rewriter,
 )
@@ -25,7 +26,8 @@ from pydevtensor.fx.subgraph_rewriter import replace_pattern
 
 __all__ = ["Graph", "GraphModule", "Interpreter", "Node", "Proxy", "Tracer"]
 __all__ += ["Transformer", "graph", "graph_module", "has_side_effect", "interpreter"]
-__all__ += ["immutable_collections", "map_arg", "node", "proxy", "replace_pattern"]
+__all__ += ["immutable_collections", "map_arg", "node", "passes", "proxy"]
+__all__ += ["replace_pattern"]
 __all__ += ["subgraph_rewriter", "symbolic_trace", "wrap"]
 
 _give("pydevtensor.fx._symbolic_trace", Tracer)

@@ -10,6 +10,7 @@ from typing import Any
 from pydevtensor import _C
 from pydevtensor._names import publish as _publish
 from pydevtensor.fx.graph import Graph
+from pydevtensor.fx.node import map_aggregate, map_arg
 from pydevtensor.nn import Module, Parameter
 
 __all__ = ["GraphModule"]
@@ -17,7 +18,8 @@ __all__ = ["GraphModule"]
 _numbers = count()
 
 
-def _value(root: Any, path: str) -> Any:
+def value_at(root: Any, path: str) -> Any:
+    """The value that names with dots lead to."""
     for name in path.split("."):
         root = getattr(root, name)
     return root
@@ -58,7 +60,7 @@ class GraphModule(Module):
         for node in graph.nodes:
             if node.op in ("get_attr", "call_module"):
                 if isinstance(root, Module):
-                    value = _value(root, node.target)
+                    value = value_at(root, node.target)
                 elif node.target in root:
                     value = root[node.target]
                 else:
@@ -165,25 +167,61 @@ class GraphModule(Module):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         root = Module()
-        state = {k: v for k, v in self.__dict__.items() if k not in ("_graph", "_code")}
-        root.__dict__.update(copy.deepcopy(state, memo))
-        made = GraphModule(root, copy.deepcopy(self._graph), type(self).__name__)
-        made.__dict__.update(
-            {k: v for k, v in root.__dict__.items() if k not in made.__dict__}
-        )
-        return made
+        root.__dict__.update(copy.deepcopy(self._attributes(), memo))
+        return _made(root, copy.deepcopy(self._graph), type(self).__name__)
 
     def __copy__(self) -> Any:
         return GraphModule(self, copy.deepcopy(self._graph), type(self).__name__)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        raise NotImplementedError(
-            "a GraphModule cannot be pickled; save its state_dict(), and trace again"
-        )
+        return _rebuild, (self._attributes(), _rows(self._graph), type(self).__name__)
+
+    def _attributes(self) -> dict[str, Any]:
+        """The attributes that do not follow from the graph."""
+        own = ("_graph", "_code")
+        return {k: v for k, v in self.__dict__.items() if k not in own}
 
     def __str__(self) -> str:
         hint = "# To see more, call `print_readable()`"
         return "\n".join([super().__repr__(), self._code, hint])
+
+
+def _made(root: Module, graph: Graph, name: str) -> GraphModule:
+    made = GraphModule(root, graph, name)
+    more = {k: v for k, v in root.__dict__.items() if k not in made.__dict__}
+    made.__dict__.update(more)
+    return made
+
+
+class _Name(str):
+    """The name of a Node, in the arguments of another one that is pickled."""
+
+    __slots__ = ()
+
+
+def _rows(graph: Graph) -> list[tuple[Any, ...]]:
+    def named(value: Any) -> Any:
+        return map_arg(value, lambda node: _Name(node.name))
+
+    return [
+        (n.op, n.target, named(n.args), named(n.kwargs), n.name, n.type)
+        for n in graph.nodes
+    ]
+
+
+def _rebuild(state: dict[str, Any], rows: list[Any], name: str) -> GraphModule:
+    """Called by unpickling; functions in the graph are found by their names."""
+    graph, nodes = Graph(), dict[str, Any]()
+
+    def found(value: Any) -> Any:
+        return nodes[value] if isinstance(value, _Name) else value
+
+    for op, target, args, kwargs, label, kind in rows:
+        given = map_aggregate(args, found), map_aggregate(kwargs, found)
+        nodes[label] = graph.create_node(op, target, *given, label, kind)
+    root = Module()
+    root.__dict__.update(state)
+    return _made(root, graph, name)
 
 
 _publish(__name__)

@@ -31,7 +31,7 @@ BUDGET = {
     "csrc": 72_100,
     "core": 28_060,
     "processes": 4_065,
-    "extras": 9_660,
+    "extras": 9_980,
     "imitations": 700,
     "tools": 1_520,
 }

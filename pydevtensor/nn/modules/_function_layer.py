@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
+import pydevtensor
 from pydevtensor import _C, _records
 from pydevtensor.nn import functional as F
 from pydevtensor.nn.modules.module import Module
@@ -129,7 +130,8 @@ def forward(
     """The forward() that calls a function; body is what it does with the result."""
     from pydevtensor import _signatures
 
-    home = F if name in vars(F) else _C
+    # The package and not _C: fx replaces its functions while it traces.
+    home = F if name in vars(F) else pydevtensor
     body = body.format(f"return F.{name}({text.call()})")
     made = _records.method(owner, where, f"{text.forward()} {body}", F=home, **names)
     inputs = [p.name for p in text.inputs]

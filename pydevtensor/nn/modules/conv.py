@@ -51,7 +51,7 @@ class _ConvNd(
 
     _ints = ("in_channels", "out_channels", "groups")
     _ndim = 0  # that the kernel slides along
-    _function: Any = None
+    _function = ""  # its name in nn.functional, which fx replaces while it traces
     transposed: bool = False
 
     def _make(self, *, bias: Any, device: Any, dtype: Any, **options: Any) -> None:
@@ -151,7 +151,7 @@ class _ConvNd(
         if self.padding_mode != "zeros":
             input = padded(input, self._pads(), self.padding_mode)
             padding = 0
-        return self._function(
+        return getattr(F, self._function)(
             input,
             self.weight,
             self.bias,
@@ -202,7 +202,7 @@ class Conv1d(_ConvNd):
     """
 
     _ndim = 1
-    _function = staticmethod(F.conv1d)
+    _function = "conv1d"
 
 
 class Conv2d(_ConvNd):
@@ -216,7 +216,7 @@ class Conv2d(_ConvNd):
     """
 
     _ndim = 2
-    _function = staticmethod(F.conv2d)
+    _function = "conv2d"
 
 
 class Conv3d(_ConvNd):
@@ -227,7 +227,7 @@ class Conv3d(_ConvNd):
     """
 
     _ndim = 3
-    _function = staticmethod(F.conv3d)
+    _function = "conv3d"
 
 
 class _ConvTransposeNd(
@@ -289,7 +289,7 @@ class _ConvTransposeNd(
                      ValueError for those that stride does not allow
         """
         try:
-            return self._function(
+            return getattr(F, self._function)(
                 input,
                 self.weight,
                 self.bias,
@@ -317,7 +317,7 @@ class ConvTranspose1d(_ConvTransposeNd):
     """
 
     _ndim = 1
-    _function = staticmethod(F.conv_transpose1d)
+    _function = "conv_transpose1d"
 
 
 class ConvTranspose2d(_ConvTransposeNd):
@@ -329,7 +329,7 @@ class ConvTranspose2d(_ConvTransposeNd):
     """
 
     _ndim = 2
-    _function = staticmethod(F.conv_transpose2d)
+    _function = "conv_transpose2d"
 
 
 class ConvTranspose3d(_ConvTransposeNd):
@@ -340,7 +340,7 @@ class ConvTranspose3d(_ConvTransposeNd):
     """
 
     _ndim = 3
-    _function = staticmethod(F.conv_transpose3d)
+    _function = "conv_transpose3d"
 
 
 class _Lazy(_ConvNd):
