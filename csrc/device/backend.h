@@ -204,6 +204,10 @@ typedef struct dt_backend {
      * `packed`, which the caller frees. NULL, without an error: BLAS is as fast, or no
      * memory is left. May be NULL itself. */
     void *(*gemm_pack)(const dt_gemm *gemm);
+    /* task over 0..count-1 on several threads, at most `grain` items a call. NULL but on
+     * the CPU. */
+    void (*parallel)(void (*task)(void *context, int64_t begin, int64_t end),
+                     void *context, int64_t count, int64_t grain);
     /* convolution takes floats of 16 bits, as do moments, nn, optim_step and
      * foreach_norm: `stored` of their calls; elementwise takes those of one type beside
      * float32, bools and uint8 beside either, and computes in float32 then. */
@@ -325,6 +329,9 @@ typedef struct dt_host {
     int (*cpu_gemm)(dt_stream stream, const dt_gemm *gemm);
     /* The CPU's LAPACK, for simulated cuSOLVER. */
     int (*cpu_lapack)(dt_stream stream, const struct dt_lapack_call *call);
+    /* task(context, i, i + 1) for i < count on the CPU's threads, for simulated kernels. */
+    void (*cpu_parallel)(void (*task)(void *context, int64_t begin, int64_t end),
+                         void *context, int64_t count);
     int (*line)(void); /* dt_activity_line */
     void (*extents)(int work, const char *name, const void *call,
                     void (*visit)(void *context, const struct dt_extent *extent),

@@ -81,6 +81,15 @@ static int lapack_of_simulator(dt_stream stream, const struct dt_lapack_call *ca
     return status;
 }
 
+static void parallel_of_simulator(void (*task)(void *context, int64_t begin,
+                                               int64_t end),
+                                  void *context, int64_t count)
+{
+    bool yielded = dt_gil_yield(false);
+    dt_registry_given.cpu->parallel(task, context, count, 1);
+    dt_gil_yield(yielded);
+}
+
 static void *load(bool simulated, char why[DT_WHY_TEXT])
 {
     const char *folder = dt_registry_given.libraries;
@@ -132,6 +141,7 @@ static const dt_backend *open_chosen(char why[DT_WHY_TEXT], void **library)
         .locks = dt_locks,
         .cpu_gemm = gemm_of_simulator,
         .cpu_lapack = lapack_of_simulator,
+        .cpu_parallel = parallel_of_simulator,
         .line = dt_activity_line,
         .extents = dt_extents,
         .race = dt_race_found,

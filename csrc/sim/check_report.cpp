@@ -195,9 +195,9 @@ static std::string quoted(const char *text)
 
 static std::string json(const Finding &f)
 {
+    const uint3 at = running_indices().block;
     const size_t running =
-        blockIdx.x +
-        (size_t)checked.grid.x * (blockIdx.y + (size_t)checked.grid.y * blockIdx.z);
+        at.x + (size_t)checked.grid.x * (at.y + (size_t)checked.grid.y * at.z);
     const size_t block = f.block < 0 ? running : (size_t)f.block;
     std::string text =
         format("{\"kind\": \"%s\", \"space\": \"%s\", \"kernel\": %s, \"module\": %zu, "
@@ -252,9 +252,10 @@ static bool warn(const Finding &finding)
 
 static std::string words(const Finding &finding)
 {
+    const uint3 at = running_indices().block;
     return format("kernel %s, block (%u, %u, %u): %s [finding %ld]",
-                  checked.launch->name, blockIdx.x, blockIdx.y, blockIdx.z,
-                  kinds[finding.kind], keep(finding));
+                  checked.launch->name, at.x, at.y, at.z, kinds[finding.kind],
+                  keep(finding));
 }
 
 /* The read without a value that has led to the finding, or the finding. */

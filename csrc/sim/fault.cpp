@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>
+#include <atomic>
 
 namespace sim {
 
@@ -16,7 +17,6 @@ namespace sim {
 static const int kSignals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 enum { kNumSignals = sizeof kSignals / sizeof *kSignals };
 
-static pthread_t runner; /* the thread that is running kernels */
 static struct sigaction before[kNumSignals];
 static bool passed_on[kNumSignals];
 
@@ -93,7 +93,7 @@ const void *code_of(const void *context)
 
 static void on_signal(int number, siginfo_t *info, void *context)
 {
-    if (!in_kernel() || !pthread_equal(runner, pthread_self())) {
+    if (!in_kernel()) {
         program_crashed(number, info->si_addr, code_of(context));
         pass_on(number);
         return; /* fault again */
@@ -109,9 +109,10 @@ static void on_signal(int number, siginfo_t *info, void *context)
         memcpy(what, "touched ", 8);
         describe_address(what + 8, sizeof what - 8, info->si_addr);
     }
+    const Indices &at = running_indices();
     snprintf(text, sizeof text, "%s block (%u, %u, %u), thread (%u, %u, %u) %s",
-             running_kernel(), blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x,
-             threadIdx.y, threadIdx.z, what);
+             running_kernel(), at.block.x, at.block.y, at.block.z, at.thread.x,
+             at.thread.y, at.thread.z, what);
     abandon(number == SIGFPE || number == SIGILL ? cudaErrorLaunchFailure
                                                  : cudaErrorIllegalAddress,
             text, code_of(context));
@@ -121,11 +122,17 @@ void arm_faults()
 {
     static thread_local SpareStack spare;
     (void)spare.memory;
-    static bool armed;
-    runner = pthread_self();
-    if (armed)
+    static thread_local bool unblocked;
+    if (!unblocked) { /* the CPU's workers block all signals */
+        sigset_t faults;
+        sigemptyset(&faults);
+        for (int number : kSignals)
+            sigaddset(&faults, number);
+        unblocked = pthread_sigmask(SIG_UNBLOCK, &faults, nullptr) == 0;
+    }
+    static std::atomic<bool> armed;
+    if (armed.exchange(true))
         return;
-    armed = true;
     struct sigaction action;
     memset(&action, 0, sizeof action);
     action.sa_sigaction = on_signal;

@@ -1,111 +1,74 @@
-/* Runs grids. Kernels run on their own stacks, so that they can be abandoned
- * halfway: a kernel without barriers on one fiber that loops over all threads, a
- * kernel with barriers on one fiber per thread of a block. A fiber that waits
- * switches to the next. */
+/* Threads of a block, on stacks of their own, so that a kernel can be abandoned halfway: a
+ * kernel without barriers runs on one fiber that loops over all threads, a kernel with
+ * barriers on one fiber per thread of a block. A fiber that waits switches to the next.
+ * Blocks of a grid are grid.cpp's. */
 #include "check.h"
-#include "internal.h"
-#include "context.h"
 #include "reductions.h"
+#include "runner.h"
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <algorithm>
-#include <deque>
-#include <vector>
 #if DT_ASAN
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-uint3 threadIdx, blockIdx;
-dim3 blockDim, gridDim;
-
 namespace sim {
 
 enum { kGuard = 16384 };
-static const size_t kThreadStack = DT_ASAN ? 256 << 10 : 64 << 10;
-static const size_t kSoloStack = 1 << 20;
-static const unsigned char kCanary = 0xC9;
-enum { kCanaryBytes = 64 };
+static const size_t kWideStack = 1 << 20;
 
-enum Waiting : unsigned char {
-    kIdle,
-    kReady,
-    kAtBarrier,
-    kAtMeeting,
-    kAtWarp,
-    kAtActive,
-    kAtChange
-};
+Runner first_runner;
+static thread_local Runner *running;
 
-struct Fiber {
-    Context context;
-    char *stack = nullptr;
-    size_t bytes = 0;
-    bool begun = false; /* its context is inside the loop of fiber_main */
-    void *asan = nullptr;
-    uint3 index;
-    /* While it waits for its warp: the operation, its partners, and its value. */
-    Exchange what;
-    unsigned mask, source;
-    uint64_t value;
-};
-
-/* The running grid; the process runs one at a time. */
-static struct Grid {
-    const Launch *launch;
-    Body *body;
-    Outcome *outcome;
-    bool running, solo;
-    unsigned threads; /* per block */
-    unsigned current; /* index in the block */
-    unsigned unfinished;
-    bool backwards;   /* run threads from the last to the first */
-    unsigned arrived; /* at the barrier */
-    unsigned met;     /* for a reduction */
-    uint64_t order;   /* of blocks: a seed */
-    void *shared;
-    unsigned turns; /* since a thread last waited or finished */
-    bool parked;    /* the block waits for other blocks */
-    Context host;
-    const void *host_stack;
-    size_t host_bytes;
-    void *host_asan;
-} grid;
-
-static Fiber solo;
-static Fiber *fibers[kMaxThreads];
-static unsigned char waiting[kMaxThreads];
-
+void run_by(Runner *r)
+{
+    running = r;
+}
 bool in_kernel()
 {
-    return grid.running;
+    return running && running->running;
 }
 const char *running_kernel()
 {
-    return grid.launch->name;
+    return running->launch->name;
+}
+const Indices &running_indices()
+{
+    return running ? running->indices : first_runner.indices;
 }
 void *dynamic_shared_memory()
 {
-    return grid.shared;
+    return here().shared;
 }
 
-static bool make_stack(Fiber *fiber, size_t bytes)
+/* At a multiple of kStack. */
+static bool make_stack(Runner &r, Fiber *fiber, size_t bytes)
 {
     if (fiber->stack)
         return true;
-    char *base = (char *)mmap(nullptr, bytes + kGuard, PROT_READ | PROT_WRITE,
+    const size_t all = bytes + kStack + kGuard;
+    char *base = (char *)mmap(nullptr, all, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == (char *)MAP_FAILED)
         return false;
-    if (mprotect(base, kGuard, PROT_NONE)) {
-        munmap(base, bytes + kGuard);
+    char *stack = (char *)(((uintptr_t)base + kGuard + kStack - 1) & ~(kStack - 1));
+    const size_t before = (size_t)(stack - kGuard - base),
+                 after = all - before - kGuard - bytes;
+    if (before)
+        munmap(base, before);
+    if (after)
+        munmap(stack + bytes, after);
+    if (mprotect(stack - kGuard, kGuard, PROT_NONE)) {
+        munmap(stack - kGuard, bytes + kGuard);
         return false;
     }
-    fiber->stack = base + kGuard;
-    fiber->bytes = bytes;
+    fiber->stack = stack;
+    fiber->bytes = bytes - kStackWords;
+    Indices *leads_to = &r.indices;
+    memcpy(stack + fiber->bytes, &leads_to, sizeof leads_to);
     return true;
 }
 
@@ -117,9 +80,10 @@ static void arrive(Fiber *me)
     const void *stack;
     size_t bytes;
     __sanitizer_finish_switch_fiber(me ? me->asan : nullptr, &stack, &bytes);
-    if (!grid.host_stack) { /* the first fiber was started by the host */
-        grid.host_stack = stack;
-        grid.host_bytes = bytes;
+    Runner &r = here();
+    if (!r.host_stack) { /* the first fiber was started by the host */
+        r.host_stack = stack;
+        r.host_bytes = bytes;
     }
 #else
     (void)me;
@@ -136,228 +100,238 @@ static void to_fiber(Context *from, void **from_asan, Fiber *to)
     context_switch(from, &to->context);
 }
 
-static void to_host(Fiber *from, bool for_good)
+static void to_host(Runner &r, Fiber *from, bool for_good)
 {
-    grid.running = false;
+    r.running = false;
 #if DT_ASAN
-    __sanitizer_start_switch_fiber(for_good ? nullptr : &from->asan, grid.host_stack,
-                                   grid.host_bytes);
+    __sanitizer_start_switch_fiber(for_good ? nullptr : &from->asan, r.host_stack,
+                                   r.host_bytes);
 #else
     (void)for_good;
 #endif
-    context_switch(&from->context, &grid.host);
+    context_switch(&from->context, &r.host);
 }
 
-static Fiber *current_fiber()
+static Fiber *solo_fiber(Runner &r)
 {
-    return grid.solo ? &solo : fibers[grid.current];
+    return r.launch->code.begin ? &r.wide_fiber : &r.solo_fiber;
+}
+static Fiber *current_fiber(Runner &r)
+{
+    return r.solo ? solo_fiber(r) : r.fibers[r.current];
 }
 
-/* Records the grid's first error. */
-static void __attribute__((format(printf, 2, 3))) fail_grid(cudaError_t error,
-                                                            const char *text, ...)
+void fail_block(Runner &r, cudaError_t error, const char *text, ...)
 {
-    if (grid.outcome->error)
+    Outcome &outcome = r.outcome;
+    if (outcome.error)
         return;
-    grid.outcome->error = error;
+    outcome.error = error;
     va_list arguments;
     va_start(arguments, text);
-    vsnprintf(grid.outcome->text, sizeof grid.outcome->text, text, arguments);
+    vsnprintf(outcome.text, sizeof outcome.text, text, arguments);
     va_end(arguments);
 }
 
 void abandon(cudaError_t error, const char *text, const void *code)
 {
-    Fiber *me = current_fiber();
-    if (!grid.outcome->error)
-        grid.outcome->code = code;
-    fail_grid(error, "%s", text);
+    Runner &r = *running; /* also in a signal's handler, on a stack of its own */
+    Fiber *me = current_fiber(r);
+    if (!r.outcome.error)
+        r.outcome.code = code;
+    fail_block(r, error, "%s", text);
     me->begun = false;
-    to_host(me, true);
+    to_host(r, me, true);
     __builtin_unreachable();
 }
 
 void abandon_block(const char *what)
 {
-    fail_grid(cudaErrorLaunchFailure,
-              "kernel %s, block (%u, %u, %u), thread (%u, %u, %u): %s",
-              grid.launch->name, blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x,
-              threadIdx.y, threadIdx.z, what);
+    const uint3 t = running->indices.thread, b = running->indices.block;
+    fail_block(*running, cudaErrorLaunchFailure,
+               "kernel %s, block (%u, %u, %u), thread (%u, %u, %u): %s",
+               running->launch->name, b.x, b.y, b.z, t.x, t.y, t.z, what);
     abandon(cudaErrorLaunchFailure, "");
 }
 
 /* The next runnable thread, in the block's order; -1 if there is none. */
-static int next_ready()
+static int next_ready(const Runner &r)
 {
-    const unsigned n = grid.threads, from = grid.current;
+    const unsigned n = r.threads, from = r.current,
+                   next = from + (r.backwards ? -1u : 1u);
+    if (next < n && r.waiting[next] == kReady) /* mostly */
+        return (int)next;
     const void *found;
-    if (!grid.backwards) {
+    if (!r.backwards) {
         found =
-            from + 1 < n ? memchr(waiting + from + 1, kReady, n - from - 1) : nullptr;
+            from + 1 < n ? memchr(r.waiting + from + 1, kReady, n - from - 1) : nullptr;
         if (!found)
-            found = memchr(waiting, kReady, n);
+            found = memchr(r.waiting, kReady, n);
     } else {
-        found = memrchr(waiting, kReady, from);
+        found = memrchr(r.waiting, kReady, from);
         if (!found)
-            found = memrchr(waiting, kReady, n);
+            found = memrchr(r.waiting, kReady, n);
     }
-    return found ? (int)((const unsigned char *)found - waiting) : -1;
+    return found ? (int)((const unsigned char *)found - r.waiting) : -1;
 }
 
 /* A thread that the waiting one waits for in vain. */
-static unsigned missing_for(unsigned waits)
+static unsigned missing_for(const Runner &r, unsigned waits)
 {
-    if (waiting[waits] == kAtWarp)
+    const Fiber &mine = *r.fibers[waits];
+    if (r.waiting[waits] == kAtWarp)
         for (unsigned l = 0; l < 32; l++) {
             const unsigned i = (waits & ~31u) + l;
-            if (fibers[waits]->mask >> l & 1 && i != waits && i < grid.threads &&
-                (waiting[i] != kAtWarp || fibers[i]->what != fibers[waits]->what ||
-                 fibers[i]->mask != fibers[waits]->mask))
+            if (mine.mask >> l & 1 && i != waits && i < r.threads &&
+                (r.waiting[i] != kAtWarp || r.fibers[i]->what != mine.what ||
+                 r.fibers[i]->mask != mine.mask))
                 return i;
         }
-    for (unsigned i = 0; i < grid.threads; i++)
-        if (waiting[i] != waiting[waits])
+    for (unsigned i = 0; i < r.threads; i++)
+        if (r.waiting[i] != r.waiting[waits])
             return i;
     return waits;
 }
 
 /* The same, by the checks. */
-static void find_stuck(unsigned first, unsigned barrier, unsigned warp)
+static void find_stuck(Runner &r, unsigned first, unsigned barrier, unsigned warp)
 {
-    for (unsigned i = 0; i < grid.threads && warp; i++)
-        if (waiting[i] == kAtWarp) { /* what waits for lanes holds up the barrier */
+    for (unsigned i = 0; i < r.threads && warp; i++)
+        if (r.waiting[i] == kAtWarp) { /* what waits for lanes holds up the barrier */
             first = i;
             break;
         }
-    const unsigned other = missing_for(first);
-    char text[sizeof grid.outcome->text];
+    const unsigned other = missing_for(r, first);
+    char text[sizeof r.outcome.text];
     const Stuck stuck = {warp > 0,
                          first,
                          other,
-                         waiting[other] != kIdle,
+                         r.waiting[other] != kIdle,
                          barrier,
                          warp,
-                         grid.threads - barrier - warp,
-                         warp ? fibers[first]->mask : 0};
+                         r.threads - barrier - warp,
+                         warp ? r.fibers[first]->mask : 0};
     if (check_stuck(stuck, text, sizeof text))
-        fail_grid(cudaErrorLaunchFailure, "%s", text);
+        fail_block(r, cudaErrorLaunchFailure, "%s", text);
     else
-        grid.outcome->error = cudaErrorLaunchFailure; /* the threads do not go on */
+        r.outcome.error = cudaErrorLaunchFailure; /* the threads do not go on */
 }
 
 /* No thread can continue, although some have not finished. */
-static void report_stuck()
+static void report_stuck(Runner &r)
 {
     unsigned barrier = 0, warp = 0, first = 0;
-    for (unsigned i = grid.threads; i-- > 0;) {
-        barrier += waiting[i] == kAtBarrier || waiting[i] == kAtMeeting ||
-                   waiting[i] == kAtChange;
-        warp += waiting[i] == kAtWarp;
-        if (waiting[i] != kIdle)
+    for (unsigned i = r.threads; i-- > 0;) {
+        barrier += r.waiting[i] == kAtBarrier || r.waiting[i] == kAtMeeting ||
+                   r.waiting[i] == kAtChange;
+        warp += r.waiting[i] == kAtWarp;
+        if (r.waiting[i] != kIdle)
             first = i;
     }
     if (check_runs) {
-        find_stuck(first, barrier, warp);
+        find_stuck(r, first, barrier, warp);
         return;
     }
-    const uint3 at = fibers[first]->index;
+    const uint3 at = r.fibers[first]->index;
     char mask[64] = "";
-    if (waiting[first] == kAtWarp)
-        snprintf(mask, sizeof mask, " with mask 0x%08x", fibers[first]->mask);
-    fail_grid(cudaErrorLaunchFailure,
-              "kernel %s, block (%u, %u, %u): of %u threads %u wait at a "
-              "__syncthreads, %u for lanes of their warp, and %u have finished: "
-              "they must all reach the same one (thread (%u, %u, %u) waits%s)",
-              grid.launch->name, blockIdx.x, blockIdx.y, blockIdx.z, grid.threads,
-              barrier, warp, grid.threads - barrier - warp, at.x, at.y, at.z, mask);
+    if (r.waiting[first] == kAtWarp)
+        snprintf(mask, sizeof mask, " with mask 0x%08x", r.fibers[first]->mask);
+    const uint3 block = r.indices.block;
+    fail_block(r, cudaErrorLaunchFailure,
+               "kernel %s, block (%u, %u, %u): of %u threads %u wait at a "
+               "__syncthreads, %u for lanes of their warp, and %u have finished: "
+               "they must all reach the same one (thread (%u, %u, %u) waits%s)",
+               r.launch->name, block.x, block.y, block.z, r.threads, barrier, warp,
+               r.threads - barrier - warp, at.x, at.y, at.z, mask);
 }
 
 /* Nothing else of the block can run: lanes that ask which are active get those that ask
- * at the same place. Whether there were any. */
-static bool release_active()
+ * at the same place. The next runnable thread then; -1 if there is none. */
+static int release_active(Runner &r)
 {
-    bool any = false;
-    for (unsigned i = 0; i < grid.threads; i++) {
-        if (waiting[i] != kAtActive)
+    for (unsigned i = 0; i < r.threads; i++) {
+        if (r.waiting[i] != kAtActive)
             continue;
-        const uint64_t place = fibers[i]->value;
-        const unsigned end = std::min((i | 31u) + 1, grid.threads);
+        const uint64_t place = r.fibers[i]->value;
+        const unsigned end = std::min((i | 31u) + 1, r.threads);
         unsigned lanes = 0;
         for (unsigned j = i; j < end; j++)
-            if (waiting[j] == kAtActive && fibers[j]->value == place)
+            if (r.waiting[j] == kAtActive && r.fibers[j]->value == place)
                 lanes |= 1u << j % 32;
         for (unsigned j = i; j < end; j++)
             if (lanes >> j % 32 & 1) {
-                fibers[j]->value = lanes;
-                waiting[j] = kReady;
+                r.fibers[j]->value = lanes;
+                r.waiting[j] = kReady;
             }
-        any = true;
     }
-    return any;
+    return next_ready(r);
+}
+
+/* The thread of the kernel that runs from now on. */
+static void continue_as(Runner &r, const Fiber &me)
+{
+    r.indices.thread = me.index;
+    if (check_runs)
+        check_thread = r.current;
 }
 
 /* Switches to another thread; returns when this one is scheduled again. */
 static void hand_over(Fiber *me)
 {
-    int next = next_ready();
-    if (next < 0 && release_active())
-        next = next_ready();
-    if (next >= 0 && (unsigned)next == grid.current)
+    Runner &r = here();
+    int next = next_ready(r);
+    if (next < 0)
+        next = release_active(r);
+    if (next >= 0 && (unsigned)next == r.current)
         return;
     if (next < 0) {
-        if (grid.unfinished)
-            report_stuck();
-        to_host(me, false);
+        if (r.unfinished)
+            report_stuck(r);
+        to_host(r, me, false);
     } else {
-        grid.current = (unsigned)next;
-        to_fiber(&me->context, &me->asan, fibers[next]);
+        r.current = (unsigned)next;
+        to_fiber(&me->context, &me->asan, r.fibers[next]);
     }
     arrive(me);
-    threadIdx = me->index;
-    check_thread = grid.current;
+    continue_as(r, *me);
 }
 
 /* Parks the block once each of its threads has had a turn and none has come further: the
  * host runs others until they have had theirs. */
 void next_turn()
 {
-    if (grid.solo)
+    Runner &r = here();
+    if (r.solo)
         return;
-    Fiber *me = fibers[grid.current];
-    release_active();
-    if (++grid.turns <= 2 * grid.unfinished || !grid.launch->apart) {
+    Fiber *me = r.fibers[r.current];
+    release_active(r);
+    if (++r.turns <= 2 * r.unfinished || !r.launch->apart) {
         hand_over(me);
         return;
     }
-    grid.turns = 0;
-    grid.parked = true;
-    to_host(me, false);
+    r.turns = 0;
+    r.parked = true;
+    to_host(r, me, false);
     arrive(me);
-    threadIdx = me->index;
+    r.indices.thread = me->index;
 }
 
 static void fiber_main()
 {
     arrive(nullptr);
-    Fiber *me = current_fiber();
+    Runner &r = here();
+    Fiber *me = current_fiber(r);
     for (;;) {
-        if (grid.solo) {
-            each_index(grid.launch->grid, grid.order, [](uint3 at) {
-                blockIdx = at;
-                check_thread = 0;
-                if (check_runs)
-                    check_block();
-                grid.body->run();
-            });
-            to_host(me, false);
+        if (r.solo) {
+            run_solo_blocks(r);
+            to_host(r, me, false);
             arrive(me);
         } else {
-            threadIdx = me->index;
-            check_thread = grid.current;
-            grid.body->run();
-            waiting[grid.current] = kIdle;
-            grid.unfinished--;
-            grid.turns = 0;
+            continue_as(r, *me);
+            r.body->run();
+            r.waiting[r.current] = kIdle;
+            r.unfinished--;
+            r.turns = 0;
             hand_over(me);
         }
     }
@@ -372,10 +346,7 @@ void trap()
 
 static void need_fibers(const char *what)
 {
-    if (!grid.running)
-        abort(); /* host code called a device function: it would not compile with
-                    nvcc */
-    if (!grid.solo)
+    if (!here().solo)
         return;
     char text[128];
     snprintf(text, sizeof text,
@@ -387,14 +358,15 @@ static void need_fibers(const char *what)
  * wait until then. */
 static bool is_last_to_arrive(unsigned &arrived, Waiting at)
 {
-    grid.turns = 0;
-    if (++arrived < grid.threads) {
-        waiting[grid.current] = at;
-        hand_over(fibers[grid.current]);
+    Runner &r = here();
+    r.turns = 0;
+    if (++arrived < r.threads) {
+        r.waiting[r.current] = at;
+        hand_over(r.fibers[r.current]);
         return false;
     }
     arrived = 0;
-    memset(waiting, kReady, grid.threads);
+    memset(r.waiting, kReady, r.threads);
     return true;
 }
 
@@ -403,82 +375,81 @@ void barrier()
     need_fibers("__syncthreads");
     if (check_runs)
         check_arrives();
-    if (is_last_to_arrive(grid.arrived, kAtBarrier) && check_runs)
+    if (is_last_to_arrive(here().arrived, kAtBarrier) && check_runs)
         check_barrier();
 }
 
 void await_change()
 {
     need_fibers("a barrier of some threads");
-    grid.turns = 0;
-    waiting[grid.current] = kAtChange;
-    hand_over(fibers[grid.current]);
+    Runner &r = here();
+    r.turns = 0;
+    r.waiting[r.current] = kAtChange;
+    hand_over(r.fibers[r.current]);
 }
 
 void tell_change()
 {
-    for (unsigned i = 0; i < grid.threads; i++)
-        if (waiting[i] == kAtChange)
-            waiting[i] = kReady;
+    Runner &r = here();
+    for (unsigned i = 0; i < r.threads; i++)
+        if (r.waiting[i] == kAtChange)
+            r.waiting[i] = kReady;
 }
 
 void stop_grid(const char *text)
 {
-    fail_grid(cudaErrorLaunchFailure, "%s", text);
+    fail_block(here(), cudaErrorLaunchFailure, "%s", text);
 }
 
 bool on_own_stack(const void *address)
 {
-    const Fiber *me = current_fiber();
+    const Fiber *me = current_fiber(here());
     return (size_t)((const char *)address - me->stack) < me->bytes;
 }
 
 bool give_way()
 {
-    if (grid.solo)
+    Runner &r = here();
+    if (r.solo)
         return false;
-    hand_over(fibers[grid.current]);
+    hand_over(r.fibers[r.current]);
     return true;
 }
 
 unsigned lane()
 {
-    return grid.solo ? 0 : grid.current % 32;
+    const Runner &r = here();
+    return r.solo ? 0 : r.current % 32;
 }
-
-/* The last lane of a warp to arrive calls f. */
-static struct {
-    void (*f)(void *with, void *const *all);
-    void *with;
-} meeting;
 
 uint64_t exchange(Exchange what, unsigned mask, uint64_t value, unsigned source)
 {
     need_fibers("a shuffle, vote or __syncwarp");
-    grid.turns = 0;
-    const unsigned me = grid.current, first = me & ~31u, bit = 1u << (me & 31);
+    Runner &r = here();
+    r.turns = 0;
+    const unsigned me = r.current, first = me & ~31u, bit = 1u << (me & 31);
     if (what == kActive) {
-        fibers[me]->value = (uint64_t)__builtin_return_address(0);
-        waiting[me] = kAtActive;
-        hand_over(fibers[me]);
-        return fibers[me]->value;
+        r.fibers[me]->value = (uint64_t)__builtin_return_address(0);
+        r.waiting[me] = kAtActive;
+        hand_over(r.fibers[me]);
+        return r.fibers[me]->value;
     }
-    if (grid.threads - first < 32) /* lanes that do not exist are not waited for */
-        mask &= (1u << (grid.threads - first)) - 1;
+    if (r.threads - first < 32) /* lanes that do not exist are not waited for */
+        mask &= (1u << (r.threads - first)) - 1;
     if (!(mask & bit) && check_runs)
         check_excluded(mask);
     if (!(mask & bit))
         abandon_block("the mask of a shuffle, vote or __syncwarp excludes the caller");
-    Fiber *mine = fibers[me];
+    Fiber *mine = r.fibers[me];
     mine->what = what;
     mine->mask = mask;
     mine->source = source;
     mine->value = value;
-    waiting[me] = kAtWarp;
+    r.waiting[me] = kAtWarp;
     /* Lanes mostly arrive in order, so check the last one first. */
-    const unsigned last = first + (unsigned)(grid.backwards ? __builtin_ctz(mask)
-                                                            : 31 - __builtin_clz(mask));
-    if (last < grid.threads && waiting[last] != kAtWarp) {
+    const unsigned last = first + (unsigned)(r.backwards ? __builtin_ctz(mask)
+                                                         : 31 - __builtin_clz(mask));
+    if (last < r.threads && r.waiting[last] != kAtWarp) {
         hand_over(mine);
         return mine->value;
     }
@@ -486,25 +457,25 @@ uint64_t exchange(Exchange what, unsigned mask, uint64_t value, unsigned source)
     unsigned votes = 0;
     for (unsigned rest = mask; rest; rest &= rest - 1) {
         const unsigned l = (unsigned)__builtin_ctz(rest), i = first + l;
-        if (i >= grid.threads || waiting[i] != kAtWarp || fibers[i]->what != what ||
-            fibers[i]->mask != mask) {
+        if (i >= r.threads || r.waiting[i] != kAtWarp || r.fibers[i]->what != what ||
+            r.fibers[i]->mask != mask) {
             hand_over(mine); /* the last arrival completes the exchange */
             return mine->value;
         }
-        given[l] = fibers[i]->value;
+        given[l] = r.fibers[i]->value;
         votes |= (given[l] ? 1u : 0u) << l;
     }
     if (what == kMeet)
-        meeting.f(meeting.with, (void *const *)given);
+        r.meeting.f(r.meeting.with, (void *const *)given);
     for (unsigned rest = mask; rest; rest &= rest - 1) {
         const unsigned l = (unsigned)__builtin_ctz(rest);
-        Fiber *each = fibers[first + l];
+        Fiber *each = r.fibers[first + l];
         const unsigned s = each->source;
         if (what == kBallot)
             each->value = votes;
         else if (what == kShuffle) /* reading from an inactive lane gives garbage */
             each->value = s < 32 && mask >> s & 1 ? given[s] : ~(uint64_t)0;
-        waiting[first + l] = kReady;
+        r.waiting[first + l] = kReady;
     }
     if (check_runs && what == kSyncWarp)
         check_warp(first, mask);
@@ -516,22 +487,23 @@ bool groups_meet = true;
 void meet(unsigned threads, void *mine, void (*f)(void *with, void *const *all),
           void *with)
 {
+    need_fibers("a reduction");
+    Runner &r = here();
     if (threads == 32) {
-        meeting = {f, with};
+        r.meeting = {f, with};
         exchange(kMeet, ~0u, (uint64_t)mine, 0);
         return;
     }
-    need_fibers("a reduction");
-    fibers[grid.current]->value = (uint64_t)mine;
-    if (!is_last_to_arrive(grid.met, kAtMeeting))
+    r.fibers[r.current]->value = (uint64_t)mine;
+    if (!is_last_to_arrive(r.met, kAtMeeting))
         return;
     void *all[kMaxThreads];
-    for (unsigned i = 0; i < grid.threads; i++)
-        all[i] = (void *)fibers[i]->value;
+    for (unsigned i = 0; i < r.threads; i++)
+        all[i] = (void *)r.fibers[i]->value;
     f(with, all);
 }
 
-/* --- called by the host --- */
+/* --- called by grid.cpp --- */
 
 static void start_fiber(Fiber *fiber)
 {
@@ -545,237 +517,80 @@ static void start_fiber(Fiber *fiber)
     }
 }
 
-static void enter(Fiber *fiber)
+static void enter(Runner &r, Fiber *fiber)
 {
-    grid.host_stack = nullptr;
-    grid.running = true;
-    to_fiber(&grid.host, &grid.host_asan, fiber);
+    r.host_stack = nullptr;
+    r.running = true;
+    to_fiber(&r.host, &r.host_asan, fiber);
 #if DT_ASAN
-    __sanitizer_finish_switch_fiber(grid.host_asan, nullptr, nullptr);
+    __sanitizer_finish_switch_fiber(r.host_asan, nullptr, nullptr);
 #endif
 }
 
-static bool make_fibers(unsigned n)
+bool make_fibers(Runner &r)
 {
-    for (unsigned i = 0; i < n; i++) {
-        if (!fibers[i])
-            fibers[i] = new Fiber;
-        if (!make_stack(fibers[i], kThreadStack))
+    for (unsigned i = 0; i < r.threads; i++) {
+        if (!r.fibers[i])
+            r.fibers[i] = new Fiber;
+        if (!make_stack(r, r.fibers[i], kStack))
             return false;
     }
     return true;
 }
 
-static void check_shared(const unsigned char *end)
+bool make_solo_fiber(Runner &r)
 {
-#if !DT_ASAN
-    for (int i = 0; i < kCanaryBytes; i++)
-        if (end[i] != kCanary)
-            fail_grid(
-                cudaErrorIllegalAddress,
-                "kernel %s, block (%u, %u, %u) wrote past the end of its %zu bytes of "
-                "dynamic shared memory",
-                grid.launch->name, blockIdx.x, blockIdx.y, blockIdx.z,
-                grid.launch->shared);
-#else
-    (void)end;
-#endif
+    return make_stack(r, solo_fiber(r), r.launch->code.begin ? kWideStack : kStack);
 }
 
-/* A block that waits for others: what the grid has of the running one. */
-struct Parked {
-    uint3 index;
-    std::vector<Fiber *> fibers;
-    std::vector<unsigned char> waiting;
-    unsigned current, unfinished, arrived;
-    bool backwards;
-    void *shared;
-};
-
-/* How many blocks are under way at most, as many as a GPU might hold. A block may wait for
- * any before it: those are then under way too, in whatever order. */
-enum { kResident = kWindow };
-
-static void *make_shared()
+void restart_fibers(Runner &r)
 {
-    const size_t extra = DT_ASAN ? 0 : kCanaryBytes;
-    void *memory = nullptr;
-    if (posix_memalign(&memory, 16, grid.launch->shared + extra))
-        return nullptr;
-    memset(memory, 0xFF, grid.launch->shared);
-    memset((char *)memory + grid.launch->shared, kCanary, extra);
-    return memory;
+    r.solo_fiber.begun = r.wide_fiber.begun = false;
+    for (Fiber *each : r.fibers)
+        if (each)
+            each->begun = false;
 }
 
-static Parked park()
+void drop_fibers(Runner &r)
 {
-    const unsigned n = grid.threads;
-    Parked block = {blockIdx,       {fibers, fibers + n}, {waiting, waiting + n},
-                    grid.current,   grid.unfinished,      grid.arrived,
-                    grid.backwards, grid.shared};
-    memset(fibers, 0, n * sizeof *fibers);
-    grid.shared = nullptr;
-    return block;
-}
-
-static void unpark(const Parked &block)
-{
-    blockIdx = block.index;
-    std::copy(block.fibers.begin(), block.fibers.end(), fibers);
-    std::copy(block.waiting.begin(), block.waiting.end(), waiting);
-    grid.current = block.current;
-    grid.unfinished = block.unfinished;
-    grid.arrived = block.arrived;
-    grid.backwards = block.backwards;
-    grid.shared = block.shared;
-}
-
-static void drop_fibers()
-{
-    for (unsigned i = 0; i < grid.threads; i++)
-        if (fibers[i]) {
-            munmap(fibers[i]->stack - kGuard, fibers[i]->bytes + kGuard);
-            delete fibers[i];
-            fibers[i] = nullptr;
+    for (unsigned i = 0; i < r.threads; i++)
+        if (r.fibers[i]) {
+            munmap(r.fibers[i]->stack - kGuard, kStack + kGuard);
+            delete r.fibers[i];
+            r.fibers[i] = nullptr;
         }
 }
 
-static void begin_block()
+void begin_block(Runner &r)
 {
     unsigned i = 0;
-    each_index(grid.launch->block, [&](uint3 at) {
-        start_fiber(fibers[i]);
-        fibers[i++]->index = at;
+    each_index(r.launch->block, [&](uint3 at) {
+        start_fiber(r.fibers[i]);
+        r.fibers[i++]->index = at;
     });
-    memset(waiting, kReady, grid.threads);
-    grid.unfinished = grid.threads;
-    grid.arrived = grid.met = 0;
-    begin_numbered_barriers();
-    grid.current = grid.backwards ? grid.threads - 1 : 0;
+    memset(r.waiting, kReady, r.threads);
+    memset(r.numbered, 0, sizeof r.numbered);
+    r.unfinished = r.threads;
+    r.arrived = r.met = 0;
+    r.current = r.backwards ? r.threads - 1 : 0;
 }
 
-/* Until the block has finished, was abandoned, or parks. */
-static void run_block()
+void run_block(Runner &r)
 {
-    grid.turns = 0;
-    grid.parked = false;
-    enter(fibers[grid.current]);
-    if (grid.outcome->error) /* abandoned fibers are inside the kernel: restart them */
-        for (unsigned i = 0; i < grid.threads; i++)
-            if (waiting[i] != kIdle)
-                fibers[i]->begun = false;
-    if (grid.shared && !grid.parked)
-        check_shared((unsigned char *)grid.shared + grid.launch->shared);
+    r.turns = 0;
+    r.parked = false;
+    enter(r, r.fibers[r.current]);
+    if (r.outcome.error) /* abandoned fibers are inside the kernel: restart them */
+        for (unsigned i = 0; i < r.threads; i++)
+            if (r.waiting[i] != kIdle)
+                r.fibers[i]->begun = false;
 }
 
-/* Gives each block that waits a turn, in the order in which they began. */
-static void run_parked(std::deque<Parked> &parked)
+void enter_solo(Runner &r)
 {
-    for (size_t left = parked.size(); left && !grid.outcome->error; left--) {
-        unpark(parked.front());
-        parked.pop_front();
-        run_block();
-        if (grid.parked) {
-            parked.push_back(park());
-        } else {
-            drop_fibers();
-            free(grid.shared);
-            grid.shared = nullptr;
-        }
-    }
-}
-
-static bool ready_for_a_block()
-{
-    if (!make_fibers(grid.threads))
-        return false;
-    if (grid.launch->shared && !grid.shared)
-        grid.shared = make_shared();
-    return !grid.launch->shared || grid.shared;
-}
-
-static void run_blocks()
-{
-    static unsigned turn;
-    std::deque<Parked> parked;
-    each_index(grid.launch->grid, grid.order, [&](uint3 at) {
-        while (parked.size() >= kResident && !grid.outcome->error)
-            run_parked(parked);
-        if (grid.outcome->error)
-            return;
-        if (!ready_for_a_block()) {
-            fail_grid(cudaErrorLaunchOutOfResources,
-                      "kernel %s: no host memory for the stacks of %u threads",
-                      grid.launch->name, grid.threads);
-            return;
-        }
-        /* Alternate the order of threads, so that a missing barrier shows whatever
-         * order would hide it. */
-        grid.backwards = turn++ & 1;
-        blockIdx = at;
-        if (check_runs)
-            check_block();
-        if (grid.shared)
-            memset(grid.shared, 0xFF, grid.launch->shared);
-        begin_block();
-        run_block();
-        if (grid.parked)
-            parked.push_back(park());
-    });
-    free(grid.shared);
-    grid.shared = nullptr;
-    while (!parked.empty() && !grid.outcome->error)
-        run_parked(parked);
-    for (const Parked &block : parked) { /* of a grid that was abandoned */
-        free(grid.shared);
-        drop_fibers();
-        unpark(block);
-    }
-    if (!parked.empty())
-        drop_fibers();
-}
-
-void run_grid(const Launch &launch, Body &body, Outcome *outcome)
-{
-    const dim3 b = launch.block;
-    outcome->error = cudaSuccess;
-    outcome->text[0] = 0;
-    grid.launch = &launch;
-    grid.body = &body;
-    grid.outcome = outcome;
-    grid.threads = b.x * b.y * b.z;
-    grid.solo = !launch.barriers;
-    grid.shared = nullptr;
-    /* A GPU promises no order of blocks. */
-    grid.order = state().options.schedule == kRandom ? roll() : 0;
-    gridDim = launch.grid;
-    blockDim = launch.block;
-    const bool memory = (!grid.solo || make_stack(&solo, kSoloStack)) &&
-                        (!launch.shared || (grid.shared = make_shared()) != nullptr);
-    if (!memory) {
-        fail_grid(cudaErrorLaunchOutOfResources,
-                  "kernel %s: no host memory for the stacks of %u threads", launch.name,
-                  grid.threads);
-        return;
-    }
-    arm_faults();
-    if (body.checks)
-        check_begin(*body.checks, launch.grid, launch.block, (char *)grid.shared,
-                    launch.shared);
-    turns_begin(launch);
-    if (grid.solo) {
-        start_fiber(&solo);
-        grid.current = 0;
-        enter(&solo);
-        if (grid.shared)
-            check_shared((unsigned char *)grid.shared + launch.shared);
-    } else {
-        run_blocks();
-    }
-    turns_end();
-    check_end();
-    free(grid.shared);
-    grid.shared = nullptr;
+    start_fiber(solo_fiber(r));
+    r.current = 0;
+    enter(r, solo_fiber(r));
 }
 
 } /* namespace sim */

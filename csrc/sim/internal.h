@@ -356,7 +356,7 @@ cudaError_t refuse_of_device(int device);
 cudaError_t refuse_of_moment(const Moment *moment);
 void capture_forgets(const Stream &stream); /* it is destroyed */
 
-/* --- kernels (kernel.cpp, fiber.cpp, fault.cpp) --- */
+/* --- kernels (kernel.cpp, grid.cpp, fiber.cpp, fault.cpp) --- */
 struct Outcome {
     cudaError_t error;
     char text[512];
@@ -384,9 +384,9 @@ void next_turn();
 /* Waits until another thread of the block calls tell_change(). */
 void await_change();
 void tell_change();
-void begin_numbered_barriers(); /* of a block (phases.cpp) */
-bool in_kernel(); /* a kernel is running on the thread that holds the lock */
+bool in_kernel(); /* the caller is a kernel */
 const char *running_kernel();
+const Indices &running_indices();
 void arm_faults(); /* from now on a kernel's SIGSEGV, SIGBUS and SIGFPE become its
                       outcome */
 /* Describes the address of a fault. */

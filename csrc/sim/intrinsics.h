@@ -1,7 +1,8 @@
-/* CUDA's device functions, on the host. Simulated threads run one at a time, so
- * atomics and fences are plain operations; barriers, shuffles and votes switch
- * fibers (fiber.cpp). The kernels of a program are compiled with this file too: they
- * reach the simulator through services.h. */
+/* CUDA's device functions, on the host. The threads of a block run one at a time, and
+ * blocks that change memory by atomics wait for those before them (grid.cpp), so atomics
+ * and fences are plain operations; barriers, shuffles and votes switch fibers (fiber.cpp).
+ * The kernels of a program are compiled with this file too: they reach the simulator
+ * through services.h. */
 #ifndef DT_SIM_INTRINSICS_H
 #define DT_SIM_INTRINSICS_H
 
@@ -15,7 +16,8 @@
 #define __host__
 #define __global__ __attribute__((unused))
 #define __device__ __attribute__((unused))
-/* One block runs at a time, so all blocks share one copy. */
+/* In kernels of the program, and where SIM_SHARED says so: one block runs at a time, so
+ * all blocks share one copy. */
 #define __shared__      static
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
@@ -39,13 +41,36 @@ enum Exchange { kSyncWarp, kShuffle, kBallot, kActive, kMeet };
 #ifdef SIM_MODULE
 #include "services.h"
 #else
+#include "base/sanitizer.h"
 #define SIM_HIDDEN __attribute__((visibility("hidden")))
+namespace sim {
+struct Indices { /* of the running thread */
+    uint3 thread, block;
+    dim3 block_dim, grid_dim;
+    char *arrays; /* the block's STATIC_SHARED ones */
+};
+/* Stacks of threads have this size and start at a multiple of it. Their last words lead to
+ * the indices, which is quicker than a variable of each thread of the host. */
+enum : uintptr_t { kStack = DT_ASAN ? 256 << 10 : 64 << 10, kStackWords = 16 };
+inline __attribute__((always_inline)) Indices &indices()
+{
+    uintptr_t here;
+#if defined(__x86_64__)
+    __asm__("movq %%rsp, %0" : "=r"(here));
+#elif defined(__aarch64__)
+    __asm__("mov %0, sp" : "=r"(here));
+#else
+    here = (uintptr_t)__builtin_frame_address(0);
+#endif
+    return **(Indices **)((here | (kStack - 1)) + 1 - kStackWords);
+}
+} /* namespace sim */
 #ifndef SIM_CHECKED
 #define SIM_QUIET inline
-/* Plain variables, because one kernel runs at a time; hidden, to avoid the
- * indirection of a shared library's symbols. */
-extern SIM_HIDDEN uint3 threadIdx, blockIdx;
-extern SIM_HIDDEN dim3 blockDim, gridDim;
+#define threadIdx (sim::indices().thread)
+#define blockIdx  (sim::indices().block)
+#define blockDim  (sim::indices().block_dim)
+#define gridDim   (sim::indices().grid_dim)
 #else /* `make kernel-check`: tools/kernel_check/hooks.cpp has the functions */
 #define SIM_QUIET                                                                      \
     inline __attribute__((noinline, no_sanitize("thread", "bounds", "alignment")))
@@ -56,6 +81,12 @@ extern SIM_HIDDEN dim3 blockDim, gridDim;
 #endif
 
 namespace sim {
+/* Whether blocks of the grid run at the same time; before the running one changes what
+ * others may change too, it waits until those before it have ended. */
+extern SIM_HIDDEN bool blocks_overlap;
+void await_blocks_before(const void *changed);
+/* Reserves memory in each block's arrays, and says where. */
+size_t array_offset(size_t bytes);
 #ifdef SIM_CHECKED
 uint3 thread_index() __attribute__((pure));
 uint3 block_index() __attribute__((pure));
@@ -82,6 +113,22 @@ unsigned lane();
 void barrier();
 [[noreturn]] void trap();
 } /* namespace sim */
+
+/* SHARED of cuda/runtime/launch.h. */
+namespace sim {
+template <class T>
+using Type = T;
+} /* namespace sim */
+/* Checks know variables, and need one block at a time. */
+#if defined(SIM_CHECKED) || DT_ASAN
+#define SIM_ONE_BLOCK          true
+#define SIM_SHARED(type, name) static sim::Type<type> name
+#else
+#define SIM_ONE_BLOCK false
+#define SIM_SHARED(type, name)                                                         \
+    static const size_t name##_offset = sim::array_offset(sizeof(sim::Type<type>));    \
+    sim::Type<type> &name = *(sim::Type<type> *)(sim::indices().arrays + name##_offset)
+#endif
 #endif
 
 /* Checked kernels: a last parameter, which is the line of the call, and its use. */
@@ -208,6 +255,9 @@ SIM_QUIET T exchange_at(T *address, F change SIM_AND_LINE)
                                           __ATOMIC_RELAXED));
         return old;
     }
+#else
+    if (blocks_overlap)
+        await_blocks_before(address);
 #endif
     const T old = *address;
     const T made = change(old);

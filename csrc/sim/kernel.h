@@ -51,30 +51,6 @@ void each_index(const dim3 extent, F f)
                 f(uint3{x, y, z});
 }
 
-/* The same in an order of its own for each seed, in which one comes before all that are
- * kWindow after it: step by step round a ring of so many. Seed 0: as above. */
-enum { kWindow = 64 };
-template <class F>
-void each_index(const dim3 extent, uint64_t seed, F f)
-{
-    const uint64_t plane = (uint64_t)extent.x * extent.y, all = plane * extent.z;
-    if (!seed || all < 2) {
-        each_index(extent, f);
-        return;
-    }
-    for (uint64_t first = 0; first < all; first += kWindow) {
-        const uint64_t n = std::min<uint64_t>(all - first, kWindow);
-        uint64_t step = 1 + (seed >> 32) % n, at = seed % n;
-        while (std::gcd(step, n) != 1)
-            step = step % n + 1;
-        for (uint64_t i = 0; i < n; i++, at = (at + step) % n) {
-            const uint64_t k = first + at;
-            f(uint3{(unsigned)(k % extent.x), (unsigned)(k % plane / extent.x),
-                    (unsigned)(k / plane)});
-        }
-    }
-}
-
 /* A kernel with its arguments. */
 struct Body {
     virtual ~Body() {}
@@ -111,6 +87,10 @@ cudaError_t queue_module(const dt_module_call &call, cudaStream_t stream,
 /* Tells a module where the simulator's functions are. */
 struct Services;
 void serve(Services *services);
+/* task(context, i, i + 1) for i < count, on the CPU's threads; NULL: on the caller's. */
+void set_parallel(void (*parallel)(void (*task)(void *context, int64_t begin,
+                                                int64_t end),
+                                   void *context, int64_t count));
 
 void *dynamic_shared_memory();
 void block_taken(void *pointer, size_t bytes, size_t rounded, cudaStream_t stream);

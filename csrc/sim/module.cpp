@@ -4,19 +4,25 @@
 #include <string.h>
 #include "device/module.h"
 #include "check.h"
-#include "intrinsics.h"
 #include "internal.h"
+#include "runner.h"
 #include "services.h"
 
 namespace sim {
 
 void serve(Services *services)
 {
-    *services = {&threadIdx,    &blockIdx,
-                 &blockDim,     &gridDim,
-                 exchange,      lane,
-                 barrier,       dynamic_shared_memory,
-                 abandon_block, check_services()};
+    const Indices &indices = first_runner.indices;
+    *services = {&indices.thread,
+                 &indices.block,
+                 &indices.block_dim,
+                 &indices.grid_dim,
+                 exchange,
+                 lane,
+                 barrier,
+                 dynamic_shared_memory,
+                 abandon_block,
+                 check_services()};
 }
 
 const char *module_load(const char *path, void **out)
@@ -112,8 +118,8 @@ struct ModuleBody final : Body {
         if (barriers)
             thread(values.data());
         else
-            each_index(blockDim, [this](uint3 at) {
-                threadIdx = at;
+            each_index(first_runner.indices.block_dim, [this](uint3 at) {
+                first_runner.indices.thread = at;
                 thread(values.data());
                 check_thread++;
             });

@@ -4,24 +4,16 @@
 #include <algorithm>
 #include <string.h>
 #include "check_shadow.h"
+#include "runner.h"
 #include "warpgroup.h"
 
 namespace sim {
 
-/* --- barriers by number: threads that have arrived, and how often all have --- */
-
-static struct {
-    unsigned arrived, times;
-} numbered[16];
-
-void begin_numbered_barriers()
-{
-    memset(numbered, 0, sizeof numbered);
-}
+/* --- barriers by number --- */
 
 void meet_at(unsigned number, unsigned threads, bool waits)
 {
-    auto &barrier = numbered[number];
+    Runner::Numbered &barrier = here().numbered[number];
     const unsigned times = barrier.times;
     const bool last = ++barrier.arrived == threads;
     check_arrives_at(&barrier, last);

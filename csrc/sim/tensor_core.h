@@ -12,7 +12,7 @@ namespace sim {
 template <class Mine, class F>
 inline void with_lanes(const Mine &mine, F f)
 {
-    static Mine shown[32][32];
+    SIM_SHARED(Mine[32][32], shown);
     Mine(&warp)[32] = shown[threadIdx.x / 32];
     warp[lane()] = mine;
     __syncwarp();

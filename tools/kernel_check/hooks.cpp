@@ -22,13 +22,6 @@ __tsan_atomic32_fetch_add(volatile int *at, int value, int)
     return __atomic_fetch_add(at, value, __ATOMIC_SEQ_CST);
 }
 
-#undef threadIdx
-#undef blockIdx
-#undef blockDim
-#undef gridDim
-extern __attribute__((visibility("hidden"))) uint3 threadIdx, blockIdx;
-extern __attribute__((visibility("hidden"))) dim3 blockDim, gridDim;
-
 namespace sim {
 
 /* Before other constructors, whose accesses call the hooks too. */
@@ -39,25 +32,26 @@ __attribute__((constructor(101))) static void start()
 
 uint3 thread_index()
 {
-    return threadIdx;
+    return indices().thread;
 }
 uint3 block_index()
 {
-    return blockIdx;
+    return indices().block;
 }
 dim3 block_extent()
 {
-    return blockDim;
+    return indices().block_dim;
 }
 dim3 grid_extent()
 {
-    return gridDim;
+    return indices().grid_dim;
 }
 /* Of a kernel whose threads run in a loop. */
 void set_thread(uint3 index)
 {
-    threadIdx = index;
-    check_thread = index.x + blockDim.x * (index.y + blockDim.y * index.z);
+    indices().thread = index;
+    check_thread =
+        index.x + indices().block_dim.x * (index.y + indices().block_dim.y * index.z);
 }
 
 } /* namespace sim */

@@ -106,6 +106,7 @@ static const dt_backend backend = {.version = DT_BACKEND_VERSION,
                                    .chain = dt_cpu_chain,
                                    .chain_end = dt_cpu_chain_end,
                                    .gemm_pack = dt_cpu_gemm_pack,
+                                   .parallel = dt_pool_run,
                                    DT_BACKEND_MEMBERS(MEMBER)
 #undef MEMBER
 #include "device/works.def"

@@ -242,7 +242,7 @@ static __device__ __forceinline__ T along_row(T value, Combine combine)
 template <typename T>
 __global__ void attention_forward(GRID_CONSTANT(AttentionTask) task)
 {
-    __shared__ Shared<T> s;
+    STATIC_SHARED(Shared<T>, s);
     const dt_attention_call &c = task.call;
     Place p = tile_of_rows(task);
     Rows<T> out = rows_of<T>(c, c.out, p, c.value_size);
@@ -386,7 +386,7 @@ static __device__ __forceinline__ void add_product(Shared<T> &s, const Rows<T> &
 template <typename T>
 __global__ void attention_backward_rows(GRID_CONSTANT(AttentionTask) task)
 {
-    __shared__ Shared<T> s;
+    STATIC_SHARED(Shared<T>, s);
     const dt_attention_call &c = task.call;
     Place p = tile_of_rows(task);
     Rows<T> into = rows_of<T>(c, c.query_grad, p, c.size);
@@ -403,7 +403,7 @@ __global__ void attention_backward_rows(GRID_CONSTANT(AttentionTask) task)
 template <typename T>
 __global__ void attention_backward_keys(GRID_CONSTANT(AttentionTask) task)
 {
-    __shared__ Shared<T> s;
+    STATIC_SHARED(Shared<T>, s);
     const dt_attention_call &c = task.call;
     Place p = tile_of_keys(task);
     Rows<T> for_key = keys_of<T>(c, c.key_grad, p, c.size);

@@ -393,10 +393,11 @@ __global__ void __launch_bounds__(FORWARD_ROWS / WARP_ROWS * 32, D == 64 ? 2 : 1
     if (IS_TOO_OLD)
         return;
     constexpr int N = 4096 / D, THREADS = FORWARD_ROWS / WARP_ROWS * 32;
-    __shared__ union {
+    union Shared {
         Ring<N, D> ring;
         Tile<FORWARD_ROWS, D> mine;
-    } s;
+    };
+    STATIC_SHARED(Shared, s);
     const dt_attention_call &c = task.call;
     unsigned of = blockIdx.x / task.tiles;
     int head = (int)(of % (unsigned)c.heads), batch = (int)(of / (unsigned)c.heads);
@@ -535,10 +536,11 @@ __global__ void __launch_bounds__(BACKWARD_ROWS / WARP_ROWS * 32, D == 64 ? 3 : 
     if (IS_TOO_OLD)
         return;
     constexpr int N = 2048 / D, THREADS = BACKWARD_ROWS / WARP_ROWS * 32;
-    __shared__ struct {
+    struct Shared {
         Tile<BACKWARD_ROWS, D> first, second;
         Ring<N, D> ring;
-    } s;
+    };
+    STATIC_SHARED(Shared, s);
     const dt_attention_call &c = task.call;
     const unsigned heads = (unsigned)(KEYS ? c.key_heads : c.heads);
     unsigned of = blockIdx.x / task.tiles, tile = blockIdx.x % task.tiles;

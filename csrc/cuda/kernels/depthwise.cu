@@ -259,7 +259,7 @@ __global__ void depthwise_weight(T *sums, int64_t all_taps, unsigned parts, bool
                 sum[j][k] = fma(S::read(there[j][k], p.half), factor, sum[j][k]);
         }
     }
-    __shared__ T warps[BLOCK / 32][PIECE][PIECE];
+    STATIC_SHARED(T[BLOCK / 32][PIECE][PIECE], warps);
     UNROLL
     for (int j = 0; j < PIECE; j++) {
         UNROLL

@@ -113,7 +113,8 @@ template <class Op, typename T>
 __global__ void columns_kernel(GRID_CONSTANT(NnCall) call, double *sums, int64_t part,
                                unsigned columns)
 {
-    __shared__ double one[BLOCK], two[BLOCK];
+    STATIC_SHARED(double[BLOCK], one);
+    STATIC_SHARED(double[BLOCK], two);
     unsigned at = threadIdx.x & (columns - 1), step = BLOCK / columns;
     int64_t c = (int64_t)blockIdx.x * columns + at;
     int64_t first = blockIdx.y * part;

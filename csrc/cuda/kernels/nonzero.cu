@@ -55,7 +55,7 @@ __global__ void count_tiles(const dt_bool *holds, int64_t *counts, Tiles t)
 __global__ void number_tiles(int64_t *counts, int64_t *totals, int64_t width,
                              int64_t end)
 {
-    __shared__ int64_t warps[BLOCK / 32];
+    STATIC_SHARED(int64_t[BLOCK / 32], warps);
     const int64_t begin = blockIdx.x * width;
     end = begin + width < end ? begin + width : end;
     int64_t sum = 0;
@@ -81,8 +81,8 @@ NO_POINTERS(Shape)
 __global__ void write_places(const dt_bool *holds, const int64_t *counts, int64_t *out,
                              Tiles t, GRID_CONSTANT(Shape) shape)
 {
-    __shared__ unsigned warps[BLOCK / 32];
-    __shared__ unsigned short found[DT_NONZERO_TILE]; /* places in the tile */
+    STATIC_SHARED(unsigned[BLOCK / 32], warps);
+    STATIC_SHARED(unsigned short[DT_NONZERO_TILE], found); /* places in the tile */
     const int64_t tile = blockIdx.x, total = counts[t.tiles + t.groups];
     const int64_t start =
         counts[tile] + counts[t.tiles + blockIdx.x / (unsigned)t.group];

@@ -138,7 +138,7 @@ template <typename B>
 __global__ void count_kernel(const void *x, unsigned *totals, unsigned blocks,
                              GRID_CONSTANT(Pass) p)
 {
-    __shared__ unsigned count[sizeof(B)][DIGITS];
+    STATIC_SHARED(unsigned[sizeof(B)][DIGITS], count);
     const unsigned row = blockIdx.x / blocks, block = blockIdx.x - row * blocks;
     ROLLED
     for (unsigned k = 0; k < p.passes; k++)
@@ -188,18 +188,19 @@ __global__ void __launch_bounds__(BLOCK, 4)
                 int64_t *index, Known known, GRID_CONSTANT(Pass) p)
 {
     constexpr unsigned TILE = tile_of<B>;
-    __shared__ union {
+    union Sorted {
         B elements[TILE];
         unsigned places[TILE];
-    } sorted;
-    __shared__ uint8_t digits[TILE]; /* of the sorted elements */
+    };
+    STATIC_SHARED(Sorted, sorted);
+    STATIC_SHARED(uint8_t[TILE], digits); /* of the sorted elements */
     /* For each element of the tile: at first its digit and number among those of its
      * digit in the warp's part, then its place among the sorted. */
-    __shared__ unsigned spots[TILE];
-    __shared__ unsigned short counts[WARPS][DIGITS];
-    __shared__ unsigned
-        starts[DIGITS]; /* of a digit: its place less that in the tile */
-    __shared__ unsigned ticket;
+    STATIC_SHARED(unsigned[TILE], spots);
+    STATIC_SHARED(unsigned short[WARPS][DIGITS], counts);
+    STATIC_SHARED(unsigned[DIGITS],
+                  starts); /* of a digit: its place less that in the tile */
+    STATIC_SHARED(unsigned, ticket);
     auto plus = [](unsigned a, unsigned b) { return a + b; };
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const bool alone = p.tiles == 1;

@@ -154,7 +154,10 @@ __global__ void scan_kernel(void *out, int64_t *index, const void *x,
 {
     typedef typename Op::State State;
     typedef typename Op::Value T;
-    __shared__ __align__(16) unsigned char warps[BLOCK / 32 * sizeof(State)];
+    struct __align__(16) Bytes { /* whose constructors do not run */
+        unsigned char of[BLOCK / 32 * sizeof(State)];
+    };
+    STATIC_SHARED(Bytes, warps);
     unsigned row = blockIdx.x / (unsigned)r.parts;
     int64_t part = blockIdx.x - row * (unsigned)r.parts;
     int64_t first = part * r.part, last = first + r.part < r.n ? first + r.part : r.n;
@@ -182,8 +185,8 @@ __global__ void scan_kernel(void *out, int64_t *index, const void *x,
             if (k)
                 mine[k] = Op::combine(mine[k - 1], mine[k]);
         }
-        State lead =
-            before_in_block(mine[ITEMS - 1], carry, &all, (State *)warps, Op::combine);
+        State lead = before_in_block(mine[ITEMS - 1], carry, &all, (State *)warps.of,
+                                     Op::combine);
         carry = all;
         if (leads || totals)
             continue;

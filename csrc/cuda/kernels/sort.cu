@@ -33,8 +33,8 @@ __global__ void chunk_kernel(const void *x, const Key *keys_in,
                              unsigned *places_out, GRID_CONSTANT(Chunks) c,
                              GRID_CONSTANT(dt_key_order) order)
 {
-    __shared__ Key keys[CHUNK];
-    __shared__ unsigned places[CHUNK];
+    STATIC_SHARED(Key[CHUNK], keys);
+    STATIC_SHARED(unsigned[CHUNK], places);
     int64_t first = (int64_t)blockIdx.x * c.count, all = c.rows * c.of_row;
     int span = 1 << c.span_bits, total = c.count << c.span_bits;
     ROLLED

@@ -29,7 +29,7 @@ __global__ void transpose_tiles(char *out, const char *x, GRID_CONSTANT(Tiles) t
     /* Lines of an odd number of words of 4 or 8 bytes: the elements of a column are in
      * different banks. */
     constexpr int LINE = SIDE + (sizeof(Word) < 4 ? 4 / (int)sizeof(Word) : 1);
-    __shared__ Word tile[SIDE][LINE];
+    STATIC_SHARED(Word[SIDE][LINE], tile);
     const Divider *sizes = t.layout.sizes + t.layout.ndim;
     int64_t at[2];
     unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;

@@ -37,7 +37,7 @@ static __device__ __forceinline__ T reduce_group(T value, int threads, Combine c
         return value;
     }
 #endif
-    __shared__ T warps[32];
+    STATIC_SHARED(T[32], warps);
     int lanes = 16;
     for (bool meets = threads == 32;; meets = true) {
         ROLLED

@@ -125,6 +125,7 @@ dt_backend_open(const dt_host *host)
 #ifdef DT_SIMULATED
     sim_cublas_set_gemm(host->cpu_gemm);
     sim_lapack_set(host->cpu_lapack);
+    sim::set_parallel(host->cpu_parallel);
     if (dt_sim_set("devices", std::to_string(host->simulated_devices).c_str())) {
         dt_fail(DT_ERROR_VALUE, "%s", dt_sim_complaint());
         return nullptr;

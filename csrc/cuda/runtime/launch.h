@@ -30,6 +30,9 @@
  * GRID_CONSTANT(Layout<3>) layout declares a read-only struct parameter that all
  * threads share, instead of a copy in each thread's local memory.
  *
+ * STATIC_SHARED(type, name) declares `name`, shared memory of a kernel, where CUDA's programs say
+ * `__shared__ type name`; arrays are types here: STATIC_SHARED(float[32][33], tile).
+ *
  * DYNAMIC_SHARED(type, name) declares `type *name`, the dynamic shared memory, aligned
  * to 16 bytes, inside a kernel.
  *
@@ -98,7 +101,8 @@ dim3 launch_extent(Integer extent)
                                   (large)},                                            \
                                  (kernel), ##__VA_ARGS__),                             \
      cudaGetLastError())
-#define GRID_CONSTANT(...) const __VA_ARGS__ &
+#define GRID_CONSTANT(...)        const __VA_ARGS__ &
+#define STATIC_SHARED(type, name) SIM_SHARED(type, name)
 #define DYNAMIC_SHARED(type, name)                                                     \
     type *name = reinterpret_cast<type *>(sim::dynamic_shared_memory())
 #define SIM_BLOCK_TAKEN(pointer, bytes, rounded, stream)                               \
@@ -126,7 +130,10 @@ dim3 launch_extent(Integer extent)
                  (kernel), cudaFuncAttributeMaxDynamicSharedMemorySize, (int)(shared)) \
          ? cudaGetLastError()                                                          \
          : LAUNCH(kernel, grid, block, shared, stream, __VA_ARGS__))
-#define GRID_CONSTANT(...) const __grid_constant__ __VA_ARGS__
+#define GRID_CONSTANT(...)        const __grid_constant__ __VA_ARGS__
+template <typename T>
+using SharedType = T;
+#define STATIC_SHARED(type, name) __shared__ SharedType<type> name
 #define DYNAMIC_SHARED(type, name)                                                     \
     extern __shared__ __align__(16) unsigned char dynamic_shared_bytes[];              \
     type *name = reinterpret_cast<type *>(dynamic_shared_bytes)
