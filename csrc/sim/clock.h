@@ -98,8 +98,10 @@ bool clock_reached(const Moment &moment);
 float clock_between(const Moment &from, const Moment &to);
 
 /* This thread begins and ends an operation of the backend: the kernels that it queues
- * share the operation's bytes and FLOPs. */
-void clock_begin_operation(double bytes, double flops, dt_dtype dtype);
+ * share the operation's bytes and FLOPs. Operations nest: a fused kernel, which the program
+ * has not asked for, runs before the operation that does not join it. */
+void clock_begin_operation(double bytes, double flops, dt_dtype dtype,
+                           bool asked = true);
 void clock_end_operation();
 /* When the work of this thread's operation begins and ends on the first card, or of the
  * last one, if it is in none; false if there is no work. */

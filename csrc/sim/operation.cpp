@@ -18,7 +18,7 @@ static int begin_operation(const dt_activity *activity, void **)
     if (clock_runs() && !in.error) {
         const bool kernel = activity->kind == DT_ACTIVITY_KERNEL;
         clock_begin_operation(kernel ? (double)activity->bytes : 0, activity->flops,
-                              activity->dtype);
+                              activity->dtype, activity->work != DT_WORK_CHAIN);
     }
     return 0;
 }

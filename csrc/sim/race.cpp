@@ -531,9 +531,8 @@ static int begin_race(const dt_activity *activity, void **)
         return race_host(activity->name, operands);
     const int line = core.line();
     Watched &me = watched();
-    me.name = activity->name;
-    me.line = line;
-    me.operands.swap(operands);
+    me.outer.push_back(std::move((WatchedOperation &)me));
+    (WatchedOperation &)me = {activity->name, line, std::move(operands)};
     return 0;
 }
 
@@ -542,9 +541,11 @@ static void end(const dt_activity *activity, void *, int)
     if (!is_work(activity))
         return;
     Watched &me = watched();
-    me.name = nullptr;
-    me.line = -1;
-    me.operands.clear();
+    (WatchedOperation &)me = {};
+    if (me.outer.empty())
+        return;
+    (WatchedOperation &)me = std::move(me.outer.back());
+    me.outer.pop_back();
 }
 
 const dt_observer *race_observer(const dt_host *host)

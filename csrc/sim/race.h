@@ -65,12 +65,17 @@ struct Access {
 };
 using AccessRef = std::shared_ptr<const Access>;
 
-/* The state of a thread. */
-struct Watched {
-    /* The operation that the library runs, and its operands. */
+/* An operation that the library runs, and its operands. */
+struct WatchedOperation {
     const char *name = nullptr;
     int line = -1;
     std::vector<dt_extent> operands;
+};
+
+/* The state of a thread. */
+struct Watched : WatchedOperation {
+    /* Those that let it run first: a fused kernel. */
+    std::vector<WatchedOperation> outer;
     std::vector<dt_race> found; /* that its call completed, not yet reported */
 };
 
