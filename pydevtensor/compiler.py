@@ -1,9 +1,9 @@
 """torch.compiler: the program itself runs, and chains in one pass over the memory.
 
 Nothing is traced or translated: the program runs as it is written, with all of Python.
-While a compiled function runs, elementwise operations on large tensors of the CPU wait,
-and run together when a value is needed (docs/fusion.md). Values are those of the
-program that is not compiled, bit for bit.
+While a compiled function runs, elementwise operations on tensors of GPUs, and on large
+tensors of the CPU, wait, and run together when a value is needed (docs/fusion.md).
+Values are those of the program that is not compiled, bit for bit.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ _backend: Any = "inductor"
 
 class fused(_Mode):
     """In this block, or in calls of this function, elementwise operations wait for one
-    pass over the memory, and so do sums or softmax of their results.
+    pass over the memory, and so do, on the CPU, sums or softmax of their results.
 
-    It concerns tensors on the CPU of 16384 elements or more, in the calling thread, and
-    the backward pass of what is recorded here. Results that nobody holds any more when
-    the pass begins are never stored. Values are those without fused(), bit for bit.
+    It concerns tensors on GPUs, and those on the CPU of 16384 elements or more, in the
+    calling thread, and the backward pass of what is recorded here. Results that nobody
+    holds any more when the pass begins are never stored. Values are those without
+    fused(), bit for bit.
 
     >>> x = torch.linspace(-1, 1, 100_000)
     >>> with torch.fused():

@@ -23,7 +23,7 @@ def chains(f, *args):
 
 
 def bits(t):
-    t = t.detach().contiguous()
+    t = t.detach().cpu().contiguous()
     return (t.view(torch.int16) if t.dtype == torch.bfloat16 else t).numpy().tobytes()
 
 

@@ -559,9 +559,14 @@ def test_blocks_nest():
     assert same(z, x * 2 + 1)
 
 
-def test_other_devices(device):
+def test_two_kinds_of_devices(device):
     x = torch.linspace(-3, 3, N).to(device)
-    with torch.fused():
+    host = x.cpu()
+
+    def f(x, host):
         y = torch.relu(x * x + x)
-        z = y.cpu() * 2
-    assert same(z, torch.relu(x.cpu() * x.cpu() + x.cpu()) * 2)
+        a = host * 2
+        z = y + 1
+        return z.cpu() * 2 + a, (a + 1).to(x.device) * y
+
+    check(f, x, host)

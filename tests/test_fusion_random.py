@@ -3,7 +3,7 @@
 import gc
 
 from chains import same
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pydevtensor as torch
@@ -54,7 +54,7 @@ def program(seeds, tensors):
                 made = None
             elif kind == "whole":
                 part = a.reshape(SHAPE)[:, k % 9 :]
-                made = torch.zeros(SHAPE)
+                made = torch.zeros(SHAPE, device=a.device)
                 made[:, k % 9 :] = part + 1
             elif kind == "item":
                 notes.append(repr(a.reshape(-1)[k].item()))
@@ -79,7 +79,11 @@ def program(seeds, tensors):
     return pool, notes
 
 
-@settings(max_examples=150, deadline=None)
+@settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(
     st.lists(
         st.tuples(
@@ -89,7 +93,7 @@ def program(seeds, tensors):
         max_size=30,
     )
 )
-def test_random_programs(seeds):
+def test_random_programs(device, seeds):
     torch.manual_seed(1)
     tensors = [
         torch.randn(SHAPE),
@@ -97,6 +101,7 @@ def test_random_programs(seeds):
         torch.randint(-5, 5, SHAPE),
         torch.randn(SHAPE) > 0,
     ]
+    tensors = [t.to(device) for t in tensors]
     want, said = program(seeds, [t.clone() for t in tensors])
     with torch.fused():
         got, told = program(seeds, [t.clone() for t in tensors])

@@ -309,7 +309,8 @@ static int switch_stream(dt_device device, void *stream, void **previous)
         return 0;
     const dt_backend *backend = dt_backend_of(device);
     void *event = NULL;
-    if (backend->event_new(device.index, 0, &event))
+    if (dt_fusion_order("another stream") ||
+        backend->event_new(device.index, 0, &event))
         return -1;
     int status = backend->event_record(event, dt_stream_current(device));
     if (!status)
@@ -436,8 +437,8 @@ int dt_backward(int nroots, const dt_edge *roots, dt_tensor *const *gradients,
         }
         status = ran > FEW && dt_interrupt_check_rarely() < 0 ? -1 : run_task(&p, next);
     }
-    if (fuses)
-        dt_fusion_end();
+    if (fuses && dt_fusion_end())
+        status = -1;
     dt_scope_end(&scope);
     pass_end(&p);
     dt_autocast_resume(casts);

@@ -20,8 +20,19 @@ void dt_activity_lines_set(int (*line)(void),
     line_text = name;
 }
 
+static _Thread_local int line_instead = -1;
+
+int dt_activity_line_is(int line)
+{
+    const int before = line_instead;
+    line_instead = line;
+    return before;
+}
+
 int dt_activity_line(void)
 {
+    if (line_instead >= 0)
+        return line_instead;
     return line_now ? line_now() : -1;
 }
 

@@ -98,6 +98,9 @@ static inline int dt_activity_end(const dt_observed *observed,
 /* A number for the line of the program that runs on this thread, which the binding
  * turns into file, line and function; -1: unknown. Takes the GIL. */
 int dt_activity_line(void);
+/* Until the next call, all work of this thread is of that line; -1: of the line that runs.
+ * Returns what was so far. */
+int dt_activity_line_is(int line);
 /* "train.py:31" of such a number; "" where it is unknown. Takes the GIL. */
 enum { DT_LINE_TEXT = 256 };
 char *dt_activity_line_text(int line, char text[DT_LINE_TEXT]);

@@ -195,10 +195,14 @@ typedef struct dt_backend {
     /* --- work: operands are on the stream's device --- */
 #define WORK(member, parameters, ...) int(*member) parameters;
 #include "device/works.def"
-    /* Runs a chain on the calling thread and those of the backend. Cannot fail, and is not
-     * interrupted. NULL: there are no chains (device/fusion.h). */
-    void (*chain)(dt_stream stream, const struct dt_chain *chain);
-    /* Whether a chain may have the end; if so, it has its memory for partial results. */
+    /* Runs a chain, not interrupted: on the CPU at once, where it cannot fail, on a GPU as
+     * one kernel. NULL: there are no chains (device/fusion.h). */
+    int (*chain)(dt_stream stream, const struct dt_chain *chain);
+    /* Whether a chain may have the operation, or DT_CHAIN_CONVERT, as a step. The result
+     * is dense, and nothing is complex. */
+    bool (*chain_step)(int op, const dt_plan *plan);
+    /* Whether a chain may have the end; if so, it has its memory for partial results.
+     * NULL: no ends. */
     bool (*chain_end)(struct dt_chain_end *end);
     /* b of a product, arranged once for all products with about as many rows: their
      * `packed`, which the caller frees. NULL, without an error: BLAS is as fast, or no

@@ -1,6 +1,6 @@
 /* A chain of elementwise operations, in the order of the program, and what takes their
  * results at its end: what device/fusion.c collects, and a backend runs in one pass over
- * the memory. */
+ * the memory (cpu/kernels/chain.c, cuda/kernels/chain.cu). */
 #ifndef DT_DEVICE_CHAIN_H
 #define DT_DEVICE_CHAIN_H
 
@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 #define DT_CHAIN_STEPS   16
-#define DT_CHAIN_LAYOUTS 8
+#define DT_CHAIN_LAYOUTS 12
 #define DT_CHAIN_ENDS    4
 
 /* A step that converts its input to the type of its result. */
@@ -76,10 +76,47 @@ typedef struct dt_chain {
     dt_chain_end ends[DT_CHAIN_ENDS];
 } dt_chain;
 
+/* Whether an operand's elements lie one after the other; whether they are one element. */
+static inline bool dt_plan_is_dense(const dt_plan *plan, const dt_operand *o)
+{
+    int64_t stride = (int64_t)dt_dtype_size(o->dtype);
+    for (int d = plan->ndim - 1; d >= 0; stride *= plan->shape[d--])
+        if (o->strides[d] != stride)
+            return false;
+    return true;
+}
+static inline bool dt_plan_is_one(const dt_plan *plan, const dt_operand *o)
+{
+    for (int d = 0; d < plan->ndim; d++)
+        if (o->strides[d])
+            return false;
+    return true;
+}
+
+/* The last step that takes the result of a step; the step itself: none. */
+static inline int dt_chain_last_use(const dt_chain *chain, int step)
+{
+    int last = step;
+    for (int s = step + 1; s < chain->nsteps; s++)
+        for (int i = 0; chain->steps[s].wanted && i < chain->steps[s].ninputs; i++)
+            if (chain->steps[s].inputs[i].step == step)
+                last = s;
+    return last;
+}
+
+/* "mul"; "copy" of a conversion. */
+static inline const char *dt_chain_step_name(const dt_chain_step *step)
+{
+    return step->op == DT_CHAIN_CONVERT ? "copy" : dt_elementwise_rows[step->op].name;
+}
+
+/* Calls visit with each operand of a chain in memory: what its steps read, and what they
+ * and its ends store. */
+void dt_chain_visit(const dt_chain *chain, dt_extent_visitor visit, void *context);
 /* Bytes that a chain reads and writes: an input that two steps read is read once. */
 int64_t dt_chain_bytes(const dt_chain *chain);
 /* Those of an end's operands, but for the result of the step. */
-int64_t dt_chain_end_bytes(const dt_chain *chain, const dt_chain_end *end);
+int64_t dt_chain_end_bytes(const dt_chain_end *end);
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "device/attention.h"
+#include "device/chain.h"
 #include "device/convolution.h"
 #include "device/module.h"
 #include "device/lapack.h"
@@ -387,6 +388,9 @@ void dt_extents(int work, const char *name, const void *call, dt_extent_visitor 
         break;
     case DT_WORK_HOST_USE:
         say(&to, call);
+        break;
+    case DT_WORK_CHAIN:
+        dt_chain_visit(call, visit, context);
         break;
 #define WORK(member, parameters, arguments, extents, ...)                              \
     case DT_WORK_##member:                                                             \

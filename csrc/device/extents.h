@@ -27,6 +27,7 @@ typedef void (*dt_extent_visitor)(void *context, const dt_extent *extent);
 typedef enum dt_work {
     DT_WORK_NONE,
     DT_WORK_HOST_USE,
+    DT_WORK_CHAIN, /* whose call is a dt_chain */
 #define WORK(member, ...) DT_WORK_##member,
 #include "device/works.def"
 } dt_work;

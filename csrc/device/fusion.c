@@ -1,11 +1,11 @@
-#include "device/fusion.h"
+#include "device/fusion_table.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/gil.h"
 #include "device/activity.h"
-#include "device/works.h"
 
 /* Memory that steps read or write: by any storage some, each with one reference. */
 typedef struct access {
@@ -24,41 +24,20 @@ int64_t dt_fusion_bound = 1;
 int dt_fusion_blocks;
 
 static dt_chain chain;
+static dt_device on_device;
+static dt_stream on_stream;
+static dt_plan
+    first; /* on a GPU, of the first step: alone it runs as without a queue */
 static access accesses[ACCESSES];
 static int naccesses, lines[DT_CHAIN_STEPS];
-static int64_t apart; /* bytes of the steps one by one */
+static int64_t apart;    /* bytes of the steps one by one */
+static dt_error failure; /* of a run in a call that cannot fail */
 static _Thread_local int wanted;
 static void (*listening)(const dt_fusion_report *report);
 
-static const dt_backend *real; /* the CPU's */
-static dt_backend collecting;
+const dt_backend *dt_fusion_real[DT_FUSION_TYPES];
 
 /* --- what an operand is --- */
-
-static bool is_dense(const dt_plan *plan, const dt_operand *o)
-{
-    int64_t stride = (int64_t)dt_dtype_size(o->dtype);
-    for (int d = plan->ndim - 1; d >= 0; stride *= plan->shape[d--])
-        if (o->strides[d] != stride)
-            return false;
-    return true;
-}
-
-static bool is_one(const dt_plan *plan, const dt_operand *o)
-{
-    for (int d = 0; d < plan->ndim; d++)
-        if (o->strides[d])
-            return false;
-    return true;
-}
-
-/* Whether a tile of it is made of runs that are worth a call each. */
-static bool is_in_runs(const dt_plan *plan, const dt_operand *o)
-{
-    const int last = plan->ndim - 1;
-    return plan->shape[last] >= 32 &&
-           (!o->strides[last] || o->strides[last] == (int64_t)dt_dtype_size(o->dtype));
-}
 
 static bool is_seen_outside(const dt_operand *o)
 {
@@ -87,7 +66,7 @@ static bool conflicts(const dt_plan *plan, int i)
     const dt_operand *o = &plan->operands[i];
     if (o->scalar)
         return false;
-    const bool dense = plan->numel == chain.numel && is_dense(plan, o);
+    const bool dense = plan->numel == chain.numel && dt_plan_is_dense(plan, o);
     for (int k = 0; k < naccesses; k++)
         if (accesses[k].storage == o->storage && (!i || accesses[k].writer >= 0) &&
             !is_same(&accesses[k], o, dense) && !are_apart(&accesses[k], o, dense))
@@ -173,93 +152,156 @@ static void finish(void)
                 chain.steps[chain.steps[s].inputs[i].step].wanted = true;
 }
 
+/* Says which operations of the program failed together. */
+static int fail_as_chain(void)
+{
+    char text[DT_ERROR_TEXT / 2] = "", line[DT_LINE_TEXT];
+    size_t used = 0;
+    for (int s = 0; s < chain.nsteps && used < sizeof text - 2 * DT_LINE_TEXT; s++) {
+        const char *at = dt_activity_line_text(lines[s], line);
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s%s%s",
+                                 s ? ", " : "", dt_chain_step_name(&chain.steps[s]),
+                                 *at ? " at " : "", at);
+    }
+    return dt_fail_prefix("a fused kernel of %s: ", text);
+}
+
+static int run_chain(void)
+{
+    const dt_backend *backend = dt_fusion_real[(int)on_device.type];
+    const dt_elementwise_op op = chain.steps[0].op;
+    if (dt_device_is_host(on_device))
+        return backend->chain(on_stream, &chain);
+    int status = 0;
+    if (chain.nsteps > 1)
+        status = backend->chain(on_stream, &chain);
+    else if (chain.steps[0].wanted)
+        status = op == DT_CHAIN_CONVERT ? backend->copy(on_stream, &first)
+                                        : backend->elementwise(on_stream, op, &first);
+    return status ? fail_as_chain() : 0;
+}
+
 /* Runs the queue, without Python code, and leaves it empty. */
-static void run_queue(void)
+static int run_queue(void)
 {
     const bool yields = dt_gil_yield(false);
-    const int count = naccesses;
-    real->chain((dt_stream){0, NULL}, &chain);
+    const int count = naccesses, status = run_chain();
     dt_fusion_bound = 1;
     naccesses = chain.nsteps = chain.nlayouts = chain.nends = 0;
     apart = 0;
     for (int k = 0; k < count; k++)
         dt_storage_release(accesses[k].storage);
     dt_gil_yield(yields);
+    return status;
 }
 
 /* The listener may run Python code, which may collect. */
-static void run_and_report(const char *why)
+static int run_and_report(const char *why)
 {
     const dt_chain ran = chain;
     int at[DT_CHAIN_STEPS];
     memcpy(at, lines, sizeof at);
     const dt_fusion_report report = {&ran, at, why, dt_chain_bytes(&chain), apart};
-    run_queue();
+    const int status = run_queue();
     listening(&report);
+    return status;
 }
 
-void dt_fusion_run(const char *why)
+/* Fails as an earlier run did, if its call could not. */
+static int fail_late(void)
+{
+    if (!failure.code)
+        return 0;
+    *dt_error_slot() = failure;
+    failure.code = DT_ERROR_NONE;
+    return -1;
+}
+
+/* The line of the program that a run is of: that of its last step. */
+static int last_line(void)
+{
+    return lines[chain.nsteps - 1];
+}
+
+int dt_fusion_run(const char *why)
 {
     if (!chain.nsteps)
-        return;
+        return fail_late();
     dt_observed observed;
     finish();
-    const dt_activity activity = {.kind = DT_ACTIVITY_KERNEL,
-                                  .name = "fused",
-                                  .device = dt_device_make(DT_CPU, 0),
-                                  .bytes = dt_chain_bytes(&chain),
-                                  .flops = (double)chain.numel *
-                                           (chain.nsteps + chain.nends),
-                                  .dtype = chain.steps[chain.nsteps - 1].result};
+    const bool alone = chain.nsteps == 1 && !dt_device_is_host(on_device);
+    const dt_chain described = chain;
+    const dt_activity activity = {
+        .kind = DT_ACTIVITY_KERNEL,
+        .name = alone ? dt_chain_step_name(chain.steps) : "fused",
+        .device = on_device,
+        .stream = on_stream.handle,
+        .bytes = dt_chain_bytes(&chain),
+        .flops = (double)chain.numel * (chain.nsteps + chain.nends),
+        .dtype = chain.steps[chain.nsteps - 1].result,
+        .call = &described,
+        .work = DT_WORK_CHAIN};
+    const int outer = dt_activity_line_is(last_line());
+    int status = 0;
     /* Its steps were allowed. An observer may run Python code, which may run the queue. */
     if (dt_activity_begin(&observed, &activity))
         dt_error_clear();
     if (chain.nsteps) {
         finish();
-        if (listening)
-            run_and_report(why);
-        else
-            run_queue();
+        status = listening ? run_and_report(why) : run_queue();
     }
-    dt_activity_end(&observed, &activity, 0);
+    status = dt_activity_end(&observed, &activity, status);
+    dt_activity_line_is(outer);
+    return status ? status : fail_late();
+}
+
+int dt_fusion_order(const char *why)
+{
+    return chain.nsteps && !dt_device_is_host(on_device) ? dt_fusion_run(why)
+                                                         : fail_late();
+}
+
+/* For calls that cannot fail. */
+static void run_quietly(const char *why)
+{
+    if (dt_fusion_run(why)) {
+        failure = *dt_error_slot();
+        dt_error_clear();
+    }
 }
 
 void dt_fusion_settle(const dt_storage *storage)
 {
     if (touches(storage, true))
-        dt_fusion_run("memory is read or written");
+        run_quietly("memory is read or written");
 }
 
 void dt_fusion_listen(void (*listener)(const dt_fusion_report *report))
 {
-    dt_fusion_run("end");
+    run_quietly("end");
     listening = listener;
 }
 
 /* --- collecting --- */
 
 /* Whether a chain can have the operation as a step. */
-static bool is_step(dt_elementwise_op op, const dt_plan *plan)
+static bool is_step(dt_elementwise_op op, const dt_plan *plan, dt_device_type type)
 {
-    if (!wanted || plan->numel < DT_FUSION_NUMEL || !is_dense(plan, &plan->operands[0]))
+    if (!wanted || !dt_plan_is_dense(plan, &plan->operands[0]))
         return false;
     for (int i = 0; i < plan->noperands; i++)
         if (is_seen_outside(&plan->operands[i]) ||
             dt_dtype_is_complex(plan->operands[i].dtype))
             return false;
-    for (int i = 1; i < plan->noperands; i++) {
-        const dt_operand *o = &plan->operands[i];
-        if (!o->scalar && !is_one(plan, o) && !is_dense(plan, o) &&
-            !is_in_runs(plan, o))
-            return false;
-    }
-    if (op == DT_CHAIN_CONVERT)
-        return true;
-    const dt_class *class = &dt_elementwise_rows[op].class_;
-    const dt_kind kind = dt_dtype_kind(dt_plan_type(plan, class->choice));
-    /* Integers are divided one by one: a divisor of 0 is an error. */
-    return class->takes[kind] &&
-           (class->rule != DT_RULE_DIVISOR || kind == DT_KIND_FLOAT);
+    return dt_fusion_real[type]->chain_step(op, plan);
+}
+
+/* Who listens or observes wants to know it, and a launch that fails. */
+static int line_now(dt_device_type type)
+{
+    const bool asked =
+        listening || type != DT_CPU || __atomic_load_n(&dt_observers, __ATOMIC_RELAXED);
+    return wanted && asked ? dt_activity_line() : -1;
 }
 
 static void set_input(dt_chain_input *input, const dt_plan *plan, const dt_operand *o)
@@ -269,10 +311,10 @@ static void set_input(dt_chain_input *input, const dt_plan *plan, const dt_opera
     input->dtype = o->dtype;
     if (o->scalar) {
         input->number = o->value;
-    } else if (is_one(plan, o)) {
+    } else if (dt_device_is_host(on_device) && dt_plan_is_one(plan, o)) {
         memcpy(&input->number, o->data, dt_dtype_size(o->dtype));
     } else {
-        const bool dense = is_dense(plan, o);
+        const bool dense = dt_plan_is_dense(plan, o);
         access *a = find(o, dense);
         if (dense && a->writer >= 0) {
             input->step = a->writer;
@@ -316,33 +358,53 @@ static void append(dt_elementwise_op op, const dt_plan *plan, int line)
     drop_dead();
 }
 
-/* Adds the operation to the chain and gives true; or false after it has run the chains that
- * the operation depends on, and the caller runs the operation. */
-static bool collect(dt_elementwise_op op, const dt_plan *plan)
+/* Why the chain has to run before the operation; NULL: it need not. */
+static const char *why_run(const dt_plan *plan, bool takes, bool same, bool host)
+{
+    if (!same)
+        return takes || !host ? "another device or stream" : NULL;
+    for (int i = 0; i < plan->noperands; i++)
+        if (conflicts(plan, i) || (!takes && !plan->operands[i].scalar &&
+                                   touches(plan->operands[i].storage, !i)))
+            return takes ? "memory is read or written otherwise"
+                         : "an operation that is not fused";
+    if (!takes)
+        return NULL;
+    if (plan->numel != chain.numel)
+        return "another number of elements";
+    if (chain.nsteps == DT_CHAIN_STEPS)
+        return "the chain is full";
+    return chain.nlayouts + DT_MAX_INPUTS > DT_CHAIN_LAYOUTS ? "too many broadcasts"
+                                                             : NULL;
+}
+
+/* Adds the operation to the chain; or runs the chain if the operation depends on it, and
+ * the caller runs the operation. */
+dt_fusion_fate dt_fusion_collect(dt_device_type type, dt_stream on,
+                                 dt_elementwise_op op, const dt_plan *plan)
 {
     if (!wanted && !chain.nsteps)
-        return false;
-    const bool takes = is_step(op, plan);
-    const int line = takes && listening ? dt_activity_line() : -1; /* before all else */
+        return fail_late() ? DT_FUSION_FAILS : DT_FUSION_RUNS;
+    const dt_device here = dt_device_make(type, on.device);
+    const bool takes = is_step(op, plan, type), host = dt_device_is_host(here);
+    const int line = takes ? line_now(type) : -1; /* before all else */
     if (chain.nsteps) {
-        const char *why = NULL;
-        for (int i = 0; i < plan->noperands; i++)
-            if (conflicts(plan, i) || (!takes && !plan->operands[i].scalar &&
-                                       touches(plan->operands[i].storage, !i)))
-                why = takes ? "memory is read or written otherwise"
-                            : "an operation that is not fused";
-        if (takes && plan->numel != chain.numel)
-            why = "another number of elements";
-        else if (takes && chain.nsteps == DT_CHAIN_STEPS)
-            why = "the chain is full";
-        else if (takes && chain.nlayouts + DT_MAX_INPUTS > DT_CHAIN_LAYOUTS)
-            why = "too many broadcasts";
-        if (why)
-            dt_fusion_run(why);
+        const bool same =
+            dt_device_equal(here, on_device) && on.handle == on_stream.handle;
+        const char *why = why_run(plan, takes, same, host);
+        if (why && dt_fusion_run(why))
+            return DT_FUSION_FAILS;
     }
-    if (takes)
-        append(op, plan, line);
-    return takes;
+    if (!takes)
+        return DT_FUSION_RUNS;
+    if (!chain.nsteps) {
+        on_device = here;
+        on_stream = on;
+        if (!host)
+            first = *plan;
+    }
+    append(op, plan, line);
+    return DT_FUSION_WAITS;
 }
 
 /* --- collecting ends --- */
@@ -397,7 +459,8 @@ static bool joins(dt_chain_end *end, int64_t row, int count, void *const *operan
 {
     if (!wanted || row < 2 || chain.nends == DT_CHAIN_ENDS ||
         (chain.nends && chain.row != row) || (end->work == DT_WORK_nn && has_rows()) ||
-        !real->chain_end(end))
+        !dt_fusion_real[(int)on_device.type]->chain_end ||
+        !dt_fusion_real[(int)on_device.type]->chain_end(end))
         return false;
     if (may_wait(end, operands, storages, count))
         return true;
@@ -405,14 +468,15 @@ static bool joins(dt_chain_end *end, int64_t row, int count, void *const *operan
     return false;
 }
 
-/* Adds an end that takes `row` elements together to the chain and gives true; or false
- * after it has run the chain, and the caller runs the operation. */
-static bool collect_end(dt_chain_end *end, int64_t row, int count,
-                        void *const *operands, dt_storage *const *storages)
+/* Adds an end that takes `row` elements together to the chain; or runs the chain, and the
+ * caller runs the operation. */
+static dt_fusion_fate collect_end(dt_chain_end *end, int64_t row, int count,
+                                  void *const *operands, dt_storage *const *storages)
 {
     if (!joins(end, row, count, operands, storages)) {
-        dt_fusion_run(end->work == DT_WORK_nn ? "an operation on rows" : "a reduction");
-        return false;
+        const char *why =
+            end->work == DT_WORK_nn ? "an operation on rows" : "a reduction";
+        return dt_fusion_run(why) ? DT_FUSION_FAILS : DT_FUSION_RUNS;
     }
     for (int i = 0; i < count; i++)
         if (i != end->operand && operands[i]) {
@@ -426,50 +490,32 @@ static bool collect_end(dt_chain_end *end, int64_t row, int count,
     chain.row = row;
     chain.ends[chain.nends++] = *end;
     if (listening)
-        apart += dt_chain_end_bytes(&chain, end) +
+        apart += dt_chain_end_bytes(end) +
                  chain.numel * (int64_t)dt_dtype_size(chain.steps[end->step].result);
     drop_dead();
-    return true;
-}
-
-/* Before all else: it may run Python code, which may run the queue. */
-static int line_of_end(void)
-{
-    return wanted && listening ? dt_activity_line() : -1;
+    return DT_FUSION_WAITS;
 }
 
 /* For reduce, and moments with their mean. */
-static bool collect_reduction(dt_work work, dt_reduce_op op, void *mean,
-                              const dt_reduction *c)
+dt_fusion_fate dt_fusion_collect_reduction(dt_device_type type, dt_work work,
+                                           dt_reduce_op op, void *mean,
+                                           const dt_reduction *c)
 {
-    if (!chain.nsteps)
-        return false;
+    if (!chain.nsteps || on_device.type != (int)type)
+        return fail_late() ? DT_FUSION_FAILS : DT_FUSION_RUNS;
     dt_chain_end end = {.work = work, .op = op, .mean = mean, .reduction = *c};
-    end.line = line_of_end();
+    end.line = line_now(type); /* it may run Python code, which may run the queue */
     void *const operands[] = {(void *)(uintptr_t)c->input, c->output, mean};
     end.step = step_of(c->storages[0], c->input, c->input_dtype);
     return collect_end(&end, end.step < 0 ? 0 : row_of(c), 3, operands, c->storages);
 }
 
-static int collect_reduce(dt_stream stream, dt_reduce_op op, const dt_reduction *c)
+dt_fusion_fate dt_fusion_collect_rows(dt_device_type type, const dt_nn_call *c)
 {
-    return collect_reduction(DT_WORK_reduce, op, NULL, c) ? 0
-                                                          : real->reduce(stream, op, c);
-}
-
-static int collect_moments(dt_stream stream, void *mean, const dt_reduction *c)
-{
-    return collect_reduction(DT_WORK_moments, 0, mean, c)
-               ? 0
-               : real->moments(stream, mean, c);
-}
-
-static int collect_nn(dt_stream stream, const dt_nn_call *c)
-{
-    if (!chain.nsteps)
-        return real->nn(stream, c);
+    if (!chain.nsteps || on_device.type != (int)type)
+        return fail_late() ? DT_FUSION_FAILS : DT_FUSION_RUNS;
     dt_chain_end end = {.work = DT_WORK_nn, .step = -1, .rows = *c};
-    end.line = line_of_end();
+    end.line = line_now(type);
     if (c->outer * c->n == chain.numel)
         for (int k = 0; k < DT_NN_OPERANDS && end.step < 0; k++) {
             if (c->operands[k])
@@ -477,71 +523,38 @@ static int collect_nn(dt_stream stream, const dt_nn_call *c)
             end.operand = k;
         }
     return collect_end(&end, end.step < 0 ? 0 : c->n, DT_NN_OPERANDS, c->operands,
-                       c->storages)
-               ? 0
-               : real->nn(stream, c);
-}
-
-/* --- the backend that collects --- */
-
-static int collect_elementwise(dt_stream stream, dt_elementwise_op op, const dt_plan *c)
-{
-    return collect(op, c) ? 0 : real->elementwise(stream, op, c);
-}
-
-static int collect_copy(dt_stream stream, const dt_plan *c)
-{
-    return collect(DT_CHAIN_CONVERT, c) ? 0 : real->copy(stream, c);
+                       c->storages);
 }
 
 /* A tensor that is filled is often new, and begins no chain. */
-static int collect_fill(dt_stream stream, const dt_plan *c)
+dt_fusion_fate dt_fusion_collect_fill(dt_device_type type, dt_stream on,
+                                      const dt_plan *c)
 {
-    if (chain.nsteps && c->numel == chain.numel && collect(DT_CHAIN_CONVERT, c))
-        return 0;
-    if (chain.nsteps && touches(c->operands[0].storage, true))
-        dt_fusion_run("fill");
-    return real->fill(stream, c);
+    if (chain.nsteps && c->numel == chain.numel && on_device.type == (int)type)
+        return dt_fusion_collect(type, on, DT_CHAIN_CONVERT, c);
+    const bool runs = chain.nsteps && touches(c->operands[0].storage, true);
+    return (runs ? dt_fusion_run("fill") : fail_late()) ? DT_FUSION_FAILS
+                                                        : DT_FUSION_RUNS;
 }
 
-#define WORK(member, parameters, arguments, ...)                                       \
-    static int after_##member parameters                                               \
-    {                                                                                  \
-        dt_fusion_run(#member);                                                        \
-        return real->member arguments;                                                 \
-    }
-#define GPU_WORK(...)
-#include "device/works.def"
-
-static void install(void)
+int dt_fusion_before(int type, const char *why)
 {
-    real = dt_works_real(DT_CPU);
-    collecting = *real;
-#define WORK(member, ...) collecting.member = after_##member;
-#define GPU_WORK(...)
-#include "device/works.def"
-    collecting.elementwise = collect_elementwise;
-    collecting.copy = collect_copy;
-    collecting.fill = collect_fill;
-    collecting.reduce = collect_reduce;
-    collecting.moments = collect_moments;
-    collecting.nn = collect_nn;
-    dt_works_replace(DT_CPU, &collecting);
+    return on_device.type == type ? dt_fusion_run(why) : fail_late();
 }
+
+/* --- blocks --- */
 
 void dt_fusion_begin(void)
 {
-    if (!real)
-        install();
+    dt_fusion_install();
     dt_fusion_blocks++;
     wanted++;
 }
 
-void dt_fusion_end(void)
+int dt_fusion_end(void)
 {
     dt_fusion_blocks--;
-    if (!--wanted)
-        dt_fusion_run("the end of the block");
+    return --wanted ? 0 : dt_fusion_run("the end of the block");
 }
 
 bool dt_fusion_asked(void)

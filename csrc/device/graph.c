@@ -5,6 +5,7 @@
 
 #include "base/lock.h"
 #include "device/activity.h"
+#include "device/fusion.h"
 #include "device/stream.h"
 
 int dt_graphs_capturing;
@@ -102,7 +103,8 @@ int dt_graph_begin(dt_graph *graph, dt_device device, dt_graph_mode mode, uint64
                         .thread = pthread_self(),
                         .keep = graph->keep,
                         .debug = graph->debug};
-    if (dt_backend_of(device)->graph_begin(stream, mode, pool, generators, count,
+    if (dt_fusion_order("a capture") ||
+        dt_backend_of(device)->graph_begin(stream, mode, pool, generators, count,
                                            &graph->handle))
         return -1;
     set_capturing(graph, true);
@@ -129,8 +131,9 @@ int dt_graph_end(dt_graph *graph)
         return dt_fail(DT_ERROR_RUNTIME,
                        "capture_end: the current stream is not the one on which the "
                        "capture began; make that one current");
+    const int status = dt_fusion_order("the end of a capture");
     set_capturing(graph, false);
-    if (!*graph->why &&
+    if (!*graph->why && !status &&
         !dt_backend_of(graph->device)->graph_end(graph->stream, graph->handle) &&
         (graph->keep || !instantiate(graph)))
         return 0;
@@ -206,7 +209,7 @@ int dt_graph_launch(dt_graph *graph)
                        "another one");
     if (!graph->ready && instantiate(graph))
         return -1;
-    if (dt_activity_begin(&observed, &activity))
+    if (dt_fusion_order("a graph") || dt_activity_begin(&observed, &activity))
         return -1;
     return dt_activity_end(
         &observed, &activity,

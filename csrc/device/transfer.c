@@ -4,6 +4,7 @@
 
 #include "base/gil.h"
 #include "device/activity.h"
+#include "device/fusion.h"
 #include "device/graph.h"
 #include "device/stream.h"
 
@@ -116,7 +117,8 @@ int dt_transfer(dt_device target_device, void *target, dt_device source_device,
               from = dt_stream_current(source_device);
     dt_activity activity;
     dt_observed observed;
-    if (check_capture(target_device, source_device, to, from))
+    if (dt_fusion_order("a copy") ||
+        check_capture(target_device, source_device, to, from))
         return -1;
     if (dt_device_is_host(target_device)) {
         activity =
@@ -146,7 +148,7 @@ int dt_transfer_pinned(dt_device target_device, void *target, dt_device source_d
         a_copy(to_host ? DT_ACTIVITY_DEVICE_TO_HOST : DT_ACTIVITY_HOST_TO_DEVICE, gpu,
                stream, tensor, bytes);
     dt_observed observed;
-    if (begin_transfer(&observed, &activity))
+    if (dt_fusion_order("a copy") || begin_transfer(&observed, &activity))
         return -1;
     DT_WITHOUT_GIL(true);
     return dt_activity_end(

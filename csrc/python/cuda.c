@@ -6,6 +6,7 @@
 
 #include "device/activity.h"
 #include "device/cuda_library.h"
+#include "device/fusion.h"
 #include "device/graph.h"
 #include "device/storage.h"
 #include "device/stream.h"
@@ -147,8 +148,9 @@ static PyObject *can_access_peer(PyObject *Py_UNUSED(self), PyObject *args)
 
 OF_DEVICE(synchronize, "synchronize")
 {
-    int status;
-    DT_WAIT(status, dt_device_synchronize(device));
+    int status = dt_fusion_order("a wait");
+    if (!status)
+        DT_WAIT(status, dt_device_synchronize(device));
     return none_or_raise(status);
 }
 
@@ -325,8 +327,9 @@ static bool take_handles(PyObject *args, dt_device *device, dt_stream *stream,
     return true;
 }
 
-/* A function of these for a call that may take long and returns -1, 0 or 1. */
-#define OF_STREAM(NAME, call)                                                          \
+/* A function of these for a call that may take long and returns -1, 0 or 1, after `before`,
+ * which may fail. */
+#define OF_STREAM_AFTER(NAME, before, call)                                            \
     static PyObject *NAME(PyObject *self, PyObject *args)                              \
     {                                                                                  \
         (void)self;                                                                    \
@@ -336,10 +339,14 @@ static bool take_handles(PyObject *args, dt_device *device, dt_stream *stream,
         int status;                                                                    \
         if (!take_handles(args, &device, &stream, &event))                             \
             return NULL;                                                               \
-        DT_WAIT(status, call);                                                         \
+        status = before;                                                               \
+        if (!status)                                                                   \
+            DT_WAIT(status, call);                                                     \
         return status < 0 ? dt_raise() : PyBool_FromLong(status);                      \
     }
-OF_STREAM(stream_set, dt_stream_set_current(device, stream.handle))
+#define OF_STREAM(NAME, call)                                                          \
+    OF_STREAM_AFTER(NAME, dt_fusion_order("a stream or an event"), call)
+OF_STREAM_AFTER(stream_set, 0, dt_stream_set_current(device, stream.handle))
 OF_STREAM(stream_synchronize, dt_stream_synchronize(device, stream))
 OF_STREAM(stream_query, dt_graph_check("a query of a stream", device, &stream)
                             ? -1

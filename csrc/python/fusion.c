@@ -2,15 +2,11 @@
 #include "device/fusion.h"
 
 #include "device/activity.h"
+#include "python/errors.h"
 #include "python/module.h"
 #include "tensor/ops/ops.h"
 
 static PyObject *reports; /* a list that grows; NULL: nobody listens */
-
-static const char *name_of(const dt_chain_step *step)
-{
-    return step->op == DT_CHAIN_CONVERT ? "copy" : dt_elementwise_rows[step->op].name;
-}
 
 static const char *end_name(const dt_chain_end *end)
 {
@@ -36,7 +32,8 @@ static PyObject *tuple_of(const dt_fusion_report *r)
         const dt_chain_step *step = &chain->steps[e < 0 ? i : 0];
         const dt_chain_end *end = &chain->ends[e < 0 ? 0 : e];
         PyObject *item =
-            e < 0 ? item_of(name_of(step), r->lines[i], step->out, step->wanted)
+            e < 0 ? item_of(dt_chain_step_name(step), r->lines[i], step->out,
+                            step->wanted)
                   : item_of(end_name(end), end->line, end->wanted, end->wanted);
         if (!item)
             return NULL;
@@ -66,7 +63,8 @@ static PyObject *begin(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 
 static PyObject *end(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
-    dt_fusion_end();
+    if (dt_fusion_end())
+        return dt_raise();
     Py_RETURN_NONE;
 }
 

@@ -1,6 +1,7 @@
 /* The functions behind pydevtensor/cuda/kernels.py, which keeps modules and kernels as
  * ints: they are never unloaded. */
 #include "device/extents.h"
+#include "device/fusion.h"
 #include "device/module.h"
 #include "device/stream.h"
 #include "autograd/record.h"
@@ -163,6 +164,8 @@ static PyObject *module_variable(PyObject *Py_UNUSED(self), PyObject *args)
     const dt_backend *backend = dt_backends[DT_ACCELERATOR];
     if (!PyArg_ParseTuple(args, "nis|O:get_global", &module, &device, &name, &data))
         return NULL;
+    if (dt_fusion_order("a variable of a kernel"))
+        return dt_raise();
     DT_WAIT(status, backend->module_variable(device, (void *)module, name,
                                              DT_MODULE_SIZE, NULL, &bytes));
     if (status < 0)

@@ -23,6 +23,7 @@ STARTS = {
     "attention_halves": "attend(*((4 * x - 2).to(t)",
     "attention_warpgroups": "attend(*((4 * x - 2).to(t)",  # on Hopper
     "attention_warpgroups_backward": "attend(*((4 * x - 2).to(t)",  # the same
+    "chain": "torch.fused()",
     "convert": ".half()",
     "convolution": "F.conv2d(x, w, padding=1)",
     "depthwise": "F.conv2d(x, w, groups=4)",
@@ -196,6 +197,22 @@ def layers(n):
         same(run, (4, 3, n % 100 + 1))
 
 
+def chains(n):
+    """One kernel for a chain, whose bits are those of its operations one by one."""
+
+    def chain(x, row, column):
+        y = (x * row + 0.5).tanh() * column - x.sigmoid().half().float()
+        z = torch.where((y > 0) & (x < 1), y * y, -y).bfloat16()
+        return y, z, z * x[:, :1], (z > 0) | (x == y), y.erf().exp() / (x.sqrt() + 1)
+
+    x, row = torch.rand(5, n, device="cuda"), torch.rand(n, device="cuda")
+    for given in (x, x.t().contiguous().t(), x.half(), x[:, 1:]):
+        of = given, row[: given.shape[1]], given[:, :1].float()
+        with torch.fused():
+            results = chain(*of)
+        assert all(map(torch.equal, results, chain(*of))), (n, given.dtype)
+
+
 def graphs(n):
     """A step of an optimizer of halves, captured and replayed."""
     weight = torch.ones(n, device="cuda", dtype=torch.bfloat16).requires_grad_()
@@ -254,6 +271,7 @@ def main():
         rows(n)
         ordered(n)
         windows(n)
+        chains(n)
         graphs(n)
         if PRODUCTS:
             layers(n)

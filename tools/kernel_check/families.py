@@ -64,6 +64,17 @@ def elementwise(torch: Any, new: Source) -> Any:
 
 
 @case
+def chains(torch: Any, new: Source) -> Any:
+    x, y, row = new(37, 129), new(37, 129), new(129)
+    with torch.fused():
+        z = torch.relu(x * row + y[:, :1]) - 0.5
+        h = (z.half() * x.t().reshape(x.shape)).tanh()
+        held = torch.where((z > 0) & (y < 1), h, -h)
+        tail = x[:, 1:] * 2 + x[:, :-1]
+    return [z, held, held.bfloat16() * 3, tail]
+
+
+@case
 def converting(torch: Any, new: Source) -> Any:
     x = new(41, 67)
     return [

@@ -107,6 +107,7 @@ FAMILIES = {
     "attention_halves": "attention_of_halves",
     "attention_warpgroups": "attention_of_halves",
     "attention_warpgroups_backward": "attention_of_halves",
+    "chain": "chains",
     "convert": "converting",
     "convolution": "convolving",
     "depthwise": "convolving",

@@ -9,6 +9,8 @@
 #include "cpu/runtime/backend.h"
 #include "cpu/runtime/pool.h"
 
+#define LEAST                                                                          \
+    16384 /* elements of a step, which the memory's speed limits from there on */
 #define TILE  8192                                 /* bytes of a tile, at most */
 #define SLOTS (DT_CHAIN_STEPS + DT_MAX_INPUTS + 1) /* of tiles */
 #define FULLS 4                                    /* of them, for numbers at most */
@@ -33,6 +35,35 @@ typedef struct run {
     place places[DT_CHAIN_STEPS];
     dt_loop_kernel kernels[DT_CHAIN_STEPS];
 } run;
+
+/* --- what a chain may have --- */
+
+/* Whether a tile of it is made of runs that are worth a call each. */
+static bool is_in_runs(const dt_plan *plan, const dt_operand *o)
+{
+    const int last = plan->ndim - 1;
+    return plan->shape[last] >= 32 &&
+           (!o->strides[last] || o->strides[last] == (int64_t)dt_dtype_size(o->dtype));
+}
+
+bool dt_cpu_chain_step(int op, const dt_plan *plan)
+{
+    if (plan->numel < LEAST)
+        return false;
+    for (int i = 1; i < plan->noperands; i++) {
+        const dt_operand *o = &plan->operands[i];
+        if (!o->scalar && !dt_plan_is_one(plan, o) && !dt_plan_is_dense(plan, o) &&
+            !is_in_runs(plan, o))
+            return false;
+    }
+    if (op == (int)DT_CHAIN_CONVERT)
+        return true;
+    const dt_class *class = &dt_elementwise_rows[op].class_;
+    const dt_kind kind = dt_dtype_kind(dt_plan_type(plan, class->choice));
+    /* Integers are divided one by one: a divisor of 0 is an error. */
+    return class->takes[kind] &&
+           (class->rule != DT_RULE_DIVISOR || kind == DT_KIND_FLOAT);
+}
 
 /* --- before the tiles --- */
 
@@ -77,16 +108,6 @@ static bool streams(const dt_chain *chain, const dt_chain_step *step)
            ((uintptr_t)step->out & 63) == 0 && !reads_memory(chain, step->out);
 }
 
-static int last_use(const dt_chain *chain, int result)
-{
-    int last = feeds(chain, result) ? chain->nsteps : result;
-    for (int s = result + 1; s < chain->nsteps; s++)
-        for (int i = 0; i < chain->steps[s].ninputs; i++)
-            if (chain->steps[s].wanted && chain->steps[s].inputs[i].step == result)
-                last = last > s ? last : s;
-    return last;
-}
-
 /* Gives each step a slot, which it shares with those whose results are needed no more. A
  * result may lie over an input of its size. */
 static void plan_slots(run *r)
@@ -108,7 +129,7 @@ static void plan_slots(run *r)
         if (slot == r->free)
             r->free++;
         p->slot = slot;
-        until[slot] = last_use(chain, s);
+        until[slot] = feeds(chain, s) ? chain->nsteps : dt_chain_last_use(chain, s);
         size[slot] = bytes;
         if (until[slot] == s)
             until[slot]++; /* it is stored after its own step */
@@ -341,7 +362,7 @@ static int64_t larger(int64_t size, dt_dtype dtype)
     return other > size ? other : size;
 }
 
-void dt_cpu_chain(dt_stream stream, const dt_chain *chain)
+int dt_cpu_chain(dt_stream stream, const dt_chain *chain)
 {
     (void)stream;
     run r = {.chain = chain};
@@ -363,4 +384,5 @@ void dt_cpu_chain(dt_stream stream, const dt_chain *chain)
         run_alone(&r);
     for (int e = 0; e < chain->nends; e++)
         free(chain->ends[e].partials);
+    return 0;
 }

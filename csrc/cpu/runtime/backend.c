@@ -104,6 +104,7 @@ static const dt_backend backend = {.version = DT_BACKEND_VERSION,
 #define WORK(name, ...) .name = dt_cpu_##name,
 #define GPU_WORK(...)
                                    .chain = dt_cpu_chain,
+                                   .chain_step = dt_cpu_chain_step,
                                    .chain_end = dt_cpu_chain_end,
                                    .gemm_pack = dt_cpu_gemm_pack,
                                    .parallel = dt_pool_run,

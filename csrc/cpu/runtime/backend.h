@@ -17,7 +17,8 @@ DT_BACKEND_MEMBERS(MEMBER)
 #define GPU_WORK(...)
 #include "device/works.def"
 
-void dt_cpu_chain(dt_stream stream, const struct dt_chain *chain);
+int dt_cpu_chain(dt_stream stream, const struct dt_chain *chain);
+bool dt_cpu_chain_step(int op, const dt_plan *plan);
 bool dt_cpu_chain_end(struct dt_chain_end *end);
 void *dt_cpu_gemm_pack(const dt_gemm *gemm);
 

@@ -140,6 +140,8 @@ dt_backend_open(const dt_host *host)
     DT_BACKEND_MEMBERS(MEMBER)
     DT_BACKEND_GPU_MEMBERS(MEMBER)
 #include "device/works.def"
+    MEMBER(chain)
+    backend.chain_step = dt_cuda_chain_step;
 #undef MEMBER
 #ifdef DT_SIMULATED
     backend.program_records = sim_program_records();

@@ -21,6 +21,9 @@ DT_BACKEND_GPU_MEMBERS(MEMBER)
 #define WORK(name, parameters, ...) int dt_cuda_##name parameters;
 #include "device/works.def"
 
+bool dt_cuda_chain_step(int op, const dt_plan *plan);
+int dt_cuda_chain(dt_stream stream, const struct dt_chain *chain);
+
 /* Those that run in each operation beside another and need no current device. */
 #define DT_CUDA_WITHOUT_DEVICE(NAME)                                                   \
     NAME(allocate) /* it makes its device current where it asks CUDA for memory */     \
