@@ -18,7 +18,7 @@
 namespace sim {
 
 enum { kGuard = 16384 };
-static const size_t kWideStack = 1 << 20;
+static const size_t kStack = DT_ASAN ? 256 << 10 : 64 << 10, kWideStack = 1 << 20;
 
 Runner first_runner;
 static thread_local Runner *running;
@@ -44,31 +44,66 @@ void *dynamic_shared_memory()
     return here().shared;
 }
 
-/* At a multiple of kStack. */
-static bool make_stack(Runner &r, Fiber *fiber, size_t bytes)
+static char *map_memory(size_t bytes, int access)
+{
+    void *memory = mmap(nullptr, bytes, access,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? nullptr : (char *)memory;
+}
+
+/* A program's fiber. */
+static bool map_stack(Fiber *fiber, size_t bytes)
 {
     if (fiber->stack)
         return true;
-    const size_t all = bytes + kStack + kGuard;
-    char *base = (char *)mmap(nullptr, all, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (base == (char *)MAP_FAILED)
+    char *base = map_memory(bytes + kGuard, PROT_READ | PROT_WRITE);
+    if (!base)
         return false;
-    char *stack = (char *)(((uintptr_t)base + kGuard + kStack - 1) & ~(kStack - 1));
-    const size_t before = (size_t)(stack - kGuard - base),
-                 after = all - before - kGuard - bytes;
-    if (before)
-        munmap(base, before);
-    if (after)
-        munmap(stack + bytes, after);
-    if (mprotect(stack - kGuard, kGuard, PROT_NONE)) {
-        munmap(stack - kGuard, bytes + kGuard);
+    if (mprotect(base, kGuard, PROT_NONE)) {
+        munmap(base, bytes + kGuard);
         return false;
     }
-    fiber->stack = stack;
-    fiber->bytes = bytes - kStackWords;
+    fiber->stack = base + kGuard;
+    fiber->bytes = bytes;
+    return true;
+}
+
+/* Reserves addresses for all stacks of the library's kernels. */
+static bool reserve_stacks(Runner &r)
+{
+    if (r.stacks)
+        return true;
+    char *base = map_memory(2 * kStacks, PROT_NONE);
+    if (!base)
+        return false;
+    char *stacks = (char *)(((uintptr_t)base + kStacks - 1) & ~(kStacks - 1));
+    char *end = stacks + kStacks;
+    if (stacks > base)
+        munmap(base, (size_t)(stacks - base));
+    munmap(end, (size_t)(base + kStacks - stacks));
+    const size_t page = kGuard;
+    if (mprotect(end - page, page, PROT_READ | PROT_WRITE)) {
+        munmap(stacks, kStacks);
+        return false;
+    }
     Indices *leads_to = &r.indices;
-    memcpy(stack + fiber->bytes, &leads_to, sizeof leads_to);
+    memcpy(end - kStacksWords, &leads_to, sizeof leads_to);
+    r.stacks = stacks;
+    return true;
+}
+
+/* The stack of number i, each of which begins at other places in a page than those near
+ * to it: they would share the few lines of the processor's cache for such addresses. */
+static bool open_stack(Runner &r, Fiber *fiber, size_t i)
+{
+    static_assert((kMaxThreads + 1) * (kStack + kGuard) + kGuard <= kStacks);
+    if (fiber->stack)
+        return true;
+    char *stack = r.stacks + i * (kStack + kGuard) + kGuard;
+    if (mprotect(stack, kStack, PROT_READ | PROT_WRITE))
+        return false;
+    fiber->stack = stack;
+    fiber->bytes = kStack - i * 384 % 4096;
     return true;
 }
 
@@ -155,7 +190,7 @@ void abandon_block(const char *what)
 }
 
 /* The next runnable thread, in the block's order; -1 if there is none. */
-static int next_ready(const Runner &r)
+static inline int next_ready(const Runner &r)
 {
     const unsigned n = r.threads, from = r.current,
                    next = from + (r.backwards ? -1u : 1u);
@@ -218,7 +253,7 @@ static void find_stuck(Runner &r, unsigned first, unsigned barrier, unsigned war
 }
 
 /* No thread can continue, although some have not finished. */
-static void report_stuck(Runner &r)
+static void __attribute__((cold, noinline)) report_stuck(Runner &r)
 {
     unsigned barrier = 0, warp = 0, first = 0;
     for (unsigned i = r.threads; i-- > 0;) {
@@ -354,19 +389,19 @@ static void need_fibers(const char *what)
     abandon_block(text);
 }
 
-/* Counts a thread of the block in. True for the last one, which releases the others; they
- * wait until then. */
-static bool is_last_to_arrive(unsigned &arrived, Waiting at)
+/* Counts a thread in among `count`, of which `first` is the first. True for the last one,
+ * which releases the others; they wait until then. */
+static bool is_last_to_arrive(Runner &r, unsigned &arrived, Waiting at, unsigned first,
+                              unsigned count)
 {
-    Runner &r = here();
     r.turns = 0;
-    if (++arrived < r.threads) {
+    if (++arrived < count) {
         r.waiting[r.current] = at;
         hand_over(r.fibers[r.current]);
         return false;
     }
     arrived = 0;
-    memset(r.waiting, kReady, r.threads);
+    memset(r.waiting + first, kReady, count);
     return true;
 }
 
@@ -375,7 +410,8 @@ void barrier()
     need_fibers("__syncthreads");
     if (check_runs)
         check_arrives();
-    if (is_last_to_arrive(here().arrived, kAtBarrier) && check_runs)
+    Runner &r = here();
+    if (is_last_to_arrive(r, r.arrived, kAtBarrier, 0, r.threads) && check_runs)
         check_barrier();
 }
 
@@ -422,6 +458,35 @@ unsigned lane()
     return r.solo ? 0 : r.current % 32;
 }
 
+/* Gives the lanes of a mask what they exchange, if all have come. */
+static bool __attribute__((noinline)) complete(Runner &r, unsigned first, Exchange what,
+                                               unsigned mask)
+{
+    uint64_t given[32];
+    unsigned votes = 0;
+    for (unsigned rest = mask; rest; rest &= rest - 1) {
+        const unsigned l = (unsigned)__builtin_ctz(rest), i = first + l;
+        if (i >= r.threads || r.waiting[i] != kAtWarp || r.fibers[i]->what != what ||
+            r.fibers[i]->mask != mask)
+            return false;
+        given[l] = r.fibers[i]->value;
+        votes |= (given[l] ? 1u : 0u) << l;
+    }
+    for (unsigned rest = mask; rest; rest &= rest - 1) {
+        const unsigned l = (unsigned)__builtin_ctz(rest);
+        Fiber *each = r.fibers[first + l];
+        const unsigned s = each->source;
+        if (what == kBallot)
+            each->value = votes;
+        else if (what == kShuffle) /* reading from an inactive lane gives garbage */
+            each->value = s < 32 && mask >> s & 1 ? given[s] : ~(uint64_t)0;
+        r.waiting[first + l] = kReady;
+    }
+    if (check_runs && what == kSyncWarp)
+        check_warp(first, mask);
+    return true;
+}
+
 uint64_t exchange(Exchange what, unsigned mask, uint64_t value, unsigned source)
 {
     need_fibers("a shuffle, vote or __syncwarp");
@@ -453,32 +518,8 @@ uint64_t exchange(Exchange what, unsigned mask, uint64_t value, unsigned source)
         hand_over(mine);
         return mine->value;
     }
-    uint64_t given[32];
-    unsigned votes = 0;
-    for (unsigned rest = mask; rest; rest &= rest - 1) {
-        const unsigned l = (unsigned)__builtin_ctz(rest), i = first + l;
-        if (i >= r.threads || r.waiting[i] != kAtWarp || r.fibers[i]->what != what ||
-            r.fibers[i]->mask != mask) {
-            hand_over(mine); /* the last arrival completes the exchange */
-            return mine->value;
-        }
-        given[l] = r.fibers[i]->value;
-        votes |= (given[l] ? 1u : 0u) << l;
-    }
-    if (what == kMeet)
-        r.meeting.f(r.meeting.with, (void *const *)given);
-    for (unsigned rest = mask; rest; rest &= rest - 1) {
-        const unsigned l = (unsigned)__builtin_ctz(rest);
-        Fiber *each = r.fibers[first + l];
-        const unsigned s = each->source;
-        if (what == kBallot)
-            each->value = votes;
-        else if (what == kShuffle) /* reading from an inactive lane gives garbage */
-            each->value = s < 32 && mask >> s & 1 ? given[s] : ~(uint64_t)0;
-        r.waiting[first + l] = kReady;
-    }
-    if (check_runs && what == kSyncWarp)
-        check_warp(first, mask);
+    if (!complete(r, first, what, mask)) /* the last arrival completes the exchange */
+        hand_over(mine);
     return mine->value;
 }
 
@@ -489,18 +530,11 @@ void meet(unsigned threads, void *mine, void (*f)(void *with, void *const *all),
 {
     need_fibers("a reduction");
     Runner &r = here();
-    if (threads == 32) {
-        r.meeting = {f, with};
-        exchange(kMeet, ~0u, (uint64_t)mine, 0);
-        return;
-    }
-    r.fibers[r.current]->value = (uint64_t)mine;
-    if (!is_last_to_arrive(r.met, kAtMeeting))
-        return;
-    void *all[kMaxThreads];
-    for (unsigned i = 0; i < r.threads; i++)
-        all[i] = (void *)r.fibers[i]->value;
-    f(with, all);
+    const unsigned first = threads == 32 ? r.current & ~31u : 0,
+                   count = threads == 32 ? std::min(32u, r.threads - first) : r.threads;
+    r.brought[r.current] = mine;
+    if (is_last_to_arrive(r, r.met[first / 32], kAtMeeting, first, count))
+        f(with, r.brought + first);
 }
 
 /* --- called by grid.cpp --- */
@@ -529,10 +563,14 @@ static void enter(Runner &r, Fiber *fiber)
 
 bool make_fibers(Runner &r)
 {
+    const bool program = r.launch->code.begin != nullptr;
+    r.fibers = program ? r.program_fibers : r.library_fibers;
+    if (!program && !reserve_stacks(r))
+        return false;
     for (unsigned i = 0; i < r.threads; i++) {
         if (!r.fibers[i])
             r.fibers[i] = new Fiber;
-        if (!make_stack(r, r.fibers[i], kStack))
+        if (program ? !map_stack(r.fibers[i], kStack) : !open_stack(r, r.fibers[i], i))
             return false;
     }
     return true;
@@ -540,17 +578,23 @@ bool make_fibers(Runner &r)
 
 bool make_solo_fiber(Runner &r)
 {
-    return make_stack(r, solo_fiber(r), r.launch->code.begin ? kWideStack : kStack);
+    if (r.launch->code.begin)
+        return map_stack(&r.wide_fiber, kWideStack);
+    return reserve_stacks(r) && open_stack(r, &r.solo_fiber, kMaxThreads);
 }
 
 void restart_fibers(Runner &r)
 {
     r.solo_fiber.begun = r.wide_fiber.begun = false;
-    for (Fiber *each : r.fibers)
-        if (each)
-            each->begun = false;
+    for (unsigned i = 0; i < kMaxThreads; i++) {
+        if (r.library_fibers[i])
+            r.library_fibers[i]->begun = false;
+        if (r.program_fibers[i])
+            r.program_fibers[i]->begun = false;
+    }
 }
 
+/* Frees a program's fibers, which a parked block may have left elsewhere. */
 void drop_fibers(Runner &r)
 {
     for (unsigned i = 0; i < r.threads; i++)
@@ -571,7 +615,8 @@ void begin_block(Runner &r)
     memset(r.waiting, kReady, r.threads);
     memset(r.numbered, 0, sizeof r.numbered);
     r.unfinished = r.threads;
-    r.arrived = r.met = 0;
+    memset(r.met, 0, sizeof r.met);
+    r.arrived = 0;
     r.current = r.backwards ? r.threads - 1 : 0;
 }
 

@@ -35,7 +35,7 @@ struct dim3 {
 };
 
 namespace sim {
-enum Exchange { kSyncWarp, kShuffle, kBallot, kActive, kMeet };
+enum Exchange { kSyncWarp, kShuffle, kBallot, kActive };
 }
 
 #ifdef SIM_MODULE
@@ -49,9 +49,13 @@ struct Indices { /* of the running thread */
     dim3 block_dim, grid_dim;
     char *arrays; /* the block's STATIC_SHARED ones */
 };
-/* Stacks of threads have this size and start at a multiple of it. Their last words lead to
- * the indices, which is quicker than a variable of each thread of the host. */
-enum : uintptr_t { kStack = DT_ASAN ? 256 << 10 : 64 << 10, kStackWords = 16 };
+/* The stacks of a runner are in memory of this size, which starts at a multiple of it. Its
+ * last words lead to the indices, which is quicker than a variable of each thread of the
+ * host. */
+enum : uintptr_t {
+    kStacks = (uintptr_t)(DT_ASAN ? 512 : 128) << 20,
+    kStacksWords = 16
+};
 inline __attribute__((always_inline)) Indices &indices()
 {
     uintptr_t here;
@@ -62,7 +66,7 @@ inline __attribute__((always_inline)) Indices &indices()
 #else
     here = (uintptr_t)__builtin_frame_address(0);
 #endif
-    return **(Indices **)((here | (kStack - 1)) + 1 - kStackWords);
+    return **(Indices **)((here | (kStacks - 1)) + 1 - kStacksWords);
 }
 } /* namespace sim */
 #ifndef SIM_CHECKED

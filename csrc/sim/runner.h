@@ -46,13 +46,8 @@ struct Runner {
     unsigned current; /* index in the block */
     unsigned unfinished;
     unsigned arrived; /* at the barrier */
-    unsigned met;     /* for a reduction */
     unsigned turns;   /* since a thread last waited or finished */
     void *shared;     /* dynamic shared memory */
-    struct Meeting {  /* what the last lane of a warp to arrive calls */
-        void (*f)(void *with, void *const *all);
-        void *with;
-    } meeting;
     /* Barriers by number: threads that have arrived, and how often all have. */
     struct Numbered {
         unsigned arrived, times;
@@ -64,8 +59,12 @@ struct Runner {
     pthread_t owner;  /* who ran the fibers last */
     Fiber solo_fiber; /* of kernels without barriers */
     Fiber wide_fiber; /* of the program's: with room for large local arrays */
-    Fiber *fibers[kMaxThreads];
+    char *stacks;     /* of all but the program's fibers */
+    Fiber **fibers;   /* the block's: one of these */
+    Fiber *library_fibers[kMaxThreads], *program_fibers[kMaxThreads];
     unsigned char waiting[kMaxThreads];
+    unsigned met[kMaxThreads / 32]; /* for a reduction, of a warp or the block */
+    void *brought[kMaxThreads];     /* there */
 };
 
 /* The one that runs grids whose blocks do not overlap. */

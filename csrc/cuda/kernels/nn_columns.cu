@@ -107,35 +107,45 @@ struct ThreadSums {
     }
 };
 
+struct Sums {
+    double one, two;
+};
+static __device__ __forceinline__ Sums add(Sums a, Sums b)
+{
+    return {a.one + b.one, a.two + b.two};
+}
+
 /* Neighbouring columns to a block, a power of two of them, whose threads share the rows
  * of each: those of part blockIdx.y. Partial sums are [part][sum][column]. */
 template <class Op, typename T>
 __global__ void columns_kernel(GRID_CONSTANT(NnCall) call, double *sums, int64_t part,
                                unsigned columns)
 {
-    STATIC_SHARED(double[BLOCK], one);
-    STATIC_SHARED(double[BLOCK], two);
     unsigned at = threadIdx.x & (columns - 1), step = BLOCK / columns;
     int64_t c = (int64_t)blockIdx.x * columns + at;
     int64_t first = blockIdx.y * part;
     int64_t end = first + part < call.rows ? first + part : call.rows;
-    double a = 0, b = 0;
+    Sums all = {0, 0};
     if (c < call.n)
-        Op::run(ThreadSums<T>{call, c, first + threadIdx.x / columns, end, step, a, b},
+        Op::run(ThreadSums<T>{call, c, first + threadIdx.x / columns, end, step,
+                              all.one, all.two},
                 nn::named<Op, T>(call.operands));
-    one[threadIdx.x] = a;
-    two[threadIdx.x] = b;
-    ROLLED
-    for (unsigned half = BLOCK / 2; half >= columns; half /= 2) {
-        __syncthreads();
-        if (threadIdx.x < half) {
-            one[threadIdx.x] += one[threadIdx.x + half];
-            two[threadIdx.x] += two[threadIdx.x + half];
+    if (columns == 1) {
+        all = reduce_group<false>(all, BLOCK, add);
+    } else {
+        STATIC_SHARED(Sums[BLOCK], sum);
+        sum[threadIdx.x] = all;
+        ROLLED
+        for (unsigned half = BLOCK / 2; half >= columns; half /= 2) {
+            __syncthreads();
+            if (threadIdx.x < half)
+                sum[threadIdx.x] = add(sum[threadIdx.x], sum[threadIdx.x + half]);
         }
+        all = sum[threadIdx.x];
     }
     if (threadIdx.x < columns && c < call.n) {
-        sums[(blockIdx.y * 2) * call.n + c] = one[threadIdx.x];
-        sums[(blockIdx.y * 2 + 1) * call.n + c] = two[threadIdx.x];
+        sums[(blockIdx.y * 2) * call.n + c] = all.one;
+        sums[(blockIdx.y * 2 + 1) * call.n + c] = all.two;
     }
 }
 
@@ -144,9 +154,7 @@ template <typename T>
 __global__ void columns_finish(T *first, T *second, const double *sums, int64_t n,
                                int64_t parts, int threads, double scale, bool ratio)
 {
-    struct Sums {
-        double one, two;
-    } all = {0, 0};
+    Sums all = {0, 0};
     int64_t thread = thread_number(), c = threads == 1 ? thread : thread / 32;
     if (c >= n)
         return;
@@ -155,9 +163,7 @@ __global__ void columns_finish(T *first, T *second, const double *sums, int64_t 
         all.one += sums[(p * 2) * n + c];
         all.two += sums[(p * 2 + 1) * n + c];
     }
-    all = reduce_group<false>(all, threads, [](Sums a, Sums b) {
-        return Sums{a.one + b.one, a.two + b.two};
-    });
+    all = reduce_group<false>(all, threads, add);
     if (threadIdx.x % (unsigned)threads)
         return;
     T one = (T)(all.one * scale), two = (T)(all.two * scale);
