@@ -25,6 +25,8 @@ choice = os.environ.get("PYDEVTENSOR_TEST_GPUS", "simulated")
 if choice in ("simulated", "rehearsal"):
     os.environ.setdefault("PYDEVTENSOR_SIM_GPUS", "2")
     os.environ.setdefault("PYDEVTENSOR_SIM_MEMORY", "256M")
+    # The kernels are tested; tests/test_cudnn.py has cuDNN.
+    os.environ.setdefault("PYDEVTENSOR_SIM_CUDNN", "0")
 
 import pydevtensor as torch  # noqa: E402
 

@@ -1,4 +1,4 @@
-"""Convolutions by cuDNN: on real GPUs that of the machine, on simulated ones plain loops."""
+"""Convolutions by cuDNN: on real GPUs that of the machine, on simulated ones the CPU's."""
 
 import pytest
 from conftest import SIMULATED

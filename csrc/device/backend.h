@@ -331,6 +331,8 @@ typedef struct dt_host {
     struct dt_lock_table *locks;
     /* The CPU's matrix product, for simulated cuBLAS. */
     int (*cpu_gemm)(dt_stream stream, const dt_gemm *gemm);
+    /* The CPU's convolution, for simulated cuDNN. */
+    int (*cpu_convolution)(dt_stream stream, const struct dt_convolution *call);
     /* The CPU's LAPACK, for simulated cuSOLVER. */
     int (*cpu_lapack)(dt_stream stream, const struct dt_lapack_call *call);
     /* task(context, i, i + 1) for i < count on the CPU's threads, for simulated kernels. */

@@ -73,6 +73,14 @@ static int gemm_of_simulator(dt_stream stream, const dt_gemm *gemm)
     return status;
 }
 
+static int convolution_of_simulator(dt_stream stream, const struct dt_convolution *call)
+{
+    bool yielded = dt_gil_yield(false);
+    int status = dt_registry_given.cpu->convolution(stream, call);
+    dt_gil_yield(yielded);
+    return status;
+}
+
 static int lapack_of_simulator(dt_stream stream, const struct dt_lapack_call *call)
 {
     bool yielded = dt_gil_yield(false);
@@ -140,6 +148,7 @@ static const dt_backend *open_chosen(char why[DT_WHY_TEXT], void **library)
         .error_slot = dt_error_slot,
         .locks = dt_locks,
         .cpu_gemm = gemm_of_simulator,
+        .cpu_convolution = convolution_of_simulator,
         .cpu_lapack = lapack_of_simulator,
         .cpu_parallel = parallel_of_simulator,
         .line = dt_activity_line,

@@ -1,6 +1,6 @@
-/* Simulated cuDNN, where PYDEVTENSOR_SIM_CUDNN is 1: each convolution is queued on the
- * stream as plain loops. Its only way to compute one takes a workspace of a known size,
- * which it spoils. */
+/* Simulated cuDNN, unless PYDEVTENSOR_SIM_CUDNN is 0: each function queues the CPU's
+ * convolution on the stream. Its only way to compute one takes a workspace of a known
+ * size, which it spoils. */
 #include "cuda/runtime/cudnn.h"
 
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/half.h"
+#include "device/backend.h"
 #include "sim/internal.h"
 
 namespace {
@@ -36,70 +37,36 @@ struct Windows {
     int ndim, padding[3], stride[3], dilation[3], compute, math, groups;
 };
 
-/* A call's operands and its result, as numbers. */
+/* A call's operands and its result. */
 struct Convolution {
     Tensor x, w, y;
     Windows windows;
-
-    /* visit(element of x, of w, of y) of each product. */
-    template <class Visit>
-    void each(Visit visit) const
-    {
-        const int n = windows.ndim, groups = windows.groups;
-        const int in = w.shape[1], out = w.shape[0] / groups;
-        const int64_t taps = w.numel() / w.shape[0] / in;
-        const int64_t places = y.numel() / y.shape[0] / y.shape[1];
-        const int64_t volume = x.numel() / x.shape[0] / x.shape[1];
-        for (int64_t image = 0; image < x.shape[0]; image++)
-            for (int64_t o = 0; o < y.shape[1]; o++)
-                for (int64_t i = 0; i < in; i++)
-                    for (int64_t place = 0; place < places; place++)
-                        for (int64_t tap = 0; tap < taps; tap++) {
-                            int64_t at = 0, step = 1, p = place, k = tap;
-                            bool inside = true;
-                            for (int d = n - 1; d >= 0; d--) {
-                                const int64_t s =
-                                    p % y.shape[d + 2] * windows.stride[d] -
-                                    windows.padding[d] +
-                                    k % w.shape[d + 2] * windows.dilation[d];
-                                inside = inside && s >= 0 && s < x.shape[d + 2];
-                                at += s * step;
-                                step *= x.shape[d + 2];
-                                p /= y.shape[d + 2];
-                                k /= w.shape[d + 2];
-                            }
-                            if (inside)
-                                visit((image * x.shape[1] + o / out * in + i) * volume +
-                                          at,
-                                      (o * in + i) * taps + tap,
-                                      (image * y.shape[1] + o) * places + place);
-                        }
-    }
 };
 
-std::vector<double> numbers(const Tensor &tensor, const void *data)
+int (*cpu_convolution)(dt_stream stream, const dt_convolution *call);
+
+bool is_half(const Tensor &tensor)
 {
-    std::vector<double> made((size_t)tensor.numel());
+    return tensor.type == DT_CUDNN_HALF || tensor.type == DT_CUDNN_BFLOAT16;
+}
+
+/* Halves as float32. */
+std::vector<float> widened(const Tensor &tensor, const void *data)
+{
+    const auto *from = (const uint16_t *)data;
+    std::vector<float> made((size_t)tensor.numel());
     for (size_t i = 0; i < made.size(); i++)
-        made[i] = tensor.type == DT_CUDNN_DOUBLE  ? ((const double *)data)[i]
-                  : tensor.type == DT_CUDNN_FLOAT ? (double)((const float *)data)[i]
-                  : tensor.type == DT_CUDNN_HALF
-                      ? (double)dt_float16_widen(((const uint16_t *)data)[i])
-                      : (double)dt_bfloat16_widen(((const uint16_t *)data)[i]);
+        made[i] = tensor.type == DT_CUDNN_HALF ? dt_float16_widen(from[i])
+                                               : dt_bfloat16_widen(from[i]);
     return made;
 }
 
-void store(const Tensor &tensor, void *data, const std::vector<double> &values)
+void store(const Tensor &tensor, void *data, const std::vector<float> &values)
 {
+    auto *to = (uint16_t *)data;
     for (size_t i = 0; i < values.size(); i++)
-        if (tensor.type == DT_CUDNN_DOUBLE)
-            ((double *)data)[i] = values[i];
-        else if (tensor.type == DT_CUDNN_FLOAT)
-            ((float *)data)[i] = (float)values[i];
-        else
-            ((uint16_t *)data)[i] = tensor.type == DT_CUDNN_HALF
-                                        ? dt_float16_narrow((float)values[i])
-                                        : dt_bfloat16_narrow((float)values[i]);
+        to[i] = tensor.type == DT_CUDNN_HALF ? dt_float16_narrow(values[i])
+                                             : dt_bfloat16_narrow(values[i]);
 }
 
 int create(dt_cudnn_handle *handle)
@@ -203,9 +170,11 @@ bool fits(const Convolution &c)
     return good;
 }
 
-enum Part { OUTPUT, INPUT, WEIGHT };
 /* a, b and the result of a part, in the order of its functions. */
-template <Part P>
+constexpr dt_convolution_part OUTPUT = DT_CONVOLUTION_OUTPUT,
+                              INPUT = DT_CONVOLUTION_INPUT,
+                              WEIGHT = DT_CONVOLUTION_WEIGHT;
+template <dt_convolution_part P>
 Convolution convolution_of(void *a, void *b, void *windows, void *out)
 {
     const Tensor &first = *(Tensor *)a, &second = *(Tensor *)b, &third = *(Tensor *)out;
@@ -215,7 +184,58 @@ Convolution convolution_of(void *a, void *b, void *windows, void *out)
                         : Convolution{first, third, second, w};
 }
 
-template <Part P>
+/* The same for the CPU. */
+dt_convolution call_of(dt_convolution_part part, const Convolution &c, void *x, void *w,
+                       void *y)
+{
+    dt_convolution call = {};
+    dt_window &window = call.window;
+    const int ndim = c.windows.ndim, first = DT_WINDOW_DIMS - ndim;
+    call.part = part;
+    call.dtype = c.x.type == DT_CUDNN_DOUBLE ? DT_FLOAT64 : DT_FLOAT32;
+    call.batch = c.x.shape[0];
+    call.groups = c.windows.groups;
+    call.in = c.w.shape[1];
+    call.out = c.w.shape[0] / c.windows.groups;
+    call.x = x;
+    call.w = w;
+    call.y = y;
+    window.ndim = ndim;
+    for (int d = 0; d < DT_WINDOW_DIMS; d++) {
+        const int of = d - first;
+        const bool slides = of >= 0;
+        window.input[d] = slides ? c.x.shape[of + 2] : 1;
+        window.output[d] = slides ? c.y.shape[of + 2] : 1;
+        window.kernel[d] = slides ? c.w.shape[of + 2] : 1;
+        window.stride[d] = slides ? c.windows.stride[of] : 1;
+        window.padding[d] = slides ? c.windows.padding[of] : 0;
+        window.dilation[d] = slides ? c.windows.dilation[of] : 1;
+    }
+    return call;
+}
+
+/* Operands of halves are widened, and the result is narrowed. */
+int compute(dt_convolution_part part, const Convolution &c, void *x, void *w, void *y)
+{
+    dt_convolution call = call_of(part, c, x, w, y);
+    if (!is_half(c.x))
+        return cpu_convolution({}, &call);
+    std::vector<float> wide[] = {widened(c.x, x), widened(c.w, w), widened(c.y, y)};
+    call.x = wide[0].data();
+    call.w = wide[1].data();
+    call.y = wide[2].data();
+    if (cpu_convolution({}, &call))
+        return -1;
+    if (part == OUTPUT)
+        store(c.y, y, wide[2]);
+    else if (part == INPUT)
+        store(c.x, x, wide[0]);
+    else
+        store(c.w, w, wide[1]);
+    return 0;
+}
+
+template <dt_convolution_part P>
 int choose DT_CUDNN_CHOOSE
 {
     (void)handle;
@@ -230,7 +250,7 @@ int choose DT_CUDNN_CHOOSE
     return 0;
 }
 
-template <Part P>
+template <dt_convolution_part P>
 int convolve DT_CUDNN_CONVOLVE
 {
     const Convolution c = convolution_of<P>(a_is, b_is, convolution, out_is);
@@ -243,33 +263,32 @@ int convolve DT_CUDNN_CONVOLVE
         return DT_CUDNN_BAD_PARAM;
     const size_t a_bytes = ((Tensor *)a_is)->bytes(),
                  b_bytes = ((Tensor *)b_is)->bytes();
-    const cudaError_t error =
-        sim::enqueue(*(cudaStream_t *)handle, "cudnnConvolution",
-                     {{a, a_bytes, false},
-                      {b, b_bytes, false},
-                      {out, result.bytes(), true},
-                      {workspace, WORKSPACE, true}},
-                     [c](void *const *seen) {
-                         memset(seen[3], 0xff, WORKSPACE);
-                         const Tensor &first = P == INPUT ? c.w : c.x,
-                                      &second = P == OUTPUT ? c.w : c.y,
-                                      &third = P == OUTPUT  ? c.y
-                                               : P == INPUT ? c.x
-                                                            : c.w;
-                         const std::vector<double> one = numbers(first, seen[0]),
-                                                   two = numbers(second, seen[1]);
-                         std::vector<double> sums((size_t)third.numel());
-                         c.each([&](int64_t x, int64_t w, int64_t y) {
-                             if (P == OUTPUT)
-                                 sums[(size_t)y] += one[(size_t)x] * two[(size_t)w];
-                             else if (P == INPUT)
-                                 sums[(size_t)x] += one[(size_t)w] * two[(size_t)y];
-                             else
-                                 sums[(size_t)w] += one[(size_t)x] * two[(size_t)y];
-                         });
-                         store(third, seen[2], sums);
-                     });
+    const int device = sim::thread().device;
+    const cudaError_t error = sim::enqueue(
+        *(cudaStream_t *)handle, "cudnnConvolution",
+        {{a, a_bytes, false},
+         {b, b_bytes, false},
+         {out, result.bytes(), true},
+         {workspace, WORKSPACE, true}},
+        [c, device](void *const *seen) {
+            memset(seen[3], 0xff, WORKSPACE);
+            sim::stand_in(device, "the CPU's convolution in place of cuDNN", [&] {
+                return P == OUTPUT  ? compute(P, c, seen[0], seen[1], seen[2])
+                       : P == INPUT ? compute(P, c, seen[2], seen[0], seen[1])
+                                    : compute(P, c, seen[0], seen[2], seen[1]);
+            });
+        });
     return error == cudaSuccess ? 0 : EXECUTION_FAILED;
+}
+
+/* c += bias. */
+template <class T>
+void add_to(const Tensor &to, T *c, const T *bias)
+{
+    const int64_t channels = to.shape[1], each = to.numel() / to.shape[0] / channels;
+    for (int64_t plane = 0; plane < to.shape[0] * channels; plane++)
+        for (int64_t i = 0; i < each; i++)
+            c[plane * each + i] += bias[plane % channels];
 }
 
 int add(dt_cudnn_handle handle, const void *, void *a_is, const void *a, const void *,
@@ -282,12 +301,15 @@ int add(dt_cudnn_handle handle, const void *, void *a_is, const void *a, const v
     const cudaError_t error = sim::enqueue(
         *(cudaStream_t *)handle, "cudnnAddTensor",
         {{a, bias.bytes(), false}, {c, to.bytes(), true}}, [=](void *const *seen) {
-            const std::vector<double> more = numbers(bias, seen[0]);
-            std::vector<double> sums = numbers(to, seen[1]);
-            const size_t each = sums.size() / (size_t)(to.shape[0] * to.shape[1]);
-            for (size_t i = 0; i < sums.size(); i++)
-                sums[i] += more[i / each % more.size()];
-            store(to, seen[1], sums);
+            if (to.type == DT_CUDNN_DOUBLE) {
+                add_to(to, (double *)seen[1], (const double *)seen[0]);
+            } else if (to.type == DT_CUDNN_FLOAT) {
+                add_to(to, (float *)seen[1], (const float *)seen[0]);
+            } else {
+                std::vector<float> sums = widened(to, seen[1]);
+                add_to(to, sums.data(), widened(bias, seen[0]).data());
+                store(to, seen[1], sums);
+            }
         });
     return error == cudaSuccess ? 0 : EXECUTION_FAILED;
 }
@@ -298,6 +320,18 @@ size_t version()
 }
 
 } /* namespace */
+
+void sim_cudnn_set_convolution(int (*convolution)(dt_stream stream,
+                                                  const dt_convolution *call))
+{
+    cpu_convolution = convolution;
+}
+
+/* It is quicker for all sizes; a clock is to count what a real GPU would do. */
+bool sim_cudnn_takes_all(void)
+{
+    return !sim::clock_runs();
+}
 
 const dt_cudnn *sim_cudnn(void)
 {
@@ -323,5 +357,5 @@ const dt_cudnn *sim_cudnn(void)
                                        convolve<WEIGHT>,
                                        add,
                                        version};
-    return sim::state().options.cudnn ? &functions : nullptr;
+    return sim::state().options.cudnn && cpu_convolution ? &functions : nullptr;
 }

@@ -22,6 +22,7 @@ sys.path[:] = [
     *(p for p in sys.path if p and Path(p).resolve() not in (HERE, HERE.parents[1])),
 ]
 os.environ.setdefault("PYDEVTENSOR_SIM_GPUS", "2")
+os.environ.setdefault("PYDEVTENSOR_SIM_CUDNN", "0")
 os.environ.setdefault("PYDEVTENSOR_SIM_MEMORY", "256M")
 
 

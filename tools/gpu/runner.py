@@ -182,6 +182,7 @@ def environment(step: Step, place: Place) -> dict[str, str]:
     chosen = {k: place.fill(v) for k, v in step.environment.items()}
     if place.rehearsal:
         chosen["PYDEVTENSOR_SIM_GPUS"] = chosen["GPU_CHECK_REHEARSAL"] = "1"
+        chosen["PYDEVTENSOR_SIM_CUDNN"] = "0"  # the kernels are looked for
         if "PYDEVTENSOR_TEST_GPUS" in chosen:
             chosen["PYDEVTENSOR_TEST_GPUS"] = "rehearsal"
     kept = {k: v for k, v in os.environ.items() if not k.startswith("PYDEVTENSOR_")}

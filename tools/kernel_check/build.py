@@ -51,4 +51,5 @@ def package(made: Path, folder: Path = PACKAGE) -> Path:
 def environment(folder: Path) -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if not k.startswith("PYDEVTENSOR_")}
     own = ROOT / "tools" / "kernel_check"
+    kept["PYDEVTENSOR_SIM_CUDNN"] = "0"
     return {**kept, "PYTHONPATH": os.pathsep.join((str(folder), str(own)))}

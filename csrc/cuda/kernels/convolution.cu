@@ -12,14 +12,6 @@
  * more. */
 #define CHUNK ((int64_t)1 << 24)
 
-/* Bytes of all patches from which on cuDNN is quicker than products of them. On an H100 a
- * call of it takes the host 90 us, and 90 MB of patches take 50 us (bfloat16) to 120 us
- * (float32). On a simulated GPU whoever asks for cuDNN wants to see it. */
-#ifdef DT_SIMULATED
-#define FOR_LIBRARY (int64_t)0
-#else
-#define FOR_LIBRARY ((int64_t)1 << 28)
-#endif
 /* Windows of an image below which all images of a chunk are one product: the rows of a
  * product of their own would be short, and not aligned. */
 #define FEW_WINDOWS 256
@@ -183,7 +175,7 @@ class Convolution {
         direct = is_plain && (!joined || call->batch == 1);
         const int64_t all = call->batch * call->groups * depth * windows;
         large = (!is_plain || call->groups > 1) &&
-                (int64_t)bytes(dtype, all) >= FOR_LIBRARY;
+                (int64_t)bytes(dtype, all) >= cudnn_from_bytes();
         sums = dt_dtype_is_half(dtype) ? DT_FLOAT32 : dtype;
     }
 

@@ -14,6 +14,8 @@
 #include "sim/sim.h"
 void sim_cublas_set_gemm(int (*gemm)(dt_stream stream,
                                      const dt_gemm *gemm)); /* sim/blas.cpp */
+void sim_cudnn_set_convolution(
+    int (*convolution)(dt_stream stream, const dt_convolution *call)); /* sim/dnn.cpp */
 void sim_lapack_set(int (*lapack)(dt_stream stream,
                                   const dt_lapack_call *call)); /* sim/solver.cpp */
 /* sim/operation.cpp */
@@ -125,6 +127,7 @@ dt_backend_open(const dt_host *host)
 #ifdef DT_SIMULATED
     sim_cublas_set_gemm(host->cpu_gemm);
     sim_lapack_set(host->cpu_lapack);
+    sim_cudnn_set_convolution(host->cpu_convolution);
     sim::set_parallel(host->cpu_parallel);
     if (dt_sim_set("devices", std::to_string(host->simulated_devices).c_str())) {
         dt_fail(DT_ERROR_VALUE, "%s", dt_sim_complaint());
