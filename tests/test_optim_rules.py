@@ -330,3 +330,44 @@ def test_parameters_in_a_row_of_memory(device):
     gs = [torch.ones(112, device=device)[1:] for _ in ps]
     update("sgd", ps, gs, [], (), (1.0, 0.0, 1.0))
     assert flat.tolist() == [*(i - 1.0 for i in range(999)), 999.0]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "SGD",
+        "Adam",
+        "AdamW",
+        "Adamax",
+        "NAdam",
+        "RAdam",
+        "Adagrad",
+        "Adadelta",
+        "RMSprop",
+        "Rprop",
+        "ASGD",
+    ],
+)
+def test_complex_parameters_are_pairs_of_real_ones(device, name):
+    whole = torch.tensor([1 + 2j, -3 + 0.5j, 0.2 - 1j], device=device)
+    pairs = torch.view_as_real(whole).clone().requires_grad_()
+    whole.requires_grad_()
+    options = {"momentum": 0.9} if name == "SGD" else {}
+    trainers = [
+        getattr(torch.optim, name)([p], lr=0.1, **options) for p in (whole, pairs)
+    ]
+    for k in range(1, 4):
+        gradient = torch.tensor([k + 1j, 2 - k * 1j, -0.5 + 0j], device=device)
+        whole.grad, pairs.grad = gradient, torch.view_as_real(gradient)
+        for trainer in trainers:
+            trainer.step()
+    assert torch.allclose(torch.view_as_real(whole.detach()), pairs)
+    kept = trainers[0].state[whole].values()
+    assert any(getattr(value, "is_complex", bool)() for value in kept)
+
+
+def test_complex_gradients_are_clipped(device):
+    w = torch.zeros(2, dtype=torch.complex64, device=device, requires_grad=True)
+    w.grad = torch.tensor([3 + 0j, 4j], device=device)
+    assert torch.nn.utils.clip_grad_norm_([w], 1.0).item() == pytest.approx(5)
+    assert torch.allclose(w.grad, torch.tensor([0.6 + 0j, 0.8j], device=device))

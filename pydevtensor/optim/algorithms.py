@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydevtensor import _C
 from pydevtensor.optim._ruled import Ruled
-from pydevtensor.optim.optimizer import new_count, rows_of
+from pydevtensor.optim.optimizer import filled_like, new_count, rows_of
 
 
 class SGD(
@@ -107,7 +106,7 @@ class Adagrad(
                 }
 
     def _fresh(self, name: str, parameter: Any, group: dict[Any, Any]) -> Any:
-        return _C.full_like(parameter, group["initial_accumulator_value"])
+        return filled_like(parameter, group["initial_accumulator_value"])
 
     def _update_rows(
         self, parameter: Any, gradient: Any, group: dict[Any, Any]
@@ -254,5 +253,5 @@ class Rprop(
 
     def _fresh(self, name: str, parameter: Any, group: dict[Any, Any]) -> Any:
         if name == "step_size":
-            return _C.full_like(parameter, float(group["lr"]))
+            return filled_like(parameter, float(group["lr"]))
         return super()._fresh(name, parameter, group)

@@ -553,6 +553,13 @@ def _without_repeats(group: dict[Any, Any]) -> list[dict[Any, Any]]:
     return [{**group, "params": [*part.values()]} for part in parts]
 
 
+def filled_like(parameter: Any, value: Any) -> Any:
+    """A state of one number, in both parts of complex elements."""
+    if parameter.is_complex():
+        value = complex(value, value)
+    return _C.full_like(parameter, value)
+
+
 def rows_of(gradient: Any) -> tuple[tuple[Any, ...], Any]:
     """Where a sparse gradient has entries, as a subscript, and the entries."""
     whole = gradient.coalesce()

@@ -4,6 +4,7 @@
 #include "ops/elementwise_ops.h"
 #include "ops/optim_ops.h"
 #include "python/functions.h"
+#include "tensor/ops/complex.h"
 #include "tensor/ops/ops.h"
 #include "tensor/ops/optim.h"
 
@@ -130,6 +131,30 @@ static int step(const char *function, dt_optim_update *u, const dt_tensor **item
     return status;
 }
 
+/* The same for complex tensors, which rules take as pairs of real numbers. */
+static int step_of_pairs(const char *function, dt_optim_update *u,
+                         const dt_tensor **items, Py_ssize_t count, bool is_long)
+{
+    dt_tensor *views = PyMem_Calloc((size_t)count, sizeof *views);
+    const dt_tensor **places = PyMem_New(const dt_tensor *, count);
+    int status = views && places ? 0 : dt_fail(DT_ERROR_HOST_MEMORY, "no memory left");
+    for (Py_ssize_t i = 0; i < count && !status; i++) {
+        places[i] = &views[i];
+        if (dt_dtype_is_complex((dt_dtype)items[i]->dtype))
+            status = dt_complex_pairs(function, &views[i], items[i]);
+        else
+            dt_tensor_alias(&views[i], items[i]);
+    }
+    u->tensors = places;
+    if (!status)
+        status = step(function, u, places, count, is_long);
+    for (Py_ssize_t i = 0; i < count && views; i++)
+        dt_tensor_clear(&views[i]);
+    PyMem_Free(places);
+    PyMem_Free(views);
+    return status;
+}
+
 /* Counts the step and stores the numbers that it changed. */
 static int count_all(const dt_optim_update *u, PyObject *steps, PyObject *kept)
 {
@@ -191,6 +216,7 @@ DT_PUBLIC(update, "_update(rule: str, tensors: Tensors, steps: Any, numbers: Any
                          .found = v[9].tensor};
     taken t = {NULL, NULL, NULL, NULL};
     int64_t numel = 0;
+    bool pairs = false;
     int status = -1;
     if (find_rule(&u, v[0].text) < 0 ||
         count_parameters(&u, v[0].text, v[1].count) < 0 ||
@@ -199,8 +225,11 @@ DT_PUBLIC(update, "_update(rule: str, tensors: Tensors, steps: Any, numbers: Any
         goto done;
     for (Py_ssize_t i = 0; i < u.count; i++)
         numel += u.tensors[i]->numel;
-    status = step(args->signature->name, &u, (const dt_tensor **)v[1].tensors,
-                  v[1].count, numel > DT_LONG_NUMEL);
+    for (Py_ssize_t i = 0; i < u.count; i++)
+        pairs |= dt_dtype_is_complex((dt_dtype)u.tensors[i]->dtype);
+    status = (pairs ? step_of_pairs : step)(args->signature->name, &u,
+                                            (const dt_tensor **)v[1].tensors,
+                                            v[1].count, numel > DT_LONG_NUMEL);
     if (!status && !v[6].b)
         status = count_all(&u, t.steps, t.kept);
     if (status)

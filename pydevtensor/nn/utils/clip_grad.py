@@ -51,6 +51,7 @@ def _gradients(parameters: Any) -> list[Any]:
 def _norm_of(gradients: list[Any], norm_type: float) -> Any:
     if not gradients:
         return _C.tensor(0.0)
+    gradients = [g.abs() if g.is_complex() else g for g in gradients]
     if norm_type == 0:
         norms = [g.norm(norm_type) for g in gradients]
     else:
