@@ -1,5 +1,7 @@
 """torch.fused() on a GPU: one kernel for a chain, in the order of its stream."""
 
+import threading
+
 import pytest
 from chains import chains, check, same
 from isolated import python
@@ -251,6 +253,28 @@ def test_two_devices(two_gpus, schedule):
 
     found = check(f, a, b)
     assert len(found) >= 3
+
+
+def test_two_threads(here):
+    x = torch.linspace(-3, 3, N, device=here)
+    wrong = []
+
+    def work(k):
+        torch.cuda.set_device(here)
+        for _ in range(20):
+            with torch.fused():
+                y = torch.relu(x * k + k) - k
+                z = y * y
+            want = torch.relu(x * k + k) - k
+            if not same([y, z], [want, want * want]):
+                wrong.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in (2, 3)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
 
 
 def test_pinned_copies_and_waits(here, schedule):

@@ -108,3 +108,46 @@ def test_random_programs(device, seeds):
     assert told == said
     assert same(got, want)
     gc.collect()
+
+
+def on_streams(seeds, x, devices):
+    """Steps on two streams of each device, each of which waits for the one before."""
+    streams = [(name, torch.cuda.Stream(name)) for name in devices]
+    streams += [(name, torch.cuda.default_stream(name)) for name in devices]
+    pool, notes, before = [x.to(devices[0]) for _ in "ab"], [], streams[0][1]
+    torch.cuda.synchronize(devices[0])
+    for where, i, k in seeds:
+        name, stream = streams[where % len(streams)]
+        with torch.cuda.stream(stream):
+            stream.wait_stream(before)
+            a, b = pool[i % len(pool)].to(name), pool[k % len(pool)].to(name)
+            if k % 7 == 6:
+                a.mul_(0.5)
+                notes.append(a[k].item())
+            made = [a * b + 1, torch.tanh(a) - b, (a > b) & (a < 1), a.half() * k][
+                k % 4
+            ]
+            pool = [*pool[-4:], made.float() + a]
+        before = stream
+    for name in devices:
+        torch.cuda.synchronize(name)
+    return [t.cpu() for t in pool], notes
+
+
+@settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 3), st.integers(0, 4), st.integers(0, 20)), max_size=12
+    )
+)
+def test_random_programs_on_streams(two_gpus, schedule, seeds):
+    x = torch.linspace(-3, 3, 1003)
+    want, said = on_streams(seeds, x, two_gpus)
+    with torch.fused():
+        got, told = on_streams(seeds, x, two_gpus)
+    assert told == said
+    assert same(got, want)

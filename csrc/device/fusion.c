@@ -26,8 +26,8 @@ int dt_fusion_blocks;
 static dt_chain chain;
 static dt_device on_device;
 static dt_stream on_stream;
-static dt_plan
-    first; /* on a GPU, of the first step: alone it runs as without a queue */
+/* On a GPU, of the first step: alone it runs as without a queue. */
+static dt_plan first;
 static access accesses[ACCESSES];
 static int naccesses, lines[DT_CHAIN_STEPS];
 static int64_t apart;    /* bytes of the steps one by one */
