@@ -25,7 +25,7 @@ usage: python -m pydevtensor nvcc PROGRAM.cu ... [-o NAME] [options]
 Compiles CUDA programs for simulated GPUs, with nvcc's options: -o, -c, -dc, -run, -I,
 -D, -U, -L, -l, -O, -g, -std=c++17, -Xcompiler; those that say how code for a GPU is
 made, such as -arch=sm_80, are accepted and have no effect. The compiler is the one that
-CXX names, c++, g++ or clang++.
+CXX names, c++, g++, clang++ or that of the package ziglang.
 
 The program runs on one simulated T4. Choose with PYDEVTENSOR_SIM_CARD=h100 and
 PYDEVTENSOR_SIM_GPUS=2 in its environment."""
@@ -196,7 +196,11 @@ def _of_the_program(said: str) -> str:
         messages[-1] += [*waiting, row]
         waiting = []
     own = re.compile(r"sim::|sim_a|_program\.h|auto:\d")
-    kept = [m for m in messages if not any(own.search(row) for row in m)] or messages
+
+    def is_ours(message: list[str]) -> bool:
+        return any(own.search(row) for row in message if ": note:" not in row)
+
+    kept = [m for m in messages if m and not is_ours(m)] or messages
     shown = []
     for message in kept:
         if any("<<<" in row for row in message):
@@ -242,12 +246,15 @@ def _object(
         scratch = Path(name)
         texts = {**dict.fromkeys(STUBS, ""), **_kernel_compiler.stubs()}
         _kernel_compiler.write_headers(scratch / "stubs", texts)
-        flags = [*command.flags]
+        given = (Path(folder or "") / source).read_text(errors="replace")
+        macros, flags = _kernel_compiler.macros(command.flags, [given])
+        (scratch / "macros.h").write_text(macros)
         if not any(flag.startswith("-std=") for flag in flags):
             flags.append("-std=gnu++17")
         before = ["-DSIM_PROGRAM", "-D__CUDACC__", "-D__NVCC__"]
         before += ["-D__CUDACC_VER_MAJOR__=13", "-D__CUDACC_VER_MINOR__=0"]
-        before += [word for header in HEADERS for word in ("-include", str(header))]
+        first = (*HEADERS, scratch / "macros.h")
+        before += [word for header in first for word in ("-include", str(header))]
         before += ["-isystem", str(scratch / "stubs")]
         words = [*compiler, "-E", "-x", "c++", "-pthread", *flags, *before, source]
         text = _run(words, folder)

@@ -105,6 +105,17 @@ def test_options_of_nvcc(tmp_path):
     )
 
 
+@pytest.mark.parametrize("name", ["N", "T"])
+def test_macros_do_not_reach_the_headers(program, name):
+    ran = program(
+        """#include <cooperative_groups.h>
+        #include <cstdio>
+        int main() { printf("%d %d\\n", NAME, MORE); }""".replace("NAME", name),
+        *(f"-D{name}=4", "-DMORE", "-DGONE", "-UGONE", "-D_GNU_SOURCE"),
+    )
+    assert ran() == (0, "4 1\n", "")
+
+
 @pytest.mark.slow
 def test_objects_are_linked(tmp_path):
     for name in ("pieces", "pieces_more"):
@@ -143,6 +154,9 @@ def test_a_wrong_command(words, reason):
         ),
         ("y<<<1, 1>>>();", "program.cu:5: error: 'y' was not declared in this scope"),
         ('asm("nop");', "program.cu:5: error: simulated GPUs do not have PTX"),
+        ("cudaStreamCreate(5);", "program.cu:5:22: error:"),  # notes are of our header
+        ("cudaMallocAsync(0, 4, 0);", "do not have memory pools; use cudaMalloc"),
+        ("cudaLaunchCooperativeKernel(0);", "do not have cooperative launches; end"),
     ],
 )
 def test_an_error_of_the_source(line, reason, tmp_path):
@@ -402,6 +416,7 @@ def test_a_graph_takes_a_kernels_first_launch(program):
             add<<<1, 1, 0, stream>>>(x, 1);
             cudaStreamEndCapture(stream, &graph);
             cudaGraphInstantiate(&ready, graph, 0);
+            cudaGraphInstantiate(&ready, graph, nullptr, nullptr, 0);
             for (int i = 0; i < 3; i++)
                 cudaGraphLaunch(ready, stream);
             printf("%d ", *x);

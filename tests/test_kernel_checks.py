@@ -174,6 +174,27 @@ def test_right_tiles(here, tile):
 # --- modes ---------------------------------------------------------------------------
 
 
+def test_locals_without_a_value(here, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYDEVTENSOR_KERNEL_CACHE", str(tmp_path / "kernels"))
+    source = """
+        __global__ void sums(const float *x, float *y, int n)
+        {
+            float sum;
+            for (int i = 0; i < n; i++)
+                sum += x[n * threadIdx.x + i];
+            y[threadIdx.x] = sum;
+        }"""
+    with pytest.warns(RuntimeWarning, match=r"line [67], col.*'sum'.* uninit"):
+        compiled(source)
+    assert not [*(tmp_path / "kernels").iterdir()]  # the next program is warned too
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compiled(source.replace("float sum", "float sum = 0"))
+        with torch.cuda.kernel_checks("off"):
+            compiled(source)
+    assert len([*(tmp_path / "kernels").iterdir()]) == 2
+
+
 def test_warn_warns_and_goes_on(here):
     wrong = compiled("__global__ void f(int *x, int n) { x[n] += 1; }")
     x = torch.zeros(4, dtype=torch.int32, device=here)

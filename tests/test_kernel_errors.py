@@ -192,6 +192,7 @@ def test_a_compile_error_is_at_the_programs_line(here):
         ("f<<<1, 1>>>(x);", "launches in the source"),
         ("cudaMalloc(&x, 4);", "the CUDA runtime's functions; allocate"),
         ("y = __shfl_down(y, 1);", "end in _sync"),
+        ("cooperative_groups::this_cluster().sync();", "clusters of blocks"),
     ],
 )
 def test_what_simulated_gpus_lack_is_named(here, line, words):

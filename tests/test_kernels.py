@@ -1,6 +1,7 @@
 """Kernels in CUDA C of the program's own: programs of a first course, and what launches do."""
 
 import os
+import shutil
 import sys
 
 import pytest
@@ -59,6 +60,25 @@ def test_tiled_matmul(here):
     c = torch.empty(32, 32, device=here)
     matmul((4, 4), (8, 8), (a, b, c, 32))
     torch.testing.assert_close(c, a @ b)
+
+
+@pytest.mark.parametrize("name", ["N", "T", "I", "U", "F", "K", "TILE", "Op"])
+def test_macros_do_not_reach_the_headers(here, name):
+    source = """
+        #include <cooperative_groups.h>
+        #include <cuda_fp16.h>
+        #include "more.h"
+        __global__ void fill(int *x)
+        {
+            half one = __float2half(1.0f);
+            x[cooperative_groups::this_thread_block().thread_rank()] = NAME + MORE + (int)one;
+        }""".replace("NAME", name)
+    options = [f"-D{name}=4", "-DMORE", "-DGONE=2", "-UGONE", "-std=c++14"]
+    headers = {"more.h": "#ifdef GONE\n#error a macro\n#endif\n"}
+    fill = compiled(source, options=options, headers=headers)
+    x = torch.zeros(3, dtype=torch.int32, device=here)
+    fill(1, 3, (x,))
+    assert x.tolist() == [6, 6, 6]
 
 
 def test_reduction_in_dynamic_shared_memory(here):
@@ -407,6 +427,21 @@ def test_without_a_compiler(tmp_path):
     away = {"PATH": str(tmp_path), "CXX": "", "PYDEVTENSOR_KERNEL_CACHE": own}
     assert "sudo apt-get install g++" in run(program, **away)[1]
     assert "CXX is none-such" in run(program, CXX="none-such")[1]
+
+
+def test_the_compiler_of_the_package_ziglang(tmp_path):
+    (tmp_path / "ziglang").mkdir()
+    zig = tmp_path / "ziglang" / "zig"
+    words = f'PATH={os.environ["PATH"]} exec {shutil.which("c++")} "$@"'
+    zig.write_text(
+        f'#!{shutil.which("sh")}\n[ "$1" = c++ ] || [ "$1" = cc ] || exit\nshift\n{words}\n'
+    )
+    zig.chmod(0o700)
+    program = f"import sys\nsys.path.append({str(tmp_path)!r})\n"
+    program += "print(torch.cuda.compile_kernel(ADD).name)"
+    own = str(tmp_path / "own")
+    away = {"PATH": "/none-such", "CXX": "", "PYDEVTENSOR_KERNEL_CACHE": own}
+    assert run(program, **away) == ("add\n", "")
 
 
 def test_nothing_is_loaded_before_a_kernel_is_wanted():

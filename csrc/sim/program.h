@@ -367,6 +367,15 @@ inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t graph,
 {
     return cudaGraphInstantiateWithFlags(out, graph, flags);
 }
+/* As CUDA 11 had it; node and log are for what went wrong. */
+typedef struct CUgraphNode_st *cudaGraphNode_t;
+inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t graph,
+                                        cudaGraphNode_t *, char *log, size_t size)
+{
+    if (log && size)
+        *log = 0;
+    return cudaGraphInstantiateWithFlags(out, graph, 0);
+}
 inline cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t)
 {
     return cudaSuccess;

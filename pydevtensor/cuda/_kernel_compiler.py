@@ -12,6 +12,7 @@ import hashlib
 import os
 import re
 import threading
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -51,7 +52,11 @@ CHECKED_CLANG = (
     *("-fsanitize=thread,array-bounds,alignment", "-mllvm"),
     *("-tsan-distinguish-volatile=1", "-fno-vectorize", "-fno-slp-vectorize"),
 )
+# Locals that are read before they are written, as far as the compiler sees them.
+DOUBTS_GCC = ("-Wuninitialized", "-Wmaybe-uninitialized")
+DOUBTS_CLANG = ("-Wuninitialized", "-Wconditional-uninitialized")
 TAKEN = re.compile(r"-[DUI].+|--?std=(c|gnu)\+\+\d\w")
+OLD = re.compile(r"--?std=.*(03|0x|11|1y|14|98)")  # C++17 is the least that works
 # They say how a GPU's code is made.
 IGNORED = re.compile(
     r"-G|-g|-O[0-3]|-w|--?(use_fast_math|lineinfo|generate-line-info|device-debug|"
@@ -77,7 +82,7 @@ _modules: dict[tuple[str, int], int] = {}
 def compiler() -> list[str]:
     """The command of the host's compiler."""
     named = os.environ.get("CXX", "").split()
-    for candidate in [named] if named else [["c++"], ["g++"], ["clang++"]]:
+    for candidate in [named] if named else [["c++"], ["g++"], ["clang++"], _zig()]:
         if path := _which(candidate[0]):
             return [path, *candidate[1:]]
     raise RuntimeError(
@@ -86,8 +91,17 @@ def compiler() -> list[str]:
         if named
         else "compile_kernel(): simulated GPUs need a C++ compiler, and none of c++, "
         "g++ and clang++ is found; install one, on Debian and Ubuntu with: sudo "
-        "apt-get install g++"
+        "apt-get install g++, elsewhere with: pip install ziglang"
     )
+
+
+def _zig() -> list[str]:
+    """The compiler of the package ziglang, where it is installed."""
+    from importlib.util import find_spec
+
+    found = find_spec("ziglang")
+    folders = (found and found.submodule_search_locations) or ["/nowhere"]
+    return [os.path.join(folders[0], "zig"), "c++"]
 
 
 def identity(command: Sequence[str]) -> str:
@@ -106,6 +120,8 @@ def flags_of(options: Sequence[str]) -> list[str]:
         )
     taken = []
     for option in options:
+        if OLD.fullmatch(option):
+            continue
         if TAKEN.fullmatch(option):
             taken.append(re.sub("^--", "-", option))
         elif not IGNORED.fullmatch(option):
@@ -114,6 +130,30 @@ def flags_of(options: Sequence[str]) -> list[str]:
                 "-DNAME=VALUE, -UNAME, -IFOLDER or -std=c++17, each as one str"
             )
     return taken
+
+
+def macros(flags: Sequence[str], texts: Iterable[str]) -> tuple[str, list[str]]:
+    """The macros among a program's options as text, and its other options.
+
+    They come after all of HEADER that these texts include, which uses such names as T
+    and N itself. Reserved names are for the system's headers, and NDEBUG for assert.
+    """
+    named = {
+        name
+        for text in texts
+        for _, _, name in _kernel_source.includes(text, _kernel_source.blank(text))
+    }
+    said = [f"#include <{name}>" for name in stubs() if name in named]
+    taken = []
+    for flag in flags:
+        name, equals, value = flag[2:].partition("=")
+        if not re.match(r"-[DU](?!_|NDEBUG\b)", flag):
+            taken.append(flag)
+        elif flag.startswith("-D"):
+            said.append(f"#define {name} {value if equals else 1}")
+        else:
+            said.append(f"#undef {name}")
+    return "".join(f"{line}\n" for line in said), taken
 
 
 def cache() -> Path | None:
@@ -170,6 +210,7 @@ class Compiled:
         self.checked = checked
         self.source, self.name, self.headers = source, name, dict(headers)
         self.named, self.variables = named, _kernel_source.variables(source)
+        self.doubtful = False  # the compiler has warned: the next program is, too
         self.flags = self.chosen(options)
         if not any(flag.startswith("-std=") for flag in self.flags):
             self.flags.append("-std=c++17")
@@ -241,7 +282,7 @@ class Compiled:
         data = _read(kept) if kept else b""
         if not data:
             data = self.compile()
-            if folder and kept:
+            if folder and kept and not self.doubtful:
                 # Whole or not at all; on a full disk, the next process compiles again.
                 with suppress(OSError):
                     os.replace(_write(folder, data + _seal(data)), kept)
@@ -266,13 +307,8 @@ class Compiled:
 
     def explain(self, errors: Iterable[tuple[int, int, str]], output: str) -> str:
         """The compiler's errors (see _errors) at the lines of the program."""
-        lines = self.source.splitlines()
         errors = [*dict.fromkeys(errors)]
-        said = []
-        for line, column, text in [e for e in errors if e[0]][:5]:
-            said.append(f"line {line}, column {column}: {text}")
-            if line <= len(lines):
-                said += [f"    {lines[line - 1]}", "    " + " " * (column - 1) + "^"]
+        said = self.quoted([e for e in errors if e[0]][:5])
         if not said and errors:
             text = errors[0][2]
             if "returning_void" in text:
@@ -281,11 +317,25 @@ class Compiled:
         said = said or [output.strip()[-1000:]]
         return "compile_kernel(): the source does not compile\n" + "\n".join(said)
 
+    def quoted(self, errors: Iterable[tuple[int, int, str]]) -> list[str]:
+        lines = self.source.splitlines()
+        said = []
+        for line, column, text in errors:
+            said.append(f"line {line}, column {column}: {text}")
+            if line <= len(lines):
+                said += [f"    {lines[line - 1]}", "    " + " " * (column - 1) + "^"]
+        return said
+
 
 class Library(Compiled):
     """A library for simulated GPUs."""
 
     suffix = ".so"
+
+    def chosen(self, options: Sequence[str]) -> list[str]:
+        given = super().chosen(options)
+        self.macros, taken = macros(given, (self.source, *self.headers.values()))
+        return taken
 
     def whole(self) -> str:
         self.command = compiler()
@@ -300,7 +350,8 @@ class Library(Compiled):
         )
         variables = "".join(f"SIM_VARIABLE({name}) " for name in self.variables)
         return (
-            f'#line 1 "{FILE}"\n{_kernel_source.prepared(self.source)}\n'
+            f'{self.macros}#line 1 "{FILE}"\n'
+            f"{_kernel_source.prepared(self.source)}\n"
             f'#line 1 "pydevtensor"\nSIM_MODULE_KERNELS({entries})\n'
             f"SIM_MODULE_VARIABLES({variables})\n"
         )
@@ -323,22 +374,42 @@ class Library(Compiled):
             (scratch / "source.cpp").write_text(self.text)
             write_headers(scratch / "headers", {**stubs(), **self.headers})
             made, library = str(scratch / "made.o"), str(scratch / "made.so")
-            flags = [*FLAGS, *(self._checks() if self.checked else ()), *self.flags]
+            flags = [*(self._checks() if self.checked else FLAGS), *self.flags]
             flags += ["-include", str(HEADER), "-I", str(scratch / "headers")]
             strip = () if self.checked else ("-Wl,-s",)
+            # As C++, zig would compile a library of C++ first, for a minute.
+            zig = os.path.basename(self.command[0]) == "zig"
+            linker = [self.command[0], "cc"] if zig else self.command
             for command in (
-                [*flags, str(scratch / "source.cpp"), "-o", made],
+                [*self.command, *flags, str(scratch / "source.cpp"), "-o", made],
                 # Apart, so that no runtime of the instrumentation is linked.
-                [*LINKED, *strip, made, "-o", library, "-lm"],
+                [*linker, *LINKED, *strip, made, "-o", library, "-lm"],
             ):
-                done = _ran([*self.command, *command])
+                done = _ran(command)
                 if done.returncode:
                     raise CompileError(self.explain(_errors(done.stdout), done.stdout))
+                self._warn(done.stdout)
             return (scratch / "made.so").read_bytes()
 
     def _checks(self) -> list[str]:
         clang = "clang" in _ran([*self.command, "--version"]).stdout
-        return [*CHECKED, *(CHECKED_CLANG if clang else CHECKED_GCC)]
+        own = (*CHECKED_CLANG, *DOUBTS_CLANG) if clang else (*CHECKED_GCC, *DOUBTS_GCC)
+        return [*(flag for flag in FLAGS if flag != "-w"), *CHECKED, *own]
+
+    def _warn(self, output: str) -> None:
+        """Warns of locals without a value."""
+        row = rf"^{FILE}:(\d+):(\d+): warning: (.*) \[-W\w*-?uninitialized\]$"
+        found = dict.fromkeys(re.findall(row, output, re.M))
+        said = self.quoted((int(line), int(column), t) for line, column, t in found)
+        if said:
+            self.doubtful = True
+            text = "\n".join(
+                [
+                    f"{self.name}(): a local variable may be read before it is written",
+                    *said,
+                ]
+            )
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
 def _ran(command: Sequence[str]) -> Any:

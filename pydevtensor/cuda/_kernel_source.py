@@ -31,10 +31,14 @@ LACKING = {
     "launches one",
     r"\bcuda(Malloc|Memcpy|Memset|Free|DeviceSynchronize|GetLastError|Launch)\w*": ""
     "the CUDA runtime's functions; allocate and copy with tensors",
+    r"\b(cudaLaunchCooperative\w*)": "cooperative launches; end the kernel where "
+    "blocks wait for one another, and launch a second one",
+    r"\b(cudaMallocAsync|cudaFreeAsync|cudaMallocFromPool\w*|cudaMemPool\w*)": "memory "
+    "pools; use cudaMalloc and cudaFree",
     r"\b(wmma|nvcuda)\b": "tensor cores (wmma); multiply with ordinary floats",
     r"\bcuda::": "libcu++ (cuda::); use CUDA C's own functions",
     r"\b__managed__\b": "managed memory; pass a tensor",
-    r"\b__cluster_dims__\b": "clusters of blocks",
+    r"\b(__cluster_dims__|this_cluster|cluster_group)\b": "clusters of blocks",
     r"\b(__shfl(_up|_down|_xor)?|__ballot|__any|__all)\s*\(": "shuffles and votes "
     "without a mask, which CUDA has removed; use those that end in _sync",
 }

@@ -29,7 +29,7 @@ LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
     "csrc": 73_200,
-    "core": 28_060,
+    "core": 28_120,
     "processes": 4_065,
     "extras": 9_980,
     "imitations": 700,
