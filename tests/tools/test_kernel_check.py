@@ -16,7 +16,11 @@ assert kinds == {{*mutate.SHARED, *mutate.BOUNDS}}, kinds
 for each in found:
     for host in mutate.hosts_of(each.file):
         assert (mutate.KERNELS / f"{{host}}.cu").exists(), each
-        assert mutate.family_of(host) in families.CASES, each
+files = {{path.stem for path in mutate.KERNELS.glob("*.cu")}}
+assert set(mutate.FAMILIES) == files, set(mutate.FAMILIES) ^ files
+assert set(mutate.FAMILIES.values()) <= {{*families.CASES, mutate.HOPPER}}
+for each in mutate.equivalents():
+    assert any(mutate.reason(one) == each["reason"] for one in found), each
 one, two = (mutate.choose(60, seed, None) for seed in (1, 2))
 assert one == mutate.choose(60, 1, None) != two
 assert {{each.file for each in one}} == {{each.file for each in found}}

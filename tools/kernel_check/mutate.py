@@ -5,35 +5,61 @@ python -P tools/kernel_check --mutate NUMBER [--seed SEED] [--only FILE]
 
 Candidates are found by pattern in the code of devices: barriers, waits, atomics, tests
 of bounds, and the ends of loops. A seed chooses among them, of every file some. The
-kernels are compiled once, with a question at each of these places; a run of families.py
-for each of them answers yes at that place, and has to report it, by the checks or by a
-wrong result.
+kernels are compiled once, with a question at each of these places. All families run
+without a mutant first: each has to pass, and it is noted which places it reaches. Then,
+for each place, the families that reach it run with the answer yes there. One of them
+has to report that, by the checks or by a wrong result, unless equivalent.toml says why
+the mutant does the same as the kernel.
 """
 
 from __future__ import annotations
 
 import random
 import re
+import resource
 import shutil
+import signal
 import subprocess
 import sys
+import time
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
+
+from families import CASES
 
 import build
 from build import ROOT
 
 KERNELS = ROOT / "csrc/cuda/kernels"
 MUTANT = ROOT / "build" / "kernel-check-mutant"
+EQUIVALENT = ROOT / "tools/kernel_check/equivalent.toml"
 HELPERS = """
 #pragma once
 #include <cuda_runtime.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+/* A byte for each place, in the file that KERNEL_REACHED names, is 1 where one was. */
+inline char *mutant_places()
+{
+    const char *path = getenv("KERNEL_REACHED");
+    const int file = path ? open(path, O_RDWR) : -1;
+    if (file < 0)
+        return nullptr;
+    void *at = mmap(nullptr, lseek(file, 0, SEEK_END), PROT_READ | PROT_WRITE,
+                    MAP_SHARED, file, 0);
+    return at == MAP_FAILED ? nullptr : (char *)at;
+}
 __attribute__((noinline, no_sanitize("thread"))) inline int mutant(int number)
 {
     static const char *text = getenv("KERNEL_MUTANT");
     static const int chosen = text ? atoi(text) : -1;
+    static char *places = mutant_places();
+    if (places)
+        places[number] = 1;
     return number == chosen;
 }
 template <class T, class V>
@@ -75,6 +101,7 @@ BOUNDS = {
     "bound of a choice": (r"= (\w+ < \w[\w.]*) \?", r"= (@ || (\1)) ?"),
     "end of a loop": (r"(for \([^;]*;[^;]*\w <)( [^;=]*;)", r"\1 @ +\2"),
 }
+SECONDS = 120  # of the processor, for a family
 # The .cu files that a header is compiled into.
 HOSTS = {
     "async_copy.h": "attention_halves",
@@ -99,19 +126,23 @@ HOSTS = {
     "warpgroup.h": "attention_warpgroups",
     "window.h": "pooling",
 }
-# The families that launch each file's kernels.
+# The family that is for each file's kernels: its run is the first.
+HOPPER = "attention_of_halves on h100"
 FAMILIES = {
     "arange": "creating",
     "argreduce": "extremes",
     "attention": "attention",
     "attention_halves": "attention_of_halves",
-    "attention_warpgroups": "attention_of_halves",
-    "attention_warpgroups_backward": "attention_of_halves",
+    "attention_warpgroups": HOPPER,
+    "attention_warpgroups_backward": HOPPER,
     "chain": "chains",
     "convert": "converting",
     "convolution": "convolving",
     "depthwise": "convolving",
-    "elementwise": "elementwise",
+    "elementwise_complex": "elementwise",
+    "elementwise_float32": "elementwise",
+    "elementwise_float64": "elementwise",
+    "elementwise_integer": "elementwise",
     "foreach_norm": "norms_of_lists",
     "index": "indexing",
     "index_ordered": "indexing_in_order",
@@ -145,8 +176,17 @@ class Mutation(NamedTuple):
     line: int
 
     def __str__(self) -> str:
-        old = (KERNELS / self.file).read_text()[self.start : self.end]
-        return f"{self.file}:{self.line} | {self.kind} | {' '.join(old.split())}"
+        return f"{self.file}:{self.line} | {self.kind} | {self.code()}"
+
+    def code(self, more: int = 0) -> str:
+        """The line, or the lines if it is in several; and so many before."""
+        text = (KERNELS / self.file).read_text()
+        begin = text.rindex("\n", 0, len(text[: self.end].rstrip())) + 1
+        begin = min(begin, text.rindex("\n", 0, self.start + 1) + 1)
+        for _ in range(more):
+            begin = text.rindex("\n", 0, begin - 1) + 1
+        end = text.find("\n", self.end)
+        return " ".join(text[begin:end].split())
 
 
 def device_code(text: str) -> Iterator[tuple[int, int]]:
@@ -197,10 +237,6 @@ def hosts_of(file: str) -> list[str]:
     return HOSTS.get(file, file.removesuffix(".cu")).split()
 
 
-def family_of(host: str) -> str:
-    return FAMILIES["elementwise" if host.startswith("elementwise_") else host]
-
-
 def write_sources(chosen: list[Mutation]) -> None:
     """The kernels' sources with a question at each place that was chosen."""
     folder = MUTANT / "csrc/cuda/kernels"
@@ -238,36 +274,74 @@ def compiled(product: Any, chosen: list[Mutation]) -> None:
     subprocess.run([*linked, "-o", str(target)], cwd=ROOT, check=True)
 
 
-def verdict(file: str, number: int) -> str:
-    hosts = hosts_of(file)
-    families = [family_of(host) for host in hosts]
-    on_hopper = all("warpgroups" in host for host in hosts)
-    card = ["--card", "h100"] if on_hopper else []
+def family(name: str, more: dict[str, str]) -> subprocess.CompletedProcess[str]:
     own = [sys.executable, "-P", str(ROOT / "tools/kernel_check/families.py")]
-    environment = build.environment(MUTANT / "package")
-    try:
-        done = subprocess.run(
-            [*own, *card, *families],
-            env={**environment, "KERNEL_MUTANT": str(number)},
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-    except subprocess.TimeoutExpired:
-        return "it does not end"
-    if not done.returncode:
-        return "NOT FOUND"
-    words = re.search(
-        r": (race|out of bounds|misaligned|null pointer|wrong memory|uninitialized|"
-        r"barrier|warp|waits?)\b[^\n]*",
-        done.stdout,
+    name, _, card = name.partition(" on ")
+    return subprocess.run(
+        [*own, name, *(["--card", card] if card else [])],
+        env={**build.environment(MUTANT / "package"), **more},
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS)),
+        timeout=20 * SECONDS,
     )
-    if words:
-        return "the checks: " + words[1]
-    if "result " in done.stdout:
-        return "a wrong result"
-    last = (done.stdout + done.stderr).strip().splitlines()[-1:]
-    return "an error: " + "".join(last or [f"status {done.returncode}"])[:100]
+
+
+def reach(number: int) -> dict[str, set[int]]:
+    """The places that each family reaches, the quickest family first."""
+    place = MUTANT / "reached"
+    reached: dict[str, set[int]] = {}
+    seconds: dict[str, float] = {}
+    for name in [*CASES, HOPPER]:
+        place.write_bytes(bytes(number))
+        began = time.monotonic()
+        done = family(name, {"KERNEL_REACHED": str(place)})
+        seconds[name] = time.monotonic() - began
+        if done.returncode:
+            raise SystemExit(f"without a mutant:\n{done.stdout}{done.stderr}")
+        reached[name] = {n for n, byte in enumerate(place.read_bytes()) if byte}
+    return {name: reached[name] for name in sorted(reached, key=seconds.__getitem__)}
+
+
+def verdict(number: int, names: list[str]) -> str:
+    for name in names:
+        try:
+            done = family(name, {"KERNEL_MUTANT": str(number)})
+        except subprocess.TimeoutExpired:
+            return "found: it does not end"
+        if not done.returncode:
+            continue
+        if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+            return "found: it does not end"
+        words = re.search(
+            r": ((?:race|out of bounds|misaligned|null pointer|wrong memory|"
+            r"uninitialized|barrier|warp|waits?)\b[^\n]*)",
+            done.stdout,
+        )
+        if words:
+            return "found by the checks: " + words[1]
+        if "result " in done.stdout:
+            return "found: a wrong result"
+        last = (done.stdout + done.stderr).strip().splitlines()[-1:]
+        return "found: an error, " + "".join(last or [f"status {done.returncode}"])[:99]
+    return "SURVIVED"
+
+
+def equivalents() -> list[dict[str, str]]:
+    """Mutants that do the same as the kernel, with a reason."""
+    listed: list[dict[str, str]] = tomllib.loads(EQUIVALENT.read_text()).get(
+        "mutant", []
+    )
+    return listed
+
+
+def reason(mutation: Mutation) -> str:
+    code = mutation.code(more=1)
+    for each in equivalents():
+        same = (each["file"], each["kind"]) == mutation[:2]
+        if same and code.endswith(each["code"]):
+            return each["reason"]
+    return ""
 
 
 def run(number: int, seed: int, only: str | None) -> int:
@@ -276,10 +350,19 @@ def run(number: int, seed: int, only: str | None) -> int:
     print(f"{len(chosen)} of {len(candidates())} candidates, seed {seed}")
     write_sources(chosen)
     compiled(build.product(), chosen)
+    reached = reach(len(chosen))
     answers: Counter[str] = Counter()
     for n, mutation in enumerate(chosen):
-        answer = verdict(mutation.file, n)
-        answers[answer.split(":")[0]] += 1
+        own = {FAMILIES[host] for host in hosts_of(mutation.file)}
+        names = [name for name in reached if n in reached[name]]
+        names.sort(key=lambda name: name not in own)
+        answer = verdict(n, names) if names else "NOT REACHED"
+        why = reason(mutation)
+        if answer in ("SURVIVED", "NOT REACHED") and why:
+            answer = f"equivalent: {why}"
+        elif why:
+            answer = f"LISTED AS EQUIVALENT, but {answer}"
+        answers[re.split("[:,]| by", answer)[0]] += 1
         print(f"{mutation} | {answer}", flush=True)
     print(", ".join(f"{n} {answer}" for answer, n in answers.most_common()))
-    return 0
+    return any(answer.isupper() for answer in answers)
