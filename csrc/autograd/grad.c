@@ -2,6 +2,7 @@
 #include "autograd/grad.h"
 
 #include "autograd/record.h"
+#include "ops/elementwise_ops.h"
 #include "tensor/ops/ops.h"
 
 int dt_grad_set(dt_grad *g, int i, dt_arg value)
@@ -50,6 +51,14 @@ dt_arg dt_grad_input(dt_grad *g, int i)
 dt_arg dt_grad_output(dt_grad *g, int i)
 {
     return saved(g, place_of(g, DT_SAVES_OUTPUT(i)));
+}
+
+dt_arg dt_grad_factor(dt_grad *g, int i)
+{
+    dt_arg x = dt_grad_input(g, i);
+    return x.tensor && dt_dtype_is_complex((dt_dtype)x.tensor->dtype)
+               ? dt_scope_elementwise(g->scope, DT_OP_conjugate, DT_ARGS(x))
+               : x;
 }
 
 dt_value dt_grad_list(dt_grad *g, int i, const dt_tensor **items)

@@ -49,6 +49,8 @@ int dt_grad_flat(dt_grad *g, unsigned parameters, dt_flat flat);
  * argument was None, or the result was not made. */
 dt_arg dt_grad_input(dt_grad *g, int i);
 dt_arg dt_grad_output(dt_grad *g, int i);
+/* The same as a factor in a gradient: complex numbers conjugate. */
+dt_arg dt_grad_factor(dt_grad *g, int i);
 /* The list saved for parameter i, whose tensors `items` holds; they are the scope's. */
 dt_value dt_grad_list(dt_grad *g, int i, const dt_tensor **items);
 /* Shape, type and device of the tensor at parameter i, whose gradient is wanted. */

@@ -167,11 +167,11 @@ def istft(
     hop, width = _sizes(n_fft, hop_length, win_length)
     factors = _window(window, width, n_fft, input)
     scale = 1 / math.sqrt(n_fft) if normalized else 1 / n_fft
-    if onesided:
-        pieces = fourier.to_real(input.mT, n_fft, -1, scale)
-    else:
+    if return_complex:
         pieces = fourier.of_complex(input.mT, (-1,), False, scale)
-        pieces = pieces if return_complex else pieces.real
+    else:
+        first = input.mT[..., : n_fft // 2 + 1]
+        pieces = fourier.to_real(first, n_fft, -1, scale)
     count = pieces.shape[-2]
     at = _C.arange(count, device=input.device).unsqueeze(-1) * hop
     at = (at + _C.arange(n_fft, device=input.device)).reshape(-1)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
 from pydevtensor._functions import function
-from pydevtensor._functions.checks import floating, real, same_device
+from pydevtensor._functions.checks import floating, same_device
 
 if TYPE_CHECKING:
     from pydevtensor._functions.types import Dims, Dtype, Tensor, Value
@@ -287,9 +287,8 @@ def cov(
         raise RuntimeError(f"the input has {input.dim()} dimensions; give at most 2")
     if input.dtype is _C.bool:
         raise RuntimeError("the input holds bools; give numbers")
-    real("the input", input)
     x = input.reshape(1, -1) if input.dim() < 2 else input
-    if not x.dtype.is_floating_point:
+    if not (x.is_floating_point() or x.is_complex()):
         x = x.to(_C.get_default_dtype())
     weights = None
     for name, given in (("fweights", fweights), ("aweights", aweights)):
@@ -308,12 +307,12 @@ def cov(
         weights = given if weights is None else weights * given
     if weights is None:
         x = x - x.mean(1, keepdim=True)
-        product = x @ x.T
+        product = x @ x.mH
         degrees: Any = max(x.size(1) - correction, 0)
     else:
         total = weights.sum()
         x = x - (x * weights).sum(1, keepdim=True) / total
-        product = x @ (x * weights).T
+        product = x @ (x * weights).mH
         lost = 1 if aweights is None else (weights * aweights).sum() / total
         degrees = (total - correction * lost).clamp(min=0)
     result = product / degrees
@@ -332,5 +331,8 @@ def corrcoef(input: Tensor) -> Tensor:
     c = cov(input)
     if c.dim() == 0:
         return c / c
-    deviation = c.diagonal().sqrt()
-    return (c / deviation.reshape(-1, 1) / deviation).clamp(-1, 1)
+    deviation = c.diagonal().real.sqrt()
+    c = c / deviation.reshape(-1, 1) / deviation
+    if c.is_complex():
+        return _C.complex(c.real.clamp(-1, 1), c.imag.clamp(-1, 1))
+    return c.clamp(-1, 1)

@@ -18,11 +18,11 @@ int dt_convolve_backward(dt_grad *g)
 {
     const dt_value *v = g->args;
     bool transposed = v[6].b;
-    SET_WANTED(0, CALL_OP(convolve, TENSOR(GRAD), TENSOR(dt_grad_input(g, 1)),
+    SET_WANTED(0, CALL_OP(convolve, TENSOR(GRAD), TENSOR(dt_grad_factor(g, 1)),
                           spatial(g, 0), v[3], v[4], v[5], dt_value_bool(!transposed),
                           v[7]));
     if (dt_grad_wants(g, 1)) {
-        dt_arg input = dt_grad_input(g, 0);
+        dt_arg input = dt_grad_factor(g, 0);
         dt_grad_set(g, 1,
                     CALL_OP(convolve_weight, TENSOR(transposed ? GRAD : input),
                             TENSOR(transposed ? input : GRAD), spatial(g, 1), v[3],
@@ -37,9 +37,9 @@ int dt_convolve_backward(dt_grad *g)
 int dt_convolve_weight_backward(dt_grad *g)
 {
     const dt_value *v = g->args;
-    SET_WANTED(0, CALL_OP(convolve, TENSOR(dt_grad_input(g, 1)), TENSOR(GRAD),
+    SET_WANTED(0, CALL_OP(convolve, TENSOR(dt_grad_factor(g, 1)), TENSOR(GRAD),
                           spatial(g, 0), v[3], v[4], v[5], dt_value_bool(true), v[6]));
-    SET_WANTED(1, CALL_OP(convolve, TENSOR(dt_grad_input(g, 0)), TENSOR(GRAD),
+    SET_WANTED(1, CALL_OP(convolve, TENSOR(dt_grad_factor(g, 0)), TENSOR(GRAD),
                           spatial(g, 1), v[3], v[4], v[5], dt_value_bool(false), v[6]));
     return 0;
 }

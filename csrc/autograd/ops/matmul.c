@@ -6,16 +6,6 @@
 #include "autograd/recorded.h"
 #include "tensor/ops/ops.h"
 
-/* Input i as it stands in a gradient: conjugate. */
-static dt_arg factor_of(dt_grad *g, int i)
-{
-    dt_scope *scope = g->scope;
-    const dt_arg input = dt_grad_input(g, i);
-    return input.tensor && dt_dtype_is_complex((dt_dtype)input.tensor->dtype)
-               ? CONJ(input)
-               : input;
-}
-
 static dt_arg product(dt_scope *scope, dt_op *op, dt_arg a, dt_arg b)
 {
     const dt_value args[] = {TENSOR(a), TENSOR(b)};
@@ -36,7 +26,7 @@ static int factors_backward(dt_grad *g, dt_op *op, int first, double alpha)
     for (int i = 0; i < 2; i++) {
         if (!dt_grad_wants(g, first + i))
             continue;
-        dt_arg other = transposed(scope, factor_of(g, first + 1 - i));
+        dt_arg other = transposed(scope, dt_grad_factor(g, first + 1 - i));
         dt_arg a = i ? other : GRAD, b = i ? GRAD : other;
         dt_arg c = g->args[first + i].column_major
                        ? transposed(scope, product(scope, op, transposed(scope, b),
@@ -69,10 +59,10 @@ int dt_addmm_backward(dt_grad *g)
 int dt_mv_backward(dt_grad *g)
 {
     dt_scope *scope = g->scope;
-    SET_WANTED(0,
-               MUL(CALL_OP(unsqueeze, TENSOR(GRAD), dt_value_int(1)), factor_of(g, 1)));
-    SET_WANTED(1,
-               product(scope, DT_RECORD(mv), transposed(scope, factor_of(g, 0)), GRAD));
+    SET_WANTED(0, MUL(CALL_OP(unsqueeze, TENSOR(GRAD), dt_value_int(1)),
+                      dt_grad_factor(g, 1)));
+    SET_WANTED(1, product(scope, DT_RECORD(mv), transposed(scope, dt_grad_factor(g, 0)),
+                          GRAD));
     return 0;
 }
 
@@ -80,7 +70,7 @@ int dt_dot_backward(dt_grad *g)
 {
     dt_scope *scope = g->scope;
     for (int i = 0; i < 2; i++)
-        SET_WANTED(i, MUL(GRAD, factor_of(g, 1 - i)));
+        SET_WANTED(i, MUL(GRAD, dt_grad_factor(g, 1 - i)));
     return 0;
 }
 

@@ -40,6 +40,10 @@ int dt_cumprod_backward(dt_grad *g)
     dt_arg G = GRAD, X = dt_grad_input(g, 0), Y = dt_grad_output(g, 0);
     if (g->scope->failed || X.tensor->numel < 2)
         return dt_grad_set(g, 0, G);
+    if (dt_dtype_is_complex((dt_dtype)X.tensor->dtype)) {
+        X = CONJ(X);
+        Y = CONJ(Y);
+    }
     if (dt_grad_factors_needed(g, X))
         return cumprod_of_zeros(g, G, X);
     dt_arg zero = EQ(X, ZERO), zeros = SUM(zero);

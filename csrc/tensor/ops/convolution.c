@@ -6,6 +6,7 @@
 #include "device/convolution.h"
 #include "device/device.h"
 #include "device/stream.h"
+#include "ops/elementwise_ops.h"
 #include "tensor/ops/complex.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/ops.h"
@@ -211,6 +212,47 @@ static int without_input(dt_tensor *out, const dt_tensor *bias)
     return dt_copy_into("convolution", out, &wide);
 }
 
+static int run_convolution(const dt_call *c, dt_convolution *call, int ndim,
+                           const int64_t *shape, const dt_tensor *a, const dt_tensor *b,
+                           const dt_tensor *bias, int64_t first);
+
+/* The same of complex tensors, by four convolutions of their parts. */
+static int convolve_parts(const dt_call *c, const dt_convolution *call, int ndim,
+                          const int64_t *shape, const dt_tensor *a, const dt_tensor *b,
+                          const dt_tensor *bias, int64_t first)
+{
+    dt_tensor *out = c->out[0];
+    if (dt_tensor_empty(c->name, out, (dt_dtype)a->dtype, ndim, shape,
+                        dt_tensor_device(a)))
+        return -1;
+    for (int part = 0; part < 2; part++) {
+        DT_LOCAL(of_real);
+        DT_LOCAL(of_imag);
+        DT_LOCAL(target);
+        for (int p = 0; p < 2; p++) {
+            DT_LOCAL(x);
+            DT_LOCAL(y);
+            DT_LOCAL(start);
+            dt_call inner = *c;
+            dt_convolution of_parts = *call;
+            inner.out[0] = p ? &of_imag : &of_real;
+            dt_complex_part(&x, a, p);
+            dt_complex_part(&y, b, p ^ part);
+            if (bias && !p)
+                dt_complex_part(&start, bias, part);
+            if (run_convolution(&inner, &of_parts, ndim, shape, &x, &y,
+                                bias && !p ? &start : NULL, first))
+                return -1;
+        }
+        dt_complex_part(&target, out, part);
+        if (dt_elementwise_into(
+                part ? DT_OP_add : DT_OP_sub, &target,
+                DT_ARGS(dt_arg_tensor(&of_real), dt_arg_tensor(&of_imag))))
+            return -1;
+    }
+    return 0;
+}
+
 /* Computes out from a and b, in the roles that the part gives them: x, w and y. */
 static int run_convolution(const dt_call *c, dt_convolution *call, int ndim,
                            const int64_t *shape, const dt_tensor *a, const dt_tensor *b,
@@ -230,9 +272,8 @@ static int run_convolution(const dt_call *c, dt_convolution *call, int ndim,
     DT_LOCAL(own_a);
     DT_LOCAL(own_b);
     DT_LOCAL(own_bias);
-    if (dt_check_real(c->name, DT_ERROR_RUNTIME, a) ||
-        dt_check_real(c->name, DT_ERROR_RUNTIME, b))
-        return -1;
+    if (dt_dtype_is_complex(dtype))
+        return convolve_parts(c, call, ndim, shape, a, b, bias, first);
     call->dtype = computed(dtype, device);
     call->tf32 = dt_convolution_tf32;
     call->library = dt_cudnn_enabled;

@@ -422,6 +422,33 @@ int dt_variance(const char *op_name, dt_tensor *out, dt_tensor *mean,
                : 0;
 }
 
+/* The variance of complex numbers is the sum of those of their parts. */
+static int variance_of_parts(const char *op_name, dt_tensor *out, dt_tensor *mean,
+                             const dt_tensor *x, const bool *reduced, bool keepdim,
+                             double correction)
+{
+    for (int p = 0; p < 2; p++) {
+        DT_LOCAL(part);
+        DT_LOCAL(of_part);
+        DT_LOCAL(mean_of_part);
+        DT_LOCAL(target);
+        dt_complex_part(&part, x, p);
+        if (dt_variance(op_name, p ? &of_part : out, mean ? &mean_of_part : NULL, &part,
+                        reduced, keepdim, correction) ||
+            (p && dt_elementwise_into(
+                      DT_OP_add, out,
+                      DT_ARGS(dt_arg_tensor(out), dt_arg_tensor(&of_part)))) ||
+            (mean && !p &&
+             make_result(op_name, mean, x, reduced, keepdim, (dt_dtype)x->dtype)))
+            return -1;
+        if (mean)
+            dt_complex_part(&target, mean, p);
+        if (mean && dt_copy_part(op_name, &target, &mean_of_part))
+            return -1;
+    }
+    return 0;
+}
+
 /* The variance over dimensions, or its root; also the mean, unless that is NULL. */
 static int variance(dt_call *c, bool root, dt_tensor *mean)
 {
@@ -429,17 +456,20 @@ static int variance(dt_call *c, bool root, dt_tensor *mean)
     const dt_value *dims = &c->args[1], *correction = &c->args[2];
     dt_tensor *out = c->out[0];
     bool reduced[DT_MAX_NDIM];
-    dt_dtype dtype = (dt_dtype)x->dtype;
-    if (dt_check_float(c->name, DT_ERROR_RUNTIME, x) ||
+    const dt_dtype dtype = (dt_dtype)x->dtype;
+    const bool complex = dt_dtype_is_complex(dtype);
+    if ((!complex && dt_check_float(c->name, DT_ERROR_RUNTIME, x)) ||
         dt_reduce_dims(c->name, x, dims->count > 0 ? dims->count : 0, dims->ints,
                        reduced))
         return -1;
-    if (dt_variance(c->name, out, mean, x, reduced, c->args[3].b,
-                    correction->given ? dt_scalar_as_double(correction->scalar) : 1))
+    if ((complex ? variance_of_parts : dt_variance)(
+            c->name, out, mean, x, reduced, c->args[3].b,
+            correction->given ? dt_scalar_as_double(correction->scalar) : 1))
         return -1;
     if (root && dt_elementwise_into(DT_OP_sqrt, out, DT_ARGS(dt_arg_tensor(out))))
         return -1;
-    return dt_retype(out, dtype) || (mean && dt_retype(mean, dtype)) ? -1 : 0;
+    return dt_retype(out, dt_dtype_part(dtype)) || (mean && dt_retype(mean, dtype)) ? -1
+                                                                                    : 0;
 }
 
 #include "tensor/ops/define.h"

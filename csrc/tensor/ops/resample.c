@@ -296,13 +296,8 @@ static int run_in_turn(const char *op_name, dt_resample_call call, dt_device dev
     return backend->resample(stream, &call);
 }
 
-int dt_resample_forward(dt_call *c)
+static int resample(dt_call *c, dt_tensor *out, const dt_tensor *x, int dim)
 {
-    const dt_tensor *x = c->args[0].tensor;
-    dt_tensor *out = c->out[0];
-    int dim = dt_check_real(c->name, DT_ERROR_NOT_IMPLEMENTED, x)
-                  ? -1
-                  : dt_shape_wrap_dim(c->name, c->args[1].i, x->ndim);
     int64_t shape[DT_MAX_NDIM];
     bool transposed = c->args[8].b;
     dt_dtype dtype = (dt_dtype)x->dtype;
@@ -315,8 +310,6 @@ int dt_resample_forward(dt_call *c)
     const double factors[] = {c->args[4].f, c->args[10].f};
     int count = sides[1].to >= 0 ? 2 : 1, status = -1;
     DT_LOCAL(input);
-    if (dim < 0)
-        return -1;
     if (x->ndim < count || sides[0].to < 0)
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: the size is %" PRId64
@@ -376,4 +369,21 @@ end:
     clear(&sides[0].table);
     clear(&sides[1].table);
     return status;
+}
+
+int dt_resample_forward(dt_call *c)
+{
+    const dt_tensor *x = c->args[0].tensor;
+    const int dim = dt_shape_wrap_dim(c->name, c->args[1].i, x->ndim);
+    DT_LOCAL(pairs);
+    DT_LOCAL(parts);
+    if (dim < 0)
+        return -1;
+    if (!dt_dtype_is_complex((dt_dtype)x->dtype))
+        return resample(c, c->out[0], x, dim);
+    /* Parts of complex numbers lie side by side. */
+    return dt_complex_pairs(c->name, &pairs, x) || resample(c, &parts, &pairs, dim) ||
+                   dt_complex_of_pairs(c->name, c->out[0], &parts)
+               ? -1
+               : 0;
 }

@@ -1,9 +1,11 @@
 #include "tensor/ops/ops.h"
 
 #include "device/stream.h"
+#include "ops/elementwise_ops.h"
 #include "tensor/call.h"
 #include "tensor/ops/complex.h"
 #include "tensor/ops/copy.h"
+#include "tensor/view.h"
 
 static const char *const scan_names[DT_NSCAN] = {
     [DT_SCAN_SUM] = "cumsum",
@@ -32,6 +34,37 @@ static int result_type(dt_scan_op op, const dt_tensor *x, int dtype)
 static int run_scan(const char *op_name, dt_scan_op op, dt_tensor *out,
                     dt_tensor *indices, const dt_tensor *input, int at, bool backward);
 
+/* Products of complex numbers: each element by what is 1, 2, 4, ... before it. */
+static int multiply_scan(dt_tensor *out, const dt_tensor *x, int at)
+{
+    DT_LOCAL(left);
+    const int64_t n = x->ndim ? x->shape[at] : 1;
+    dt_tensor_alias(&left, x);
+    for (int64_t step = 1; step < n; step *= 2) {
+        DT_LOCAL(next);
+        DT_LOCAL(target);
+        DT_LOCAL(before);
+        if (dt_tensor_empty("cumprod", &next, (dt_dtype)x->dtype, x->ndim, x->shape,
+                            dt_tensor_device(x)) ||
+            dt_copy_part("cumprod", &next, &left) ||
+            dt_view_narrow(&target, &next, at, step, n - step) ||
+            dt_view_narrow(&before, &left, at, 0, n - step) ||
+            dt_elementwise_into(
+                DT_OP_mul, &target,
+                DT_ARGS(dt_arg_tensor(&target), dt_arg_tensor(&before))))
+            return -1;
+        dt_tensor_move(&left, &next);
+    }
+    if (left.storage == x->storage) /* out is a tensor of its own */
+        return dt_tensor_empty("cumprod", out, (dt_dtype)x->dtype, x->ndim, x->shape,
+                               dt_tensor_device(x)) ||
+                       dt_copy_part("cumprod", out, x)
+                   ? -1
+                   : 0;
+    dt_tensor_move(out, &left);
+    return 0;
+}
+
 /* A sum of complex numbers is that of their parts. */
 static int scan_complex(dt_scan_op op, dt_tensor *out, const dt_tensor *x, int at,
                         int dtype, bool backward)
@@ -39,11 +72,14 @@ static int scan_complex(dt_scan_op op, dt_tensor *out, const dt_tensor *x, int a
     DT_LOCAL(converted);
     DT_LOCAL(pairs);
     DT_LOCAL(sums);
-    if (op != DT_SCAN_SUM)
+    if (op != DT_SCAN_SUM && op != DT_SCAN_PRODUCT)
         return dt_check_real(scan_names[op], DT_ERROR_NOT_IMPLEMENTED, x);
-    return dt_contiguous_as(&converted, x, (dt_dtype)(dtype >= 0 ? dtype : x->dtype),
-                            dt_tensor_device(x)) ||
-                   dt_complex_pairs(scan_names[op], &pairs, &converted) ||
+    if (dt_contiguous_as(&converted, x, (dt_dtype)(dtype >= 0 ? dtype : x->dtype),
+                         dt_tensor_device(x)))
+        return -1;
+    if (op == DT_SCAN_PRODUCT || !x->ndim)
+        return multiply_scan(out, &converted, at);
+    return dt_complex_pairs(scan_names[op], &pairs, &converted) ||
                    run_scan(scan_names[op], op, &sums, NULL, &pairs, at, backward) ||
                    dt_complex_of_pairs(scan_names[op], out, &sums)
                ? -1
