@@ -136,18 +136,19 @@ class LBFGS(Optimizer):
 # --- one vector of all parameters -----------------------------------------------------
 
 
+def _reals(x: Any) -> Any:
+    """x, or the parts of complex numbers."""
+    return _C.view_as_real(x) if x.is_complex() else x
+
+
 def _gradient(parameters: list[Any]) -> Any:
-    parts = [
-        _C.zeros_like(p).reshape(-1)
-        if p.grad is None
-        else p.grad.to_dense().reshape(-1)
-        for p in parameters
-    ]
-    return _C.cat(parts, 0)
+    grads = [_C.zeros_like(p) if p.grad is None else p.grad for p in parameters]
+    return _C.cat([_reals(g.to_dense()).reshape(-1) for g in grads], 0)
 
 
 def _move(parameters: list[Any], direction: Any, t: Any) -> None:
     """Add t * direction to the parameters."""
+    parameters = [_reals(p) for p in parameters]
     sizes = [p.numel() for p in parameters]
     for p, part in zip(parameters, direction.split(sizes), strict=True):
         p.add_(part.reshape(p.shape), alpha=float(t))

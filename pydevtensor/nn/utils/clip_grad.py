@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._functions.checks import real
 from pydevtensor.autograd import no_grad
 
 __all__ = [
@@ -222,5 +223,7 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: Any = None) ->
     tensor([ 3.0000, -3.5000])
     """
     gradients, limit = _gradients(parameters), float(clip_value)
+    for gradient in gradients:
+        real("a gradient", gradient)
     if gradients:
         _C._update("clamp", gradients * 2, (), (-limit, limit))
