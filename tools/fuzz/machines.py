@@ -131,6 +131,7 @@ EPS = {
     "float32": 2.0**-23,
     "float64": 2.0**-52,
 }
+EPS |= {"complex64": EPS["float32"], "complex128": EPS["float64"]}
 NAME = re.compile(r"\b[tr]\d+\b")
 
 
@@ -139,7 +140,7 @@ def magnitude(values):
     found = 1.0
     for value in values:
         if isinstance(value, Value) and value.array.size:
-            array = np.abs(value.array.astype(np.float64))
+            array = np.abs(value.array).astype(np.float64)
             found = max(
                 found, float(np.max(array, where=np.isfinite(array), initial=0))
             )
@@ -188,7 +189,7 @@ def difference(found, expected, inputs, strict=True, floor=0.0):
         return "shape", f"{a.shape} for {b.shape}"
     if strict and found.requires_grad != expected.requires_grad:
         return "requires_grad", f"{found.requires_grad} for {expected.requires_grad}"
-    if np.array_equal(a, b, equal_nan=a.dtype.kind == "f"):
+    if np.array_equal(a, b, equal_nan=a.dtype.kind in "fc"):
         return None
     values = inputs()
     dtype = found.dtype.removeprefix("torch.")

@@ -31,6 +31,7 @@ from .known import DATABASE
 from .machines import Ours, Torch, difference
 
 DTYPES = (torch.float64, torch.float32, torch.float16, torch.int64, torch.bool)
+DTYPES += (torch.complex128, torch.complex64)
 METHODS = 8  # samples of a type that are called as a method: its code is the function's
 
 
@@ -92,8 +93,8 @@ def copied(x):
     if x.is_sparse or x.layout != torch.strided or x.device.type == "meta":
         raise Absent(f"tensors of {x.layout} on {x.device}")
     plain = x.detach()
-    if plain.is_conj() or plain.is_neg() or plain.dtype.is_complex:
-        raise Absent(str(plain.dtype))
+    if plain.is_conj() or plain.is_neg():
+        raise Absent("a Tensor that is computed when it is read")
     dtype = ours(plain.dtype)
     flat = torch.empty(0, dtype=plain.dtype).set_(plain.untyped_storage())
     if plain.dtype == torch.bfloat16:
@@ -192,7 +193,10 @@ class Side:
     def numbers(self, like, seed):
         """A constant of a tensor's shape and type, the same in both libraries."""
         shape = tuple(like.shape)
-        array = np.random.RandomState(seed).uniform(-1, 1, shape)
+        draw = np.random.RandomState(seed).uniform
+        array = draw(-1, 1, shape)
+        if like.is_complex():
+            array = array + 1j * draw(-1, 1, shape)
         return self.module.tensor(array).to(like.dtype)
 
     def derivatives(self, outputs, inputs, order):
@@ -350,7 +354,8 @@ class Database:
                 continue
             self.values(op, label, forms, dtype)
             backward = dtype in op.supported_backward_dtypes("cpu")
-            if op.supports_autograd and backward and dtype.is_floating_point:
+            analog = dtype.is_floating_point or dtype.is_complex
+            if op.supports_autograd and backward and analog:
                 self.gradients(op, label, forms[0][1], dtype)
         if op.error_inputs_func is not None:
             for wrong in op.error_inputs("cpu"):
@@ -397,7 +402,8 @@ class Database:
 
     def gradients(self, op, label, functions, dtype):
         name = str(dtype).removeprefix("torch.")
-        order = 2 if op.supports_gradgrad and dtype == torch.float64 else 1
+        wide = dtype in (torch.float64, torch.complex128)
+        order = 2 if op.supports_gradgrad and wide else 1
         for sample in self.samples(op, dtype, True):
             process = sample.sample.output_process_fn_grad
             options = {"order": order, "process": process}
