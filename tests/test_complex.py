@@ -5,6 +5,8 @@ import signatures
 from signatures import PROCESS_WIDE, bound, function_of, known, valid
 
 import pydevtensor as torch
+from pydevtensor.autograd import gradcheck, gradgradcheck
+from pydevtensor.nn import functional as F
 
 ANSWERS = (
     AttributeError,
@@ -80,3 +82,88 @@ def test_every_number_may_be_complex(device):
             answers.add((name, is_answered(name, needed, value)))
     assert {("add", True), ("full", True), ("where", True)} <= answers
     assert {("addcmul", False), ("nn.functional.elu", False)} <= answers
+
+
+DIFFERENTIABLE = {
+    "sgn": lambda x, y: x.sgn() * y,
+    "abs": lambda x, y: (x.abs(), y.angle()),
+    "var": lambda x, y: torch.var_mean(x * y, 1),
+    "std": lambda x, y: (x.std(), y.std(0)),
+    "cov": lambda x, y: torch.cov(x) @ y,
+    "cumsum": lambda x, y: (x * y).cumsum(1),
+    "cumprod": lambda x, y: (x * y).cumprod(1),
+    "cumprod with a zero": lambda x, y: (x * (y - y[0, 0])).cumprod(1),
+    "prod": lambda x, y: (x.prod(1), y.prod()),
+    "lerp": lambda x, y: torch.lerp(x, y, x * y),
+    "sinc": lambda x, y: x.sinc() + y,
+    "silu": lambda x, y: F.silu(x) * y,
+    "pad": lambda x, y: F.pad(x, (1, 1), "reflect") + F.pad(y, (1, 1), "circular"),
+    "conv1d": lambda x, y: F.conv1d(x, y.reshape(1, 2, 3), x[0, :1], padding=1),
+    "conv2d": lambda x, y: F.conv2d(x[None, None], y[None, None, :, :2]),
+    "conv_transpose2d": lambda x, y: F.conv_transpose2d(
+        x[None, None], y[None, None], stride=2
+    ),
+    "conv3d": lambda x, y: F.conv3d(x[None, None, None], y[None, None, None]),
+    "addbmm": lambda x, y: torch.addbmm(
+        x[:, :2], x[None], y.mT[None], beta=1j, alpha=2 - 1j
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_derivatives(name, device):
+    x, y = (
+        torch.tensor(v, dtype=torch.complex128, device=device, requires_grad=True)
+        for v in (
+            [[1 + 2j, -0.5j, 2.0], [0.25 - 1j, 1.5 + 0.5j, -1 + 1j]],
+            [[0.5 - 1j, 2 + 0.75j, -1.5j], [1 + 1j, -0.25 + 2j, 0.5]],
+        )
+    )
+    assert gradcheck(DIFFERENTIABLE[name], (x, y))
+    assert gradgradcheck(DIFFERENTIABLE[name], (x, y))
+
+
+def test_a_network_of_complex_numbers_learns(device):
+    """A filter, found by gradients of what it gives."""
+    torch.manual_seed(1)
+    wanted = torch.tensor([[[0.5 - 1j, 2j, 1.0]]], device=device)
+    x = torch.randn(8, 1, 16, dtype=torch.complex64).to(device)
+    target = F.conv1d(x, wanted)
+    layer = torch.nn.Conv1d(1, 1, 3, bias=False, dtype=torch.complex64).to(device)
+    optimizer = torch.optim.Adam(layer.parameters(), lr=0.05)
+    for _ in range(150):
+        optimizer.zero_grad()
+        (layer(x) - target).abs().square().mean().backward()
+        torch.nn.utils.clip_grad_norm_(layer.parameters(), 5.0)
+        optimizer.step()
+    assert torch.allclose(layer.weight, wanted, atol=0.05)
+    assert optimizer.state[layer.weight]["exp_avg_sq"].dtype == torch.complex64
+
+
+def test_parts_are_assigned(device):
+    x = torch.zeros(2, dtype=torch.complex64, device=device)
+    x.real = torch.tensor([1.0, 2.0], device=device)
+    x.imag = -1
+    assert x.tolist() == [1 - 1j, 2 - 1j]
+    with pytest.raises(RuntimeError, match="is real"):
+        x.real.imag = 1
+    with pytest.raises(RuntimeError, match="assign"):
+        del x.real
+
+
+def test_what_complex_numbers_have_not(device):
+    x = torch.ones(2, 2, dtype=torch.complex64, device=device)
+    for call in (
+        lambda: torch.linspace(0, 1j, 3, dtype=torch.float32),
+        lambda: x.logcumsumexp(0),
+        lambda: torch.add(x, x, alpha=1j),
+        lambda: torch.int64.to_complex(),
+        lambda: F.rms_norm(x, (2,)),
+    ):
+        with pytest.raises(
+            (RuntimeError, NotImplementedError), match=r"give|take|convert"
+        ):
+            call()
+    x.requires_grad_().abs().sum().backward()
+    with pytest.raises(NotImplementedError, match="real"):
+        torch.nn.utils.clip_grad_value_([x], 1.0)

@@ -193,8 +193,7 @@ def ldexp(input: Tensor, other: Tensor) -> Tensor:
     >>> torch.tensor([1.0, 3.0]).ldexp(torch.tensor([2, -1]))
     tensor([4.0000, 1.5000])
     """
-    real("other", other)
-    if not other.is_floating_point():
+    if not (other.is_floating_point() or other.is_complex()):
         wide = input.dtype == _C.float64
         other = other.to(_C.float64 if wide else _C.get_default_dtype())
         if input.is_floating_point():

@@ -19,7 +19,7 @@ from pydevtensor._functions.einsum import multiply
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pydevtensor._functions.types import Dims, Number, Tensor
+    from pydevtensor._functions.types import Dims, Number, Tensor, Value
 
 
 def _axes(x, dims):
@@ -260,7 +260,7 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
 @function(method=True, out=True, in_place="both")
 @casts(cuda="lower")
 def addmv(
-    input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1
+    input: Tensor, mat: Tensor, vec: Tensor, *, beta: Value = 1, alpha: Value = 1
 ) -> Tensor:
     """beta * input + alpha * (mat @ vec).
 
@@ -273,7 +273,7 @@ def addmv(
 @function(method=True, out=True, in_place=True)
 @casts(cuda="lower")
 def addr(
-    input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1
+    input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Value = 1, alpha: Value = 1
 ) -> Tensor:
     """beta * input + alpha * outer(vec1, vec2).
 
@@ -308,8 +308,8 @@ def addbmm(
     batch1: Tensor,
     batch2: Tensor,
     *,
-    beta: Number = 1,
-    alpha: Number = 1,
+    beta: Value = 1,
+    alpha: Value = 1,
 ) -> Tensor:
     """beta * input + alpha * sum of the matrix products batch1[i] @ batch2[i].
 

@@ -80,19 +80,19 @@ class _Cholesky(Function):
     _node = "LinalgCholeskyExBackward0"
 
     @staticmethod
-    def forward(ctx: Any, A: Tensor) -> tuple[Any, ...]:
-        L, info = lapack.cholesky(A)
+    def forward(ctx: Any, A: Tensor, upper: bool) -> tuple[Any, ...]:
+        L, info = lapack.cholesky(A.mH if upper else A)
         L = L.tril()
         ctx.save_for_backward(L)
         ctx.mark_non_differentiable(info)
         return L, info
 
     @staticmethod
-    def backward(ctx: Any, G: Tensor, _: Any) -> Tensor:
+    def backward(ctx: Any, G: Tensor, _: Any) -> tuple[Any, ...]:
         (L,) = ctx.saved_tensors
         P = (L.mH @ G).tril()
         P = _Triangular.apply(L, (P + P.tril(-1).mH) / 2, TRANSPOSED)
-        return _Triangular.apply(L, P.mH, TRANSPOSED).mH
+        return _Triangular.apply(L, P.mH, TRANSPOSED).mH, None
 
 
 @function(out=True)
@@ -110,7 +110,7 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
             [1., 2.]])
     """
     lapack.square(A)
-    L, info = _Cholesky.apply(A.mH if upper else A)
+    L, info = _Cholesky.apply(A, upper)
     lapack.succeeded(
         info, "is not positive definite: its minor of order {0} is not positive"
     )
@@ -134,7 +134,7 @@ def cholesky_ex(
     tensor(1, dtype=torch.int32)
     """
     lapack.square(A)
-    L, info = _Cholesky.apply(A.mH if upper else A)
+    L, info = _Cholesky.apply(A, upper)
     if check_errors:
         lapack.succeeded(info, "is not positive definite (minor {0})")
     return (L.mH if upper else L, info)

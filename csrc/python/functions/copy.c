@@ -159,7 +159,11 @@ DT_PUBLIC(is_pinned, "is_pinned(input: Tensor, device: Device = None)")
          "tensor([0.1001], dtype=torch.bfloat16)")                                     \
     TYPE(float, FLOAT32, float32, "torch.tensor([1, 2]).float()", "tensor([1., 2.])")  \
     TYPE(double, FLOAT64, float64, "torch.tensor([1, 2]).double()",                    \
-         "tensor([1., 2.], dtype=torch.float64)")
+         "tensor([1., 2.], dtype=torch.float64)")                                      \
+    TYPE(cfloat, COMPLEX64, complex64, "torch.tensor([1, 2]).cfloat()",                \
+         "tensor([1.+0.j, 2.+0.j])")                                                   \
+    TYPE(cdouble, COMPLEX128, complex128, "torch.tensor([1, 2]).cdouble()",            \
+         "tensor([1.+0.j, 2.+0.j], dtype=torch.complex128)")
 
 static PyObject *to_dtype(const dt_args *args, const dt_value *v, dt_dtype dtype)
 {

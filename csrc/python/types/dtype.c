@@ -27,19 +27,20 @@ static PyObject *named_reduce(PyObject *self, PyObject *Py_UNUSED(unused))
     return PyUnicode_FromString(named_of(self)->name);
 }
 
+#define REDUCE {"__reduce__", named_reduce, METH_NOARGS, NULL}
 static PyMethodDef methods[] = {
-    {"__reduce__", named_reduce, METH_NOARGS, NULL},
+    REDUCE,
     {NULL, NULL, 0, NULL},
 };
 
 /* Adds a type of singletons to the module, with properties of its own or NULL. */
 static PyTypeObject *add_named_type(PyObject *module, const char *name, const char *doc,
-                                    PyGetSetDef *properties)
+                                    PyGetSetDef *properties, PyMethodDef *own)
 {
     PyType_Slot slots[] = {
         {Py_tp_doc, (void *)doc},
         {Py_tp_repr, named_repr},
-        {Py_tp_methods, methods},
+        {Py_tp_methods, own},
         {properties ? Py_tp_getset : 0, properties},
         {0, NULL},
     };
@@ -75,6 +76,37 @@ GETTER(is_floating_point, PyBool_FromLong(dt_dtype_is_float(dtype)))
 GETTER(is_complex, PyBool_FromLong(dt_dtype_kind(dtype) > DT_KIND_FLOAT))
 GETTER(is_signed, PyBool_FromLong(dt_dtype_is_signed(dtype)))
 #undef GETTER
+
+static PyObject *to_real(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    return dt_dtype_check(self)
+               ? dt_dtype_object_get(dt_dtype_part((dt_dtype)named_of(self)->value))
+               : Py_NewRef(self);
+}
+
+static PyObject *to_complex(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    const dt_dtype dtype = (dt_dtype)named_of(self)->value;
+    if (!dt_dtype_check(self) || !dt_dtype_is_inexact(dtype) || dtype == DT_FLOAT16)
+        return PyErr_Format(PyExc_RuntimeError,
+                            "to_complex: no complex type has parts of %R here; take "
+                            "one of bfloat16, float32 or float64",
+                            self);
+    return dt_dtype_object_get(dt_dtype_to_complex(dtype));
+}
+
+static PyMethodDef dtype_methods[] = {
+    REDUCE,
+    {"to_real", to_real, METH_NOARGS,
+     "to_real($self, /)\n--\n\n"
+     "The type of the parts of a complex type; another type itself.\n\n"
+     ">>> torch.complex64.to_real()\ntorch.float32"},
+    {"to_complex", to_complex, METH_NOARGS,
+     "to_complex($self, /)\n--\n\n"
+     "The complex type with parts of this one; RuntimeError where there is none.\n\n"
+     ">>> torch.float64.to_complex()\ntorch.complex128"},
+    {NULL, NULL, 0, NULL},
+};
 
 static PyGetSetDef properties[] = {
     {"itemsize", get_itemsize, NULL, "Bytes of one element.", NULL},
@@ -249,19 +281,19 @@ int dt_setup_dtype_type(PyObject *module)
                        "The type of a tensor's elements, such as float32 or int64.\n\n"
                        ">>> torch.float32.itemsize, torch.float32.is_floating_point\n"
                        "(4, True)",
-                       properties);
+                       properties, dtype_methods);
     format_type = add_named_type(module, "pydevtensor.memory_format",
                                  "The order of a tensor's dimensions in memory.\n\n"
                                  ">>> torch.zeros(2, 3, 4, 5).contiguous("
                                  "memory_format=torch.channels_last).stride()\n"
                                  "(60, 1, 15, 3)",
-                                 NULL);
+                                 NULL, methods);
     layout_type = add_named_type(module, "pydevtensor.layout",
                                  "How a tensor stores its elements: "
                                  "torch.strided, or that of a sparse tensor.\n\n"
                                  ">>> torch.ones(2).layout\n"
                                  "torch.strided",
-                                 NULL);
+                                 NULL, methods);
     if (!dt_py.dtype_type || !format_type || !layout_type)
         return -1;
     for (int d = 0; d < DT_NDTYPES; d++) {

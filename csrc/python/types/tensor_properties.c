@@ -80,6 +80,15 @@ static PyObject *get_imag(PyObject *self, void *Py_UNUSED(unused))
         PyExc_RuntimeError,
         "imag: this Tensor is real; use torch.zeros_like(x) for the imaginary part");
 }
+/* x.real = value, x.imag = value */
+static int set_part(PyObject *self, PyObject *value, void *get)
+{
+    DT_REF part = value ? ((getter)get)(self, NULL) : NULL;
+    if (!value)
+        PyErr_SetString(PyExc_RuntimeError,
+                        "del: real and imag belong to every Tensor; assign to them");
+    return part ? PyObject_SetItem(part, Py_Ellipsis, value) : -1;
+}
 static PyObject *get_adjoint(PyObject *self, void *batch)
 {
     int ndim = dt_tensor_of(self)->ndim;
@@ -119,9 +128,10 @@ static PyGetSetDef attributes[] = {
     NEVER(is_vulkan, "devices are the CPU and CUDA ones."),
 #undef NEVER
     {"layout", get_layout, NULL, "torch.strided.", NULL},
-    {"real", get_real, NULL, "The real parts, a view; a real tensor itself.", NULL},
-    {"imag", get_imag, NULL,
-     "The imaginary parts, a view; RuntimeError of a real tensor.", NULL},
+    {"real", get_real, set_part, "The real parts, a view; a real tensor itself.",
+     (void *)get_real},
+    {"imag", get_imag, set_part,
+     "The imaginary parts, a view; RuntimeError of a real tensor.", (void *)get_imag},
     {"H", get_adjoint, NULL, "The conjugate transpose of a matrix.", NULL},
     {"mH", get_adjoint, NULL, "The last two dimensions transposed, conjugate.",
      (void *)1},

@@ -196,7 +196,55 @@ int dt_complex_index(dt_device device, dt_index_op op, dt_index_call *call)
     return backend->index(stream, op, call);
 }
 
-/* --- functions with real results, and the sign --- */
+/* --- functions with real results, and what is made of others --- */
+
+static int run_row(dt_elementwise_op op, dt_tensor *out, dt_tensor *target,
+                   const dt_arg *args)
+{
+    return target ? dt_elementwise_into(op, target, args)
+                  : dt_elementwise(op, out, args);
+}
+
+/* a + weight (b - a) */
+static int complex_lerp(dt_tensor *out, dt_tensor *target, const dt_arg *args)
+{
+    DT_LOCAL(step);
+    DT_LOCAL(part);
+    if (dt_elementwise(DT_OP_sub, &step, DT_ARGS(args[1], args[0])) ||
+        dt_elementwise(DT_OP_mul, &part, DT_ARGS(args[2], dt_arg_tensor(&step))))
+        return -1;
+    return run_row(DT_OP_add, out, target, DT_ARGS(args[0], dt_arg_tensor(&part)));
+}
+
+/* x sigmoid(x) */
+static int complex_silu(dt_tensor *out, dt_tensor *target, const dt_arg *args)
+{
+    DT_LOCAL(factor);
+    return dt_elementwise(DT_OP_sigmoid, &factor, args)
+               ? -1
+               : run_row(DT_OP_mul, out, target,
+                         DT_ARGS(args[0], dt_arg_tensor(&factor)));
+}
+
+/* sin(pi x) / (pi x), 1 at 0 */
+static int complex_sinc(dt_tensor *out, dt_tensor *target, const dt_arg *args)
+{
+    DT_LOCAL(turned);
+    DT_LOCAL(sine);
+    DT_LOCAL(zero);
+    DT_LOCAL(ratio);
+    const dt_arg pi = dt_arg_scalar(dt_scalar_float(3.14159265358979323846)),
+                 none = dt_arg_scalar(dt_scalar_int(0)),
+                 one = dt_arg_scalar(dt_scalar_int(1));
+    if (dt_elementwise(DT_OP_mul, &turned, DT_ARGS(args[0], pi)) ||
+        dt_elementwise(DT_OP_sin, &sine, DT_ARGS(dt_arg_tensor(&turned))) ||
+        dt_elementwise(DT_OP_div, &ratio,
+                       DT_ARGS(dt_arg_tensor(&sine), dt_arg_tensor(&turned))) ||
+        dt_elementwise(DT_OP_eq, &zero, DT_ARGS(args[0], none)))
+        return -1;
+    return run_row(DT_OP_where, out, target,
+                   DT_ARGS(dt_arg_tensor(&zero), one, dt_arg_tensor(&ratio)));
+}
 
 int dt_complex_elementwise(dt_elementwise_op op, dt_tensor *out, dt_tensor *target,
                            const dt_arg *args)
@@ -208,6 +256,12 @@ int dt_complex_elementwise(dt_elementwise_op op, dt_tensor *out, dt_tensor *targ
     DT_LOCAL(size);
     DT_LOCAL(bounded);
     DT_LOCAL(zero);
+    if (op == DT_OP_lerp)
+        return complex_lerp(out, target, args);
+    if (op == DT_OP_silu)
+        return complex_silu(out, target, args);
+    if (op == DT_OP_sinc)
+        return complex_sinc(out, target, args);
     if (op != DT_OP_abs && op != DT_OP_angle && op != DT_OP_sign && op != DT_OP_isreal)
         return dt_fail(op == DT_OP_maximum || op == DT_OP_minimum
                            ? DT_ERROR_RUNTIME
@@ -228,15 +282,13 @@ int dt_complex_elementwise(dt_elementwise_op op, dt_tensor *out, dt_tensor *targ
     if (op == DT_OP_isreal) {
         const dt_arg *zero_too =
             DT_ARGS(dt_arg_tensor(&imag), dt_arg_scalar(dt_scalar_int(0)));
-        return target ? dt_elementwise_into(DT_OP_eq, target, zero_too)
-                      : dt_elementwise(DT_OP_eq, out, zero_too);
+        return run_row(DT_OP_eq, out, target, zero_too);
     }
     const dt_arg re = dt_arg_tensor(&real), im = dt_arg_tensor(&imag);
     const dt_elementwise_op of_parts = op == DT_OP_angle ? DT_OP_atan2 : DT_OP_hypot;
     const dt_arg parts[] = {op == DT_OP_angle ? im : re, op == DT_OP_angle ? re : im};
     if (op != DT_OP_sign)
-        return target ? dt_elementwise_into(of_parts, target, parts)
-                      : dt_elementwise(of_parts, out, parts);
+        return run_row(of_parts, out, target, parts);
     /* 0 has no direction. */
     const dt_arg one = dt_arg_scalar(dt_scalar_int(1));
     if (dt_elementwise(DT_OP_hypot, &size, parts) ||
@@ -246,9 +298,7 @@ int dt_complex_elementwise(dt_elementwise_op op, dt_tensor *out, dt_tensor *targ
         dt_elementwise(DT_OP_where, &bounded,
                        DT_ARGS(dt_arg_tensor(&zero), one, dt_arg_tensor(&size))))
         return -1;
-    const dt_arg *quotient = DT_ARGS(args[0], dt_arg_tensor(&bounded));
-    return target ? dt_elementwise_into(DT_OP_div, target, quotient)
-                  : dt_elementwise(DT_OP_div, out, quotient);
+    return run_row(DT_OP_div, out, target, DT_ARGS(args[0], dt_arg_tensor(&bounded)));
 }
 
 int dt_check_imag(const char *op_name, dt_dtype dtype, const dt_tensor *number)

@@ -236,21 +236,63 @@ static int spaced_there(dt_tensor *out, double start, double end)
     return steps > 1 ? backend->arange(dt_stream_current(device), &last) : 0;
 }
 
-/* An end of a range: a number, or a tensor of one. */
-static int end_of(const dt_call *c, int i, double *out)
+/* An end of a range, a number or a tensor of one, or its imaginary part. */
+static int end_of(const dt_call *c, int i, bool imag, double *out)
 {
     const dt_tensor *t = c->args[i].tensor;
     dt_scalar number = c->args[i].scalar;
     char text[DT_SHAPE_TEXT];
+    DT_LOCAL(part);
     if (t && t->ndim)
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: %s is a Tensor of shape %s; give a number, or a Tensor "
                        "without dimensions",
                        c->name, i ? "end" : "start",
                        dt_shape_text(t->ndim, t->shape, text, sizeof text));
-    if (t && dt_item(c->name, t, &number) < 0)
+    const bool complex = t && dt_dtype_is_complex((dt_dtype)t->dtype);
+    if (complex)
+        dt_complex_part(&part, t, imag);
+    *out = 0;
+    if (t && dt_item(c->name, complex ? &part : t, &number) < 0)
         return -1;
-    *out = dt_scalar_as_double(number);
+    if (complex || !imag)
+        *out = dt_scalar_as_double(number);
+    return 0;
+}
+
+/* Numbers from start to end, of float32 or float64. */
+static int spaced(const dt_call *c, dt_tensor *out, dt_dtype dtype, dt_device device,
+                  double start, double end)
+{
+    const int64_t steps = c->args[2].i;
+    return dt_tensor_empty(c->name, out, dtype, 1, &steps, device) ? -1
+           : steps && !dt_device_is_host(device) ? spaced_there(out, start, end)
+           : dtype == DT_FLOAT32
+               ? spaced_float(dt_tensor_data(out), (float)start, (float)end, steps)
+               : spaced_double(dt_tensor_data(out), start, end, steps);
+}
+
+/* Parts of complex numbers, each evenly spaced. */
+static int spaced_parts(const dt_call *c, dt_tensor *out, dt_dtype dtype,
+                        dt_device device)
+{
+    if (!dt_dtype_is_complex(dtype))
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: an end is complex, and the dtype is %s; give a complex one",
+                       c->name, dt_dtype_name(dtype));
+    if (dt_tensor_empty(c->name, out, dtype, 1, &c->args[2].i, device))
+        return -1;
+    for (int p = 0; p < 2; p++) {
+        DT_LOCAL(part);
+        DT_LOCAL(target);
+        double start = 0, end = 0;
+        if (end_of(c, 0, p, &start) || end_of(c, 1, p, &end) ||
+            spaced(c, &part, dt_dtype_part(dtype), device, start, end))
+            return -1;
+        dt_complex_part(&target, out, p);
+        if (dt_copy_part(c->name, &target, &part))
+            return -1;
+    }
     return 0;
 }
 
@@ -259,10 +301,15 @@ static int linspace(dt_call *c, double base, int first)
 {
     dt_tensor *out = c->out[0];
     double start = 0, end = 0;
-    if (end_of(c, 0, &start) || end_of(c, 1, &end))
+    bool complex = false;
+    for (int i = 0; i < 2; i++)
+        complex |= c->args[i].tensor &&
+                   dt_dtype_is_complex((dt_dtype)c->args[i].tensor->dtype);
+    if (!complex && (end_of(c, 0, false, &start) || end_of(c, 1, false, &end)))
         return -1;
     int64_t steps = c->args[2].i;
-    dt_dtype dtype = dt_factory_dtype(c, first, dt_default_dtype());
+    dt_dtype dtype = dt_default_dtype();
+    dtype = dt_factory_dtype(c, first, complex ? dt_dtype_to_complex(dtype) : dtype);
     dt_device device = c->args[first + 2].device;
     if (steps < 0)
         return dt_fail(DT_ERROR_RUNTIME, "%s: steps is %" PRId64 "; give 0 or more",
@@ -270,20 +317,14 @@ static int linspace(dt_call *c, double base, int first)
     if (check_counts(c->name, dtype))
         return -1;
     /* Integers are cut off from doubles, and lie between whole ends. */
-    bool floats = dt_dtype_is_float(dtype);
+    bool floats = dt_dtype_is_inexact(dtype);
     if (!floats) {
         start = trunc(start);
         end = trunc(end);
     }
-    dt_dtype wide = floats ? dt_dtype_compute(dtype) : DT_FLOAT64;
-    if (dt_tensor_empty(c->name, out, wide, 1, &steps, device))
-        return -1;
-    int status =
-        steps && !dt_device_is_host(device) ? spaced_there(out, start, end)
-        : out->dtype == DT_FLOAT32
-            ? spaced_float(dt_tensor_data(out), (float)start, (float)end, steps)
-            : spaced_double(dt_tensor_data(out), start, end, steps);
-    if (status)
+    dt_dtype wide = floats ? dt_dtype_compute(dt_dtype_part(dtype)) : DT_FLOAT64;
+    if (complex ? spaced_parts(c, out, dtype, device)
+                : spaced(c, out, wide, device, start, end))
         return -1;
     const dt_arg *power =
         DT_ARGS(dt_arg_scalar(dt_scalar_float(base)), dt_arg_tensor(out));
