@@ -108,6 +108,39 @@ def test_large_pooling_by_several_threads(indices):
         assert torch.equal(every[k], torch.stack([each[k] for each in single]))
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16])
+@pytest.mark.parametrize(
+    "window",
+    [
+        {"kernel_size": 2},
+        {"kernel_size": 3, "stride": 2, "padding": 1},
+        {"kernel_size": 3, "stride": 1, "padding": 1, "dilation": 2},
+        {"kernel_size": 3, "stride": 4, "ceil_mode": True},
+        {"output_size": 4},
+    ],
+)
+@pytest.mark.parametrize("ndim", [1, 2, 3])
+def test_gradients_of_maxima_come_by_their_indices(ndim, window, dtype, device):
+    kind = "adaptive_max_pool" if "output_size" in window else "max_pool"
+    pool = getattr(F, f"{kind}{ndim}d")
+    shape = (2, 3, *(11, 9, 8)[:ndim])
+    x = torch.randn(shape).to(device, dtype).requires_grad_()
+    y, index = pool(x, **window, return_indices=True)
+    given = torch.randint(-8, 9, y.shape).to(device, dtype)  # sums are exact
+    (found,) = torch.autograd.grad(y, x, given)
+    expected = torch.zeros(2, 3, x[0, 0].numel(), dtype=dtype)
+    expected.scatter_add_(2, index.cpu().flatten(2), given.cpu().flatten(2))
+    assert torch.equal(found.cpu(), expected.reshape(shape))
+
+
+def test_indices_that_were_overwritten():
+    x = torch.randn(1, 4, 4, requires_grad=True)
+    y, index = F.max_pool2d(x, 2, return_indices=True)
+    index.numpy()[...] = [[[2**40, -1], [16, 3]]]
+    y.sum().backward()
+    assert x.grad.sum() == x.grad[0, 0, 3] == 1
+
+
 @pytest.mark.parametrize(
     "pool",
     [

@@ -346,14 +346,10 @@ static void visit_pooling(const dt_pooling_call *c, const listing *to)
     const size_t item = dt_dtype_size(c->dtype);
     int64_t from = c->planes * dt_window_volume(c->window.input),
             into = c->planes * dt_window_volume(c->window.output);
-    if (c->op == DT_POOLING_AVERAGE_BACKWARD) {
-        int64_t inputs = from;
-        from = into;
-        into = inputs;
-    }
-    dense(to, c->x, from, item, READ);
-    dense(to, c->y, into, item, WRITE);
-    dense(to, c->index, into, sizeof *c->index, WRITE);
+    const bool backward = dt_pooling_is_backward(c->op);
+    dense(to, c->x, backward ? into : from, item, READ);
+    dense(to, c->y, backward ? from : into, item, WRITE);
+    dense(to, c->index, into, sizeof *c->index, backward ? READ : WRITE);
 }
 
 static void visit_resample(const dt_resample_call *c, const listing *to)

@@ -6,9 +6,11 @@
 #include "ops/window.h"
 
 typedef enum dt_pooling_op {
-    DT_POOLING_MAX,             /* y and index from x */
-    DT_POOLING_AVERAGE,         /* y from x */
-    DT_POOLING_AVERAGE_BACKWARD /* y, planes of inputs, from x, planes of windows */
+    DT_POOLING_MAX,     /* y and index from x */
+    DT_POOLING_AVERAGE, /* y from x */
+    /* y, planes of inputs, from x, planes of windows; the second from index too */
+    DT_POOLING_AVERAGE_BACKWARD,
+    DT_POOLING_MAX_BACKWARD
 } dt_pooling_op;
 
 typedef struct dt_pooling_call {
@@ -23,7 +25,12 @@ typedef struct dt_pooling_call {
     int64_t planes; /* at least 1, as are all sizes */
     const void *x;  /* planes one after the other, as y and index */
     void *y;
-    int64_t *index; /* MAX: where in the plane the maximum is; or NULL */
+    int64_t *index; /* of maxima: where in the plane they are; MAX: or NULL */
 } dt_pooling_call;
+
+static inline bool dt_pooling_is_backward(dt_pooling_op op)
+{
+    return op >= DT_POOLING_AVERAGE_BACKWARD;
+}
 
 #endif

@@ -53,8 +53,8 @@ static const char *const index_names[] = {"index_read", "index_write", "index_ad
                                           "index_multiply"};
 static const char *const scan_names[] = {"cumsum", "cumprod", "logcumsumexp", "cummax",
                                          "cummin"};
-static const char *const pooling_names[] = {"max_pool", "avg_pool",
-                                            "avg_pool_backward"};
+static const char *const pooling_names[] = {"max_pool", "avg_pool", "avg_pool_backward",
+                                            "max_pool_backward"};
 static const char *const random_names[] = {"uniform", "normal", "random_integers",
                                            "bernoulli", "dropout"};
 

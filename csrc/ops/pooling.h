@@ -67,8 +67,8 @@ DT_FN Span<I> span_of(const C &c, int d, I o)
     return {first, end, whole};
 }
 
-/* The windows, first to end-1, that have element i of dimension d, where there is no
- * dilation. */
+/* The windows, first to end-1, that reach over element i of dimension d, which all have it
+ * where there is no dilation. */
 template <typename I>
 struct Windows {
     I first, end;
@@ -83,7 +83,8 @@ DT_FN Windows<I> windows_of(const C &c, int d, I i)
         return {(I)divided(c, DT_BY_INPUT, d, before),
                 (I)divided(c, DT_BY_INPUT, d, before + output + input - 1)};
     }
-    const I end = i + w.padding[d] + w.stride[d], first = end - w.kernel[d];
+    const I reach = (w.kernel[d] - 1) * w.dilation[d] + 1;
+    const I end = i + w.padding[d] + w.stride[d], first = end - reach;
     return {first < 0 ? 0 : divided(c, DT_BY_STRIDE, d, first),
             smaller(divided(c, DT_BY_STRIDE, d, end), output)};
 }

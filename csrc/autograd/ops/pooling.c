@@ -114,28 +114,33 @@ static int adaptive_max_pool(dt_call *c, int ndim, bool indexed)
     return maxima(c, ndim, window, true, indexed);
 }
 
-/* The maxima's gradients are added to zeros where the maxima were. */
 int dt_max_pool_backward(dt_grad *g)
 {
     const dt_result *x = dt_grad_like(g, 0);
-    int first = x->ndim - (int)g->args[1].i;
-    int64_t flat = -1, count = first + 1, shape[DT_MAX_NDIM];
-    memcpy(shape, x->shape, (size_t)first * sizeof *shape);
-    shape[first] = 1;
-    for (int d = first; d < x->ndim; d++)
-        shape[first] *= x->shape[d];
-    dt_arg zeros = dt_grad_zeros(g, 0);
-    dt_value from = dt_value_int(first), to = dt_value_int(-1);
-    dt_arg planes = CALL_OP(reshape, TENSOR(zeros), dt_value_ints((int)count, shape));
-    dt_arg index = CALL_OP(flatten, TENSOR(dt_grad_output(g, 1)), from, to);
-    dt_arg grad = CALL_OP(flatten, TENSOR(GRAD), from, to);
-    if (g->scope->failed ||
-        DT_CALL_INTO(scatter_add, (dt_tensor *)planes.tensor, dt_value_int(flat),
-                     TENSOR(index), TENSOR(grad)) < 0)
-        return -1;
-    dt_grad_set(g, 0,
-                CALL_OP(reshape, TENSOR(planes), dt_value_ints(x->ndim, x->shape)));
+    dt_value args[DT_MAX_PARAMETERS];
+    int ndim = (int)g->args[1].i;
+    memcpy(args, g->args, 8 * sizeof *args);
+    args[0] = TENSOR(GRAD);
+    args[8] = dt_value_ints(ndim, x->shape + x->ndim - ndim);
+    args[9] = TENSOR(dt_grad_output(g, 1));
+    dt_grad_set(g, 0, dt_scope_call(g->scope, DT_RECORD(max_pool_backward), 10, args));
     return dt_grad_flat(g, 1, DT_FLAT_ZERO);
+}
+
+/* A sum's derivative is 1 at the maximum of each window. */
+int dt_max_pool_backward_backward(dt_grad *g)
+{
+    dt_arg index = dt_grad_input(g, 9);
+    if (g->scope->failed)
+        return -1;
+    const dt_tensor *at = index.tensor;
+    int first = at->ndim - (int)g->args[1].i;
+    dt_value from = dt_value_int(first), to = dt_value_int(-1);
+    dt_arg planes = CALL_OP(flatten, TENSOR(GRAD), from, to);
+    dt_arg flat = CALL_OP(flatten, TENSOR(index), from, to);
+    dt_arg found = CALL_OP(gather, TENSOR(planes), to, TENSOR(flat));
+    return dt_grad_set(
+        g, 0, CALL_OP(reshape, TENSOR(found), dt_value_ints(at->ndim, at->shape)));
 }
 
 /* --- averages --- */

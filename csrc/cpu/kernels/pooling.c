@@ -18,7 +18,7 @@ int dt_cpu_pooling(dt_stream stream, const dt_pooling_call *call)
     dt_pooling_call own = *call;
     /* A row of windows is an item; backward, where windows share elements, a plane. */
     int64_t items = call->planes, each = w->output[2];
-    if (call->op == DT_POOLING_AVERAGE_BACKWARD)
+    if (dt_pooling_is_backward(call->op))
         each *= w->output[0] * w->output[1];
     else
         items *= w->output[0] * w->output[1];

@@ -190,6 +190,22 @@ void spread_averages(const dt_pooling_call &c, int64_t begin, int64_t end)
     }
 }
 
+template <typename T>
+void spread_maxima(const dt_pooling_call &c, int64_t begin, int64_t end)
+{
+    const int64_t inputs = dt_window_volume(c.window.input),
+                  windows = dt_window_volume(c.window.output);
+    for (int64_t number = begin; number < end; number++) {
+        const T *x = (const T *)c.x + number * windows;
+        const int64_t *index = c.index + number * windows;
+        T *plane = (T *)c.y + number * inputs;
+        memset(plane, 0, (size_t)inputs * sizeof(T));
+        for (int64_t i = 0; i < windows; i++)
+            if ((uint64_t)index[i] < (uint64_t)inputs) /* else overwritten by NumPy */
+                plane[index[i]] += x[i];
+    }
+}
+
 template <bool max, bool indexed, typename T>
 void choose_step(const dt_pooling_call &c, int64_t begin, int64_t end)
 {
@@ -212,6 +228,8 @@ void run_type(const dt_pooling_call &c, int64_t begin, int64_t end)
 {
     if (c.op == DT_POOLING_AVERAGE_BACKWARD)
         spread_averages<T>(c, begin, end);
+    else if (c.op == DT_POOLING_MAX_BACKWARD)
+        spread_maxima<T>(c, begin, end);
     else if (c.op == DT_POOLING_AVERAGE)
         choose_step<false, false, T>(c, begin, end);
     else if (c.index)

@@ -60,9 +60,10 @@ __global__ void pooling_kernel(GRID_CONSTANT(Pooling) p)
     }
 }
 
-/* A thread has some elements of a row, p.columns apart. */
-template <typename T>
-__global__ void average_backward_kernel(GRID_CONSTANT(Pooling) p)
+/* A thread has some elements of a row, p.columns apart. It takes what a maximum's window has
+ * where that is the element, and a part of each average. */
+template <typename T, bool max>
+__global__ void backward_kernel(GRID_CONSTANT(Pooling) p)
 {
     if (thread_number() >= p.numel)
         return;
@@ -73,6 +74,8 @@ __global__ void average_backward_kernel(GRID_CONSTANT(Pooling) p)
     const T *plane =
         (const T *)p.x + divide_from(&z, p.window.by[DT_BY_INPUT][0]) * p.plane;
     T *out = (T *)p.y + (int64_t)row * p.window.input[2];
+    const int64_t *index = max ? p.index + (plane - (const T *)p.x) : nullptr;
+    const int32_t place = (z * p.window.input[1] + y) * p.window.input[2];
     const auto d = pooling::windows_of(p, 0, z), h = pooling::windows_of(p, 1, y);
     ROLLED
     for (; column < p.window.input[2]; column += (int32_t)p.columns.divisor) {
@@ -84,13 +87,17 @@ __global__ void average_backward_kernel(GRID_CONSTANT(Pooling) p)
             ROLLED
             for (int32_t j = h.first; j < h.end; j++) {
                 const auto height = pooling::span_of(p, 1, j);
-                const T *from =
-                    plane + (i * p.window.output[1] + j) * p.window.output[2];
+                const int32_t from = (i * p.window.output[1] + j) * p.window.output[2];
                 ROLLED
-                for (int32_t k = w.first; k < w.end; k++)
-                    sum += pooling::average(
-                        from[k], pooling::divisor_of<T>(p, depth, height,
-                                                        pooling::span_of(p, 2, k)));
+                for (int32_t k = w.first; k < w.end; k++) {
+                    if constexpr (!max)
+                        sum += pooling::average(
+                            plane[from + k],
+                            pooling::divisor_of<T>(p, depth, height,
+                                                   pooling::span_of(p, 2, k)));
+                    else if (index[from + k] == place + column)
+                        sum += plane[from + k];
+                }
             }
         }
         out[column] = sum;
@@ -100,7 +107,7 @@ __global__ void average_backward_kernel(GRID_CONSTANT(Pooling) p)
 template <typename T>
 int run_pooling(dt_stream stream, const dt_pooling_call *call)
 {
-    const bool backward = call->op == DT_POOLING_AVERAGE_BACKWARD;
+    const bool backward = dt_pooling_is_backward(call->op);
     const dt_window &w = call->window;
     const int64_t columns = backward ? (w.input[2] + EACH - 1) / EACH : w.output[2];
     const int64_t each =
@@ -123,11 +130,15 @@ int run_pooling(dt_stream stream, const dt_pooling_call *call)
     for (int64_t first = 0; first < call->planes; first += planes) {
         p.x = (const T *)call->x + first * read;
         p.y = (T *)call->y + first * written;
-        p.index = call->index ? call->index + first * written : nullptr;
+        p.index =
+            call->index ? call->index + first * (backward ? read : written) : nullptr;
         p.numel =
             (call->planes - first < planes ? call->planes - first : planes) * each;
-        if (backward ? START("starting an average pooling's backward pass", stream,
-                             (average_backward_kernel<T>), p.numel, p)
+        if (call->op == DT_POOLING_AVERAGE_BACKWARD
+                ? START("starting an average pooling's backward pass", stream,
+                        (backward_kernel<T, false>), p.numel, p)
+            : backward ? START("starting a max pooling's backward pass", stream,
+                               (backward_kernel<T, true>), p.numel, p)
             : call->op == DT_POOLING_MAX
                 ? START("starting a max pooling", stream, (pooling_kernel<T, true>),
                         p.numel, p)

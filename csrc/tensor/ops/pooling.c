@@ -115,7 +115,8 @@ static int run_pooling(dt_call *c, dt_pooling_call *call, int ndim,
         return -1;
     call->x = dt_tensor_data(&input);
     call->y = dt_tensor_data(out);
-    call->index = indexed ? dt_tensor_data(c->out[1]) : NULL;
+    if (!dt_pooling_is_backward(call->op))
+        call->index = indexed ? dt_tensor_data(c->out[1]) : NULL;
     if (out->numel && (dt_tensor_use(&input) || dt_tensor_use(out) ||
                        (indexed && dt_tensor_use(c->out[1])) ||
                        dt_backend_of(device)->pooling(dt_stream_current(device), call)))
@@ -150,6 +151,56 @@ int dt_max_pool(dt_call *c, bool indexed)
     return run_pooling(c, &call, (int)ndim, call.window.output, indexed);
 }
 
+/* The sizes of the planes of a backward pass, whose input has as many windows as the call
+ * has then. */
+static int check_planes(const dt_call *c, const dt_value *size, int64_t ndim)
+{
+    if (size->count != ndim)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: size has %d numbers; give one for each of %d dimensions",
+                       c->name, size->count, (int)ndim);
+    for (int d = 0; d < ndim; d++)
+        if (size->ints[d] < 1)
+            return dt_fail(DT_ERROR_RUNTIME,
+                           "%s: size has %" PRId64 "; give sizes of at least 1",
+                           c->name, size->ints[d]);
+    return 0;
+}
+
+static int run_backward(dt_call *c, dt_pooling_call *call, int ndim)
+{
+    const dt_tensor *x = c->args[0].tensor;
+    if (!dt_shape_equal(ndim, x->shape + x->ndim - ndim, ndim,
+                        call->window.output + DT_WINDOW_DIMS - ndim))
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: the input's last sizes are not those of the results of "
+                       "planes of size",
+                       c->name);
+    return run_pooling(c, call, ndim, call->window.input, false);
+}
+
+int dt_max_pool_backward_forward(dt_call *c)
+{
+    const dt_tensor *x = c->args[0].tensor, *given = c->args[9].tensor;
+    const int64_t ndim = c->args[1].i, *size = c->args[8].ints;
+    dt_pooling_call call = {.op = DT_POOLING_MAX_BACKWARD, .adaptive = c->args[7].b};
+    DT_LOCAL(index);
+    if (check_input(c, x, ndim) || check_planes(c, &c->args[8], ndim))
+        return -1;
+    if (call.adaptive
+            ? set_adaptive(c, &call.window, (int)ndim, size)
+            : set_window(c, &call.window, (int)ndim, size, &c->args[5], c->args[6].b))
+        return -1;
+    if (!dt_shape_equal(x->ndim, x->shape, given->ndim, given->shape))
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "%s: the indices do not have the input's shape", c->name);
+    if (dt_contiguous_as(&index, given, DT_INT64, dt_tensor_device(x)) ||
+        dt_tensor_use(&index))
+        return -1;
+    call.index = dt_tensor_data(&index);
+    return run_backward(c, &call, (int)ndim);
+}
+
 int dt_avg_pool_forward(dt_call *c)
 {
     const dt_tensor *x = c->args[0].tensor;
@@ -166,15 +217,8 @@ int dt_avg_pool_forward(dt_call *c)
         return refuse_type(c, call.adaptive ? "floats" : "floats or int64");
     bool backward = size->count > 0;
     const int64_t *sizes = backward ? size->ints : x->shape + x->ndim - ndim;
-    if (backward && size->count != ndim)
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: size has %d numbers; give one for each of %d dimensions",
-                       c->name, size->count, (int)ndim);
-    for (int d = 0; backward && d < ndim; d++)
-        if (sizes[d] < 1)
-            return dt_fail(DT_ERROR_RUNTIME,
-                           "%s: size has %" PRId64 "; give sizes of at least 1",
-                           c->name, sizes[d]);
+    if (backward && check_planes(c, size, ndim))
+        return -1;
     if (call.adaptive
             ? set_adaptive(c, &call.window, (int)ndim, sizes)
             : set_window(c, &call.window, (int)ndim, sizes, NULL, c->args[5].b))
@@ -183,11 +227,5 @@ int dt_avg_pool_forward(dt_call *c)
     if (!backward)
         return run_pooling(c, &call, (int)ndim, call.window.output, false);
     call.op = DT_POOLING_AVERAGE_BACKWARD;
-    if (!dt_shape_equal((int)ndim, x->shape + x->ndim - ndim, (int)ndim,
-                        call.window.output + DT_WINDOW_DIMS - ndim))
-        return dt_fail(DT_ERROR_RUNTIME,
-                       "%s: the input's last sizes are not those of the averages of "
-                       "planes of size",
-                       c->name);
-    return run_pooling(c, &call, (int)ndim, call.window.input, false);
+    return run_backward(c, &call, (int)ndim);
 }
