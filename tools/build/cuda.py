@@ -41,8 +41,9 @@ ONCE = {
     "csrc/cuda/kernels/attention_warpgroups.cu": WARPGROUPS,
     "csrc/cuda/kernels/attention_warpgroups_backward.cu": WARPGROUPS,
     # Few programs start these: complex numbers, torch.use_deterministic_algorithms(),
-    # products of integers and of sparse matrices, and what looks at a matrix before
-    # cuSOLVER does.
+    # chains of torch.compile(), products of integers and of sparse matrices, and what
+    # looks at a matrix before cuSOLVER does.
+    "csrc/cuda/kernels/chain.cu": Once(),
     "csrc/cuda/kernels/elementwise_complex.cu": Once(),
     "csrc/cuda/kernels/index_ordered.cu": Once(),
     "csrc/cuda/kernels/lapack_finite.cu": Once(),
