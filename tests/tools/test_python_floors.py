@@ -28,7 +28,7 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 73_410,
+    "csrc": 73_500,
     "core": 28_120,
     "processes": 4_065,
     "extras": 9_980,
