@@ -367,3 +367,15 @@ def test_shapes_on_meta(device):
         prop(made).propagate(torch.empty(64, 3, device="meta"))
     with pytest.raises(NotImplementedError, match="device meta"):
         prop(made, fake_mode=object())
+
+
+def test_an_insertion_point_without_a_block(device):
+    made = fx.symbolic_trace(lambda x: x.sin().cos())
+    sine = next(node for node in made.graph.nodes if node.target == "sin")
+    made.graph.inserting_after(sine)
+    new = made.graph.call_function(torch.neg, (sine,))
+    sine.replace_all_uses_with(new, lambda user: user is not new)
+    made.graph.lint()
+    made.recompile()
+    x = torch.ones(2, device=device)
+    assert torch.equal(made(x), (-x.sin()).cos())

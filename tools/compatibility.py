@@ -73,7 +73,15 @@ DIFFERS = {
 }
 # Library, version, day, what was run by `python -m pydevtensor run`, what stopped it.
 TRIED = [
-    ("accelerate", "1.15.0", "2026-11-26", "`Accelerator(cpu=True)`, training", ""),
+    (
+        "accelerate",
+        "1.15.0",
+        "2026-11-27",
+        "`Accelerator(cpu=True)`, training; 12 files of its own tests: 160 pass, 39 "
+        "skip",
+        "13 tests: float8, nested tensors, wrappers of `torch.compile`, options of "
+        "`StateDictOptions`, ranks of a launcher",
+    ),
     (
         "einops",
         "0.8.2",

@@ -7,7 +7,6 @@ import keyword
 import operator
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from pydevtensor._names import publish as _publish
@@ -79,6 +78,19 @@ class _Nodes:
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+
+class _Inserting:
+    """Goes back to the insertion point from before, at the end of a block."""
+
+    def __init__(self, graph: Graph, before: Callable[[Node], None]) -> None:
+        self._graph, self._before = graph, before
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *unused: object) -> None:
+        self._graph._insert = self._before
 
 
 class Graph:
@@ -260,20 +272,16 @@ class Graph:
 
     # --- changing
 
-    @contextmanager
-    def _inserting(self, insert: Callable[[Node], None]) -> Iterator[None]:
+    def _inserting(self, insert: Callable[[Node], None]) -> _Inserting:
         before, self._insert = self._insert, insert
-        try:
-            yield
-        finally:
-            self._insert = before
+        return _Inserting(self, before)
 
     def inserting_before(self, n: Node | None = None) -> Any:
-        """A context in which new nodes come before n; without n, first."""
+        """Let new nodes come before n, without n first; a context undoes it."""
         return self._inserting(self._root._next.prepend if n is None else n.prepend)
 
     def inserting_after(self, n: Node | None = None) -> Any:
-        """A context in which new nodes come behind n, in order; without n, last."""
+        """Let new nodes come behind n in order, without n last; a context undoes it."""
         following = self._root if n is None else n._next
         return self._inserting(lambda made: following.prepend(made))
 
