@@ -22,7 +22,7 @@ enum { kCanaryBytes = 64 };
 enum { kRunners = 64 };
 /* Threads of a grid from which on it is worth waking them, and of a share. */
 enum { kWorthWaking = 1024, kShare = 1024 };
-/* Memory for the SHARED arrays of all kernels, of which a runner touches what it uses. */
+/* Memory for the STATIC_SHARED arrays of all kernels, of which a runner touches what it uses. */
 static const size_t kArrays = 8 << 20;
 static const uint64_t kNone = UINT64_MAX;
 
@@ -73,8 +73,8 @@ static uint3 block_at(const dim3 extent, uint64_t seed, uint64_t number)
             (unsigned)(number / plane)};
 }
 
-/* Claims blocks *begin to *end - 1. Each runner gets later ones every time, and whoever
- * claims finds the earlier ones claimed. */
+/* Claims blocks *begin to *end - 1: those before them have been claimed, so the blocks that
+ * a block may wait for have ended or are running. */
 static bool claim(uint64_t *begin, uint64_t *end)
 {
     *begin = grid.next.fetch_add(grid.share);
