@@ -565,6 +565,8 @@ UNRECORDED = {
     *("graph_begin", "graph_end", "graph_launch", "graph_capturing", "graph_free"),
     *("module_load", "module_kernel", "module_compile", "module_compiler"),
     *("module_attribute", "module_variable"),
+    *("nccl_version", "communicator_id", "communicator_new"),
+    *("communicator_free", "communicator_check"),
 }
 
 

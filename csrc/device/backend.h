@@ -95,6 +95,9 @@ struct dt_module_code;
 struct dt_module_kernel;
 struct dt_module_source;
 struct dt_module_call;
+struct dt_collective_call;
+struct dt_group_call;
+struct dt_group_functions;
 struct dt_race;
 
 /* Receives NAME=VALUE facts for people: versions, libraries, instruction sets. */
@@ -216,6 +219,8 @@ typedef struct dt_backend {
      * foreach_norm: `stored` of their calls; elementwise takes those of one type beside
      * float32, bools and uint8 beside either, and computes in float32 then. */
     bool halves;
+    /* The CPU's alone: ranks of one machine, for simulated NCCL. */
+    const struct dt_group_functions *groups;
 
     /* --- graphs (NULL where there are no streams) --- */
     /* From now on the stream's work is captured, not run, and so is that of streams
@@ -258,6 +263,20 @@ typedef struct dt_backend {
      * kernel. */
     int (*module_attribute)(int device, const struct dt_module_kernel *kernel,
                             int attribute, bool set, int *value);
+
+    /* --- communicators, of NCCL (device/collective.h; NULL where there are no streams) */
+    /* The version of NCCL, such as 23203 for 2.32.3, which it opens. -1 after dt_fail. */
+    int (*nccl_version)(void);
+    /* The DT_COMMUNICATOR_ID bytes that ranks meet by. */
+    int (*communicator_id)(char *out);
+    /* Waits until all ranks have called it. call: for messages. */
+    int (*communicator_new)(int device, const char *id, int ranks, int rank,
+                            const struct dt_group_call *call, void **out);
+    /* Waits for its calls; or with `abort` ends those that are under way. */
+    void (*communicator_free)(void *communicator, bool abort);
+    /* As event_query, of an event or NULL, also while a graph is captured: 1: reached, 0:
+     * not yet, -1 after dt_fail: the communicator has failed. */
+    int (*communicator_check)(void *communicator, void *event);
 
     /* The program records uses of memory on other streams, as in PyTorch: dt_storage_use
      * does not. Of simulated GPUs alone. */
@@ -322,7 +341,12 @@ typedef struct dt_backend {
     MEMBER(module_compile)                                                             \
     MEMBER(module_compiler)                                                            \
     MEMBER(module_variable)                                                            \
-    MEMBER(module_attribute)
+    MEMBER(module_attribute)                                                           \
+    MEMBER(nccl_version)                                                               \
+    MEMBER(communicator_id)                                                            \
+    MEMBER(communicator_new)                                                           \
+    MEMBER(communicator_free)                                                          \
+    MEMBER(communicator_check)
 
 /* The core's side of a backend in a library of its own. */
 typedef struct dt_host {
@@ -338,7 +362,9 @@ typedef struct dt_host {
     /* task(context, i, i + 1) for i < count on the CPU's threads, for simulated kernels. */
     void (*cpu_parallel)(void (*task)(void *context, int64_t begin, int64_t end),
                          void *context, int64_t count);
-    int (*line)(void); /* dt_activity_line */
+    const struct dt_group_functions *groups; /* the CPU's */
+    int (*interrupted)(void);                /* dt_interrupt_check */
+    int (*line)(void);                       /* dt_activity_line */
     void (*extents)(int work, const char *name, const void *call,
                     void (*visit)(void *context, const struct dt_extent *extent),
                     void *context);          /* dt_extents */

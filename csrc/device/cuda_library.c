@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/gil.h"
+#include "base/interrupt.h"
 #include "base/lock.h"
 #include "device/activity.h"
 #include "device/race.h"
@@ -151,6 +152,8 @@ static const dt_backend *open_chosen(char why[DT_WHY_TEXT], void **library)
         .cpu_convolution = convolution_of_simulator,
         .cpu_lapack = lapack_of_simulator,
         .cpu_parallel = parallel_of_simulator,
+        .groups = dt_registry_given.cpu->groups,
+        .interrupted = dt_interrupt_check,
         .line = dt_activity_line,
         .extents = dt_extents,
         .race = dt_race_found,

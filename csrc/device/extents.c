@@ -4,6 +4,7 @@
 
 #include "device/attention.h"
 #include "device/chain.h"
+#include "device/collective.h"
 #include "device/convolution.h"
 #include "device/module.h"
 #include "device/lapack.h"
@@ -373,6 +374,16 @@ static void visit_launch(const dt_module_call *c, const listing *to)
 {
     for (int i = 0; i < c->noperands; i++)
         say(to, &c->operands[i]);
+}
+
+static void visit_collective(const dt_collective_call *c, const listing *to)
+{
+    for (int i = 0; i < c->count; i++) {
+        const dt_collective *item = &c->items[i];
+        const size_t size = dt_dtype_size(item->dtype);
+        dense(to, item->send, dt_collective_sent(item, c->ranks), size, READ);
+        dense(to, item->receive, dt_collective_received(item, c->ranks), size, WRITE);
+    }
 }
 
 void dt_extents(int work, const char *name, const void *call, dt_extent_visitor visit,

@@ -4,6 +4,7 @@
 
 #include "device/activity.h"
 #include "device/attention.h"
+#include "device/collective.h"
 #include "device/convolution.h"
 #include "device/module.h"
 #include "device/lapack.h"
@@ -55,6 +56,11 @@ static const char *const scan_names[] = {"cumsum", "cumprod", "logcumsumexp", "c
                                          "cummin"};
 static const char *const pooling_names[] = {"max_pool", "avg_pool", "avg_pool_backward",
                                             "max_pool_backward"};
+static const char *const collective_names[] = {
+#define COLLECTIVE(name) #name,
+    DT_COLLECTIVES(COLLECTIVE)
+#undef COLLECTIVE
+};
 static const char *const random_names[] = {"uniform", "normal", "random_integers",
                                            "bernoulli", "dropout"};
 
@@ -127,6 +133,16 @@ static int64_t pooling_bytes(const dt_pooling_call *c)
     const dt_window *w = &c->window;
     return sized(c->dtype, c->planes * (dt_window_volume(w->input) +
                                         dt_window_volume(w->output)));
+}
+
+static int64_t collective_bytes(const dt_collective_call *c)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < c->count; i++)
+        bytes += sized(c->items[i].dtype,
+                       dt_collective_sent(&c->items[i], c->ranks) +
+                           dt_collective_received(&c->items[i], c->ranks));
+    return bytes;
 }
 
 static double pooling_flops(const dt_pooling_call *c)

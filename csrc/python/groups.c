@@ -1,6 +1,7 @@
 /* The functions behind pydevtensor/distributed/_shared_engine.py: groups of processes that
  * exchange tensors in shared memory. A group is a capsule. */
 #include "cpu/runtime/group.h"
+#include "ops/elementwise_ops.h"
 #include "python/arguments.h"
 
 #define CAPSULE "pydevtensor group"
@@ -179,7 +180,7 @@ static int find_combination(const char *name, int *combine)
 static PyObject *run(PyObject *Py_UNUSED(self), PyObject *args)
 {
     PyObject *capsule, *inputs, *outputs;
-    dt_group_call call;
+    dt_group_call call = {0};
     int segments, status = -1;
     const char *reduction;
     dt_group_exchange x = {0};
@@ -218,7 +219,7 @@ static PyObject *run(PyObject *Py_UNUSED(self), PyObject *args)
 static PyObject *message(PyObject *Py_UNUSED(self), PyObject *args)
 {
     PyObject *capsule, *tensor;
-    dt_group_call call;
+    dt_group_call call = {0};
     int sends, peer, status = -1;
     long long tag;
     spans data = {0};

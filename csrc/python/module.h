@@ -56,6 +56,7 @@
     SETUP(fusion)                                                                      \
     SETUP(guards)                                                                      \
     SETUP(groups)                                                                      \
+    SETUP(communicators)                                                               \
     SETUP(races)                                                                       \
     SETUP(sparse)
 

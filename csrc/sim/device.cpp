@@ -215,7 +215,8 @@ cudaError_t cudaDeviceSynchronize(void)
     device_at(device).counted.waits++;
     if (clock_runs())
         clock_wait(device);
-    drain_device(device);
+    if (!drain_device(device))
+        return answer(cudaErrorUnknown);
     each_stream([device](Stream &stream) {
         if (stream.device == device)
             race_host_waits(stream);

@@ -119,7 +119,7 @@ cudaError_t cudaEventQuery(cudaEvent_t handle)
     if (clock_runs()) {
         ready = clock_reached(*moment);
         while (ready && !moment->done)
-            advance(*moment->stream);
+            ready = advance(*moment->stream) || await_meeting();
     } else if (!ready) {
         advance(*moment->stream);
     }
@@ -147,7 +147,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle)
     if (clock_runs())
         clock_wait(*moment);
     while (!moment->done)
-        advance(*moment->stream);
+        if (!advance(*moment->stream) && !await_meeting())
+            return answer(cudaErrorUnknown);
     race_host_waits(*moment);
     return verdict(moment->device, before);
 }

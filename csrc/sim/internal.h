@@ -78,6 +78,11 @@ struct Moment {
 };
 using MomentRef = std::shared_ptr<Moment>;
 
+/* Work that other processes take part in: its stream goes on when it is over. */
+struct Meeting {
+    bool over = false;
+};
+
 /* A unit of queued work. */
 struct Work {
     enum Kind { kRun, kHousekeeping, kRecord, kWait } kind = kRun;
@@ -93,7 +98,9 @@ struct Work {
     int line = -1;
     bool replayed = false;
     bool check_canaries = false;
-    MomentRef moment;                /* of kRecord and kWait */
+    MomentRef moment; /* of kRecord and kWait */
+    std::shared_ptr<Meeting>
+        meeting; /* it is part of it: whose ranks run it (nccl.cpp) */
     cudaError_t fault = cudaSuccess; /* error found when it was queued; it is then
                                         not run */
     std::string fault_text;
@@ -103,6 +110,7 @@ struct Work {
 struct Stream {
     int device = 0;
     bool destroyed = false;
+    int drained = 0;       /* by so many threads */
     bool blocking = false; /* the default stream waits for it, and it for that one */
     /* Its units of work; those of the default stream that it waits for; its own that the
      * default stream waits for (program.cpp). */
@@ -180,6 +188,8 @@ struct State {
     std::vector<CaptureRef> captures; /* that are under way */
     std::string violation;
     uint64_t violations = 0;
+    int (*interrupted)(void) =
+        nullptr; /* -1 after Ctrl-C, which Python knows of then */
 };
 State &state(); /* never destroyed: threads may outlive main */
 inline Device &device_at(int index)
@@ -298,9 +308,18 @@ void push(Stream &stream, Work work);
 /* Mark a moment of a stream, and let a stream wait for one. */
 MomentRef record_moment(Stream &stream);
 void wait_for_moment(Stream &stream, const MomentRef &moment);
-bool advance(Stream &stream); /* runs one unit of work, of this stream or one it
-                                 waits for */
-void drain(Stream &stream);
+/* Runs one unit of work, of this stream or one it waits for. False: there is none, or it
+ * has to wait for a meeting. */
+bool advance(Stream &stream);
+void run_ready(Stream &stream); /* all that waits for no meeting */
+/* Runs all. False: Ctrl-C came in a meeting, and its work is left. */
+bool drain(Stream &stream);
+/* Waits, in an Entry and without the lock, for another thread to end a meeting or to change
+ * what is queued. */
+void sleep_until_told();
+/* The same, and looks for Ctrl-C: false if it came. */
+bool await_meeting();
+void tell_meetings(); /* ends these waits */
 /* f(stream) for all streams, each device's own first. */
 template <class F>
 void each_stream(F f)
@@ -310,7 +329,7 @@ void each_stream(F f)
     for (auto &stream : state().streams)
         f(*stream);
 }
-void drain_device(int device);
+bool drain_device(int device); /* as drain */
 void drain_all();
 void nudge();    /* runs some work under the random schedule */
 uint64_t roll(); /* the next number of the random schedule */

@@ -1,6 +1,8 @@
 /* Streams of queued work, and the schedules that decide when it runs. */
+#include "base/lock.h"
 #include "internal.h"
 #include <algorithm>
+#include <time.h>
 
 namespace sim {
 
@@ -97,17 +99,58 @@ bool advance(Stream &first)
             stream = next.moment->stream;
             continue;
         }
+        if (next.meeting && !next.meeting->over)
+            return false;
         Work work = std::move(next);
         stream->queue.pop_front();
-        execute(work, stream->device);
+        if (!work.meeting)
+            execute(work, stream->device);
         return true;
     }
     return false;
 }
 
-void drain(Stream &stream)
+void run_ready(Stream &stream)
 {
     while (advance(stream)) {}
+}
+
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+
+void tell_meetings()
+{
+    pthread_cond_broadcast(&changed);
+}
+
+void sleep_until_told()
+{
+    pthread_cond_wait(&changed, &dt_locks->locks[DT_LOCK_SIMULATOR]);
+}
+
+bool await_meeting()
+{
+    struct timespec limit;
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_nsec += 50000000;
+    limit.tv_sec += limit.tv_nsec / 1000000000;
+    limit.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&changed, &dt_locks->locks[DT_LOCK_SIMULATOR], &limit);
+    if (thread().own_waits || !state().interrupted) /* it may hold other locks */
+        return true;
+    dt_unlock(DT_LOCK_SIMULATOR);
+    const bool goes_on = !state().interrupted();
+    dt_lock(DT_LOCK_SIMULATOR);
+    return goes_on;
+}
+
+bool drain(Stream &stream)
+{
+    bool goes_on = true;
+    stream.drained++;
+    for (run_ready(stream); goes_on && !stream.queue.empty(); run_ready(stream))
+        goes_on = await_meeting();
+    stream.drained--;
+    return goes_on;
 }
 
 /* Deletes destroyed streams whose work is done. */
@@ -116,18 +159,31 @@ static void sweep()
     auto &streams = state().streams;
     streams.erase(std::remove_if(streams.begin(), streams.end(),
                                  [](const std::unique_ptr<Stream> &s) {
-                                     return s->destroyed && s->queue.empty();
+                                     return s->destroyed && s->queue.empty() &&
+                                            !s->drained;
                                  }),
                   streams.end());
 }
 
-void drain_device(int device)
+/* A stream of the device that has work. */
+static Stream *busy_stream(int device)
 {
-    each_stream([device](Stream &stream) {
-        if (stream.device == device)
-            drain(stream);
+    Stream *found = nullptr;
+    each_stream([&](Stream &stream) {
+        if (!found && stream.device == device && !stream.queue.empty())
+            found = &stream;
     });
+    return found;
+}
+
+bool drain_device(int device)
+{
+    bool goes_on = true;
+    /* Another thread may change the list of streams while this one waits for a meeting. */
+    for (Stream *busy; goes_on && (busy = busy_stream(device));)
+        goes_on = drain(*busy);
     sweep();
+    return goes_on;
 }
 
 void drain_all()
@@ -183,7 +239,7 @@ void push(Stream &stream, Work work)
     stream.queue.push_back(std::move(work));
     switch (state().options.schedule) {
     case kEager:
-        drain(stream);
+        run_ready(stream);
         break;
     case kRandom:
         nudge();
@@ -241,7 +297,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle)
     device_at(stream->device).counted.waits++;
     if (clock_runs())
         clock_wait(*stream);
-    drain(*stream);
+    if (!drain(*stream))
+        return answer(cudaErrorUnknown);
     race_host_waits(*stream);
     return verdict(stream->device, before);
 }
@@ -259,7 +316,7 @@ cudaError_t cudaStreamQuery(cudaStream_t handle)
     if (clock_runs()) {
         ready = clock_reached(*stream);
         if (ready)
-            drain(*stream);
+            ready = drain(*stream);
     } else if (!ready) { /* so that polling makes progress */
         advance(*stream);
     }

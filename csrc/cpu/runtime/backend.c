@@ -8,6 +8,7 @@
 #include "cpu/kernels/kernels.h"
 #include "cpu/runtime/blas.h"
 #include "cpu/runtime/cpu.h"
+#include "cpu/runtime/group.h"
 #include "cpu/runtime/pool.h"
 
 dt_kernels dt_cpu_kernels;
@@ -108,6 +109,7 @@ static const dt_backend backend = {.version = DT_BACKEND_VERSION,
                                    .chain_end = dt_cpu_chain_end,
                                    .gemm_pack = dt_cpu_gemm_pack,
                                    .parallel = dt_pool_run,
+                                   .groups = &dt_group_of_cpu,
                                    DT_BACKEND_MEMBERS(MEMBER)
 #undef MEMBER
 #include "device/works.def"

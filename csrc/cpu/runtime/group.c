@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,15 +37,24 @@ static size_t lay_out(dt_group *group, int size, char *block)
     return slots + counts + staging + n * n * sizeof(dt_group_channel);
 }
 
+/* Zeros are a block whose ranks are absent, so that whoever comes first may do it. */
+static int enlarge(int descriptor, size_t bytes)
+{
+    struct stat found;
+    if (fstat(descriptor, &found) < 0)
+        return -1;
+    return (size_t)found.st_size < bytes ? ftruncate(descriptor, (off_t)bytes) : 0;
+}
+
 int dt_group_create(int size)
 {
-    if (size < 1 || size > DT_GROUP_RANKS)
+    if (size < 0 || size > DT_GROUP_RANKS)
         return dt_fail(DT_ERROR_VALUE,
                        "a group of %d ranks; ranks of one machine are 1 to %d", size,
                        DT_GROUP_RANKS);
     int descriptor = memfd_create("pydevtensor group", MFD_CLOEXEC);
     /* Memory is taken when it is written to. */
-    if (descriptor >= 0 && !ftruncate(descriptor, (off_t)lay_out(NULL, size, NULL)))
+    if (descriptor >= 0 && !(size && enlarge(descriptor, lay_out(NULL, size, NULL))))
         return descriptor;
     dt_fail(DT_ERROR_RUNTIME, "shared memory for %d ranks cannot be made: %s", size,
             strerror(errno));
@@ -91,8 +101,10 @@ dt_group *dt_group_open(int descriptor, int rank, int size)
     group->bytes = lay_out(NULL, size, NULL);
     group->inboxes = calloc((size_t)size, sizeof *group->inboxes);
     group->stashes = calloc((size_t)size, sizeof(dt_group_stash *));
-    char *block =
-        mmap(NULL, group->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    char *block = MAP_FAILED;
+    if (!enlarge(descriptor, group->bytes))
+        block =
+            mmap(NULL, group->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     if (block != MAP_FAILED)
         lay_out(group, size, block);
     if (block == MAP_FAILED || !group->inboxes || !group->stashes ||
@@ -206,9 +218,10 @@ static int give_up(dt_group *group, const dt_group_call *call, int rank,
     return dt_fail(
         DT_ERROR_RUNTIME,
         "rank %d %s, while rank %d waits for it in %s%s%s%s; its last call %s%s%s%s",
-        rank, problem, group->rank, call->name, call->key, dt_group_at(call->line),
-        call->line, *last.key ? "was " : "is not made yet", last.key,
-        dt_group_at(last.line), last.line);
+        dt_group_name(call, rank), problem, dt_group_name(call, group->rank),
+        call->name, call->key, dt_group_at(call->line), call->line,
+        *last.key ? "was " : "is not made yet", last.key, dt_group_at(last.line),
+        last.line);
 }
 
 static const char given_up[] = "has given up after an error of its own";
@@ -323,3 +336,13 @@ int dt_group_look(dt_group *group, const dt_group_call *call, int rank, double *
     nanosleep(&step, NULL);
     return check_time(group, call, rank, *start) < 0 ? -1 : check_self(group);
 }
+
+const dt_group_functions dt_group_of_cpu = {
+    .create = dt_group_create,
+    .open = dt_group_open,
+    .leave = dt_group_leave,
+    .close = dt_group_close,
+    .run = dt_group_run,
+    .send = dt_group_send,
+    .receive = dt_group_receive,
+};

@@ -17,49 +17,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/dtype.h"
-#include "ops/elementwise_ops.h"
+#include "device/group.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define DT_GROUP_RANKS 1024 /* the most */
-#define DT_GROUP_KEY   160
-#define DT_GROUP_LINE  128
-
 typedef struct dt_group dt_group;
 
-/* A call, as messages show it: name, then key, which is equal on all ranks: "" and
- * "all_reduce(SUM) of 12 float32", "send of " and "12 float32". line: of the program, or
- * "". */
-typedef struct dt_group_call {
-    const char *name, *key, *line;
-    double seconds; /* to wait for the other ranks */
-} dt_group_call;
-
-typedef struct dt_group_span {
-    void *data; /* NULL: nothing */
-    int64_t bytes;
-} dt_group_span;
-
-#define DT_GROUP_COPY (-1)
-
-/* The memory that one rank gives and takes in an exchange. The staging area is one segment, which
- * every rank reads, or has one segment for each rank. */
-typedef struct dt_group_exchange {
-    int segments;            /* 1, or the number of ranks */
-    const dt_group_span *in; /* by segment */
-    const dt_group_span
-        *out; /* by the rank that gives; with a reduction, out[0] alone */
-    /* DT_OP_add and its kin: out[0] becomes ranks 0, 1, ... combined in this order, in
-     * elements of dtype. Or DT_GROUP_COPY. */
-    int combine;
-    dt_dtype dtype;
-} dt_group_exchange;
-
 /* The descriptor of a new block of shared memory for `size` ranks, which the caller
- * closes. -1 after dt_fail. */
+ * closes; 0: for as many as those who open it say. -1 after dt_fail. */
 int dt_group_create(int size);
 
 /* This process's end of a group, as one of its ranks. The descriptor is the group's from
@@ -84,6 +51,9 @@ int dt_group_send(dt_group *group, const dt_group_call *call, int to, int64_t ta
  * key. from -1: of any rank; *sender is the one that sent it. */
 int dt_group_receive(dt_group *group, const dt_group_call *call, int from, int64_t tag,
                      dt_group_span data, int *sender);
+
+/* The functions above, for simulated NCCL. */
+extern const dt_group_functions dt_group_of_cpu;
 
 #ifdef __cplusplus
 }

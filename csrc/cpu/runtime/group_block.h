@@ -78,6 +78,10 @@ static inline const char *dt_group_at(const char *line)
 {
     return *line ? " at " : "";
 }
+static inline int dt_group_name(const dt_group_call *call, int rank)
+{
+    return call->names ? call->names[rank] : rank;
+}
 static inline char *dt_group_piece(const dt_group *group, int rank, int half)
 {
     return group->staging + ((size_t)rank * 2 + (size_t)half) * DT_GROUP_PIECE;

@@ -3,6 +3,7 @@
 
 #include "cpu/runtime/backend.h"
 #include "cpu/runtime/group_block.h"
+#include "ops/elementwise_ops.h"
 
 /* An exchange under way, at this rank. */
 typedef struct task {
@@ -68,9 +69,10 @@ static int compare(const task *t)
             return dt_fail(DT_ERROR_RUNTIME,
                            "rank %d calls %s%s%s, and rank %d calls %s%s%s; all ranks "
                            "of a group have to make the same calls in the same order",
-                           t->group->rank, t->call->key, dt_group_at(t->call->line),
-                           t->call->line, r, theirs->key, dt_group_at(theirs->line),
-                           theirs->line);
+                           dt_group_name(t->call, t->group->rank), t->call->key,
+                           dt_group_at(t->call->line), t->call->line,
+                           dt_group_name(t->call, r), theirs->key,
+                           dt_group_at(theirs->line), theirs->line);
     }
     return 0;
 }
@@ -91,8 +93,8 @@ static int compare_sizes(const task *t)
                 DT_ERROR_RUNTIME,
                 "%s: rank %d gives %lld bytes to rank %d, which has room for "
                 "%lld; make the sizes of inputs and outputs agree",
-                t->call->key, r, (long long)given, t->group->rank,
-                (long long)t->x->out[r].bytes);
+                t->call->key, dt_group_name(t->call, r), (long long)given,
+                dt_group_name(t->call, t->group->rank), (long long)t->x->out[r].bytes);
     }
     return 0;
 }

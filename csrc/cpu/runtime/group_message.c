@@ -55,8 +55,9 @@ static int differs(const dt_group *group, const dt_group_call *call, int from,
         DT_ERROR_RUNTIME,
         "rank %d receives %s%s%s, and rank %d has sent %s%s%s; give a Tensor "
         "of the size and type that is sent",
-        group->rank, call->key, dt_group_at(call->line), call->line, from, theirs->key,
-        dt_group_at(theirs->line), theirs->line);
+        dt_group_name(call, group->rank), call->key, dt_group_at(call->line),
+        call->line, dt_group_name(call, from), theirs->key, dt_group_at(theirs->line),
+        theirs->line);
 }
 
 /* 1: the message with this tag was received before, and is in data now. */

@@ -7,6 +7,7 @@
 
 #include "cuda/runtime/cudnn.h"
 #include "cuda/runtime/cusolver.h"
+#include "cuda/runtime/nccl.h"
 #include "device/activity.h"
 #include "device/lapack.h"
 #ifdef DT_SIMULATED
@@ -18,6 +19,8 @@ void sim_cudnn_set_convolution(
     int (*convolution)(dt_stream stream, const dt_convolution *call)); /* sim/dnn.cpp */
 void sim_lapack_set(int (*lapack)(dt_stream stream,
                                   const dt_lapack_call *call)); /* sim/solver.cpp */
+/* sim/nccl.cpp */
+void sim_nccl_set(const dt_group_functions *groups, int (*interrupted)(void));
 /* sim/operation.cpp */
 const dt_observer *sim_observer();
 int64_t sim_clock();
@@ -62,6 +65,7 @@ void dt_cuda_facts(dt_fact_visitor visit, void *context)
     visit_library(visit, context, "cublas", &cublas_library, 100);
     visit_library(visit, context, "cusolver", &cusolver_library, 10);
     visit_library(visit, context, "cudnn", &cudnn_library, 100);
+    visit_library(visit, context, "nccl", &nccl_library, 100);
     text[0] = '\0';
     for (const int *a = device_architectures; *a && used < (int)sizeof text - 8; a++)
         used += snprintf(text + used, sizeof text - (size_t)used, "%s%d.%d",
@@ -129,6 +133,7 @@ dt_backend_open(const dt_host *host)
     sim_lapack_set(host->cpu_lapack);
     sim_cudnn_set_convolution(host->cpu_convolution);
     sim::set_parallel(host->cpu_parallel);
+    sim_nccl_set(host->groups, host->interrupted);
     if (dt_sim_set("devices", std::to_string(host->simulated_devices).c_str())) {
         dt_fail(DT_ERROR_VALUE, "%s", dt_sim_complaint());
         return nullptr;

@@ -88,7 +88,9 @@ static void *find(dt_library *library)
                 "%s on a GPU need %s (%s), which was not found; install it with pip "
                 "install nvidia-%s%s, or with the CUDA toolkit",
                 library->purpose, library->title, name, library->package,
-                DT_CUDA_MAJOR == 12 ? "-cu12" : "");
+                DT_CUDA_MAJOR == 12 ? "-cu12"
+                : library->numbered ? "-cu13"
+                                    : "");
     return handle;
 }
 

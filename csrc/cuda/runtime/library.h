@@ -20,7 +20,8 @@ typedef struct dt_library {
     int allocation_failed; /* the status for want of memory */
     int version;           /* 0 before the first use */
     bool loaded;
-    char path[1024]; /* "" before it is opened */
+    char path[1024];       /* "" before it is opened */
+    bool numbered = false; /* its package for CUDA 13 has the number in its name, too */
 } dt_library;
 
 typedef struct dt_symbol {
