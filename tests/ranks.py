@@ -15,7 +15,7 @@ rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 FILE = os.environ["MEETING"]
 def begin(**given):
     dist.init_process_group(
-        "gloo", init_method="file://" + FILE, rank=rank, world_size=size, **given)
+        os.environ.get("BACKEND", "gloo"), init_method="file://" + FILE, rank=rank, world_size=size, **given)
 """
 
 

@@ -7,8 +7,10 @@ from datetime import timedelta
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._streams import current
+from pydevtensor.distributed._exchange import Exchange, Host
 from pydevtensor.distributed._groups import ProcessGroup, get_group_rank, member_of
-from pydevtensor.distributed._shared_engine import Call
+from pydevtensor.distributed._shared_engine import Call, NoEngine
 from pydevtensor.distributed._stores import seconds_of
 from pydevtensor.distributed._work import Work
 
@@ -116,64 +118,23 @@ def root_of(found: ProcessGroup, rank: Any, in_group: Any, what: str) -> int:
     return int(in_group)
 
 
-class _Host:
-    """A tensor as a contiguous one of the CPU, which is itself where it is one."""
-
-    def __init__(self, tensor: Tensor) -> None:
-        self.tensor = tensor
-        here = tensor.device.type == "cpu" and tensor.is_contiguous()
-        self.memory = tensor if here else tensor.detach().cpu().contiguous()
-
-    def put_back(self) -> None:
-        if self.memory is not self.tensor:
-            self.tensor.detach().copy_(self.memory)
-
-
-class Exchange:
-    """The tensors that a rank gives and takes, as in dt_group_exchange.
-
-    `segments` inputs, and an output for each rank, or one with a reduction. One list
-    for both: in place.
-    """
-
-    def __init__(
-        self,
-        inputs: Sequence[Tensor | None] | None,
-        outputs: Sequence[Tensor | None] | None,
-        segments: int = 1,
-        reduction: str | None = None,
-    ) -> None:
-        self.inputs, self.outputs = inputs, outputs
-        self.segments, self.reduction = segments, reduction
-
-    def run(self, group: ProcessGroup, call: Call) -> None:
-        op = "SUM" if self.reduction == "AVG" else self.reduction
-        given = _hosts(self.inputs)
-        taken = given if self.outputs is self.inputs else _hosts(self.outputs)
-        group._engine.run(call, _memory(given), _memory(taken), self.segments, op)
-        for each in filter(None, taken or ()):
-            if self.reduction == "AVG":
-                each.memory.detach().div_(group.size())
-            each.put_back()
-
-
-def _hosts(tensors: Sequence[Tensor | None] | None) -> list[_Host | None] | None:
-    if tensors is None:
-        return None
-    return [None if t is None else _Host(t) for t in tensors]
-
-
-def _memory(hosts: list[_Host | None] | None) -> tuple[Tensor | None, ...] | None:
-    return None if hosts is None else tuple(h.memory if h else None for h in hosts)
-
-
 def _collective(
     found: ProcessGroup, key: str, exchange: Exchange, results: Any, is_async: bool
 ) -> Work | None:
     call = found._call(key)
+    if nccl := found._nccl_for(exchange.tensors()):
+        return _started(nccl.collect(call, exchange, [*results]), is_async)
     tensors = exchange.inputs, exchange.outputs
     run = lambda: exchange.run(found, call)
     return found._collect(run, results, is_async, call, tensors)
+
+
+def _started(work: Work, is_async: bool) -> Work | None:
+    """The work of a GPU, which the current stream waits for unless it is_async."""
+    if is_async:
+        return work
+    work.wait()
+    return None
 
 
 def _only(size: int, rank: int, tensor: Tensor) -> list[Tensor | None]:
@@ -195,8 +156,20 @@ def barrier(
         return None
     seconds = seconds_of(timeout, timedelta(seconds=found._timeout))
     call = found._call("barrier", timeout=seconds)
+    if isinstance(found._engine, NoEngine):
+        return _barrier_of_gpus(found, group, async_op)
     run = lambda: Exchange(None, None).run(found, call)
     return found._collect(run, [], async_op, call, [()])
+
+
+def _barrier_of_gpus(found: ProcessGroup, group: Any, is_async: bool) -> Work | None:
+    """Waits, where there is no other way, for the current GPUs of all ranks."""
+    work = all_reduce(_C.zeros(1, device="cuda"), "SUM", group, True)
+    if is_async or work is None:
+        return work
+    work.wait()
+    current("barrier").synchronize()
+    return None
 
 
 def monitored_barrier(
@@ -233,18 +206,18 @@ def all_reduce(
         return None
     check_tensor("tensor", tensor)
     op = _reduction(op, tensor)
-    call = found._call(key_of("all_reduce", tensor, op))
-    if found.size() > 2 and tensor.numel() > _SHARED:
-        run = lambda: _reduce_by_shares(found, call, tensor, op)
-    else:
-        both = [tensor]
-        run = lambda: Exchange(both, both, 1, op).run(found, call)
+    key, both = key_of("all_reduce", tensor, op), [tensor]
+    shares = found.size() > 2 and tensor.numel() > _SHARED
+    if not shares or found._nccl_for(both):
+        return _collective(found, key, Exchange(both, both, 1, op), both, async_op)
+    call = found._call(key)
+    run = lambda: _reduce_by_shares(found, call, tensor, op)
     return found._collect(run, [tensor], async_op, call, [tensor])
 
 
 def _reduce_by_shares(group: ProcessGroup, call: Call, tensor: Tensor, op: str) -> None:
     """Each rank combines a share of the elements, and gives it to all."""
-    host = _Host(tensor)
+    host = Host(tensor)
     flat = host.memory.detach().view(-1)
     shares = flat.split(-(-flat.numel() // group.size()))
     parts = [*shares, *[None] * (group.size() - len(shares))]
@@ -275,6 +248,7 @@ def broadcast(
     exchange = Exchange(
         [tensor] if gives else None,
         None if gives else _only(found.size(), root, tensor),
+        root=root,
     )
     return _collective(
         found, key_of("broadcast", tensor, f"src={root}"), exchange, [tensor], async_op
@@ -301,7 +275,7 @@ def reduce(
     op = _reduction(op, tensor)
     root = root_of(found, dst, group_dst, "dst")
     takes = found.rank() == root
-    exchange = Exchange([tensor], [tensor if takes else None], 1, op)
+    exchange = Exchange([tensor], [tensor if takes else None], 1, op, root)
     key = key_of("reduce", tensor, op, f"dst={root}")
     return _collective(found, key, exchange, [tensor], async_op)
 
@@ -342,7 +316,7 @@ def all_gather_into_tensor(
     check_tensor("input_tensor", input_tensor)
     parts = _parts("output_tensor", output_tensor, input_tensor, found.size())
     key = key_of("all_gather_into_tensor", input_tensor)
-    exchange = Exchange([input_tensor], parts)
+    exchange = Exchange([input_tensor], parts, whole=output_tensor)
     return _collective(found, key, exchange, [output_tensor], async_op)
 
 
@@ -379,9 +353,8 @@ def gather(
     root = root_of(found, dst, group_dst, "dst")
     results = _list_at(root, found, "gather_list", gather_list, tensor)
     key = key_of("gather", tensor, f"dst={root}")
-    return _collective(
-        found, key, Exchange([tensor], results), gather_list or [], async_op
-    )
+    exchange = Exchange([tensor], results, root=root)
+    return _collective(found, key, exchange, gather_list or [], async_op)
 
 
 def scatter(
@@ -404,7 +377,8 @@ def scatter(
     check_tensor("tensor", tensor)
     root = root_of(found, src, group_src, "src")
     given = _list_at(root, found, "scatter_list", scatter_list, tensor)
-    exchange = Exchange(given, _only(found.size(), root, tensor), found.size())
+    to = _only(found.size(), root, tensor)
+    exchange = Exchange(given, to, found.size(), root=root)
     key = key_of("scatter", tensor, f"src={root}")
     return _collective(found, key, exchange, [tensor], async_op)
 
@@ -450,7 +424,7 @@ def reduce_scatter_tensor(
     check_tensor("output", output)
     op = _reduction(op, output)
     given = _parts("input", input, output, found.size())
-    exchange = Exchange(given, [output], found.size(), op)
+    exchange = Exchange(given, [output], found.size(), op, whole=input)
     key = key_of("reduce_scatter_tensor", output, op)
     return _collective(found, key, exchange, [output], async_op)
 
@@ -556,10 +530,19 @@ def all_gather_coalesced(
     return _together(found, works, output_tensor_lists, async_op)
 
 
+def _flat(results: Any) -> list[Tensor]:
+    return [t for each in results for t in (each if isinstance(each, list) else [each])]
+
+
 def _together(
     found: ProcessGroup, works: list[Work | None], results: Any, is_async: bool
 ) -> Work | None:
-    """One work for several, which the same thread has done before."""
+    """One work for several, which the same thread has done before, or the stream of a
+    GPU."""
+    if works and found._nccl_for(_flat(results)):
+        last = works[-1]
+        assert last is not None
+        return _started(last, is_async)
 
     def wait() -> None:
         for work in works:

@@ -11,9 +11,10 @@ from datetime import timedelta
 from typing import Any
 
 from pydevtensor import _C
-from pydevtensor.distributed import _clocks
+from pydevtensor.distributed import _clocks, _nccl_engine
+from pydevtensor.distributed._nccl_engine import NcclEngine
 from pydevtensor.distributed._rendezvous import LOCAL_RANK, from_environment, meet
-from pydevtensor.distributed._shared_engine import Call, SharedEngine
+from pydevtensor.distributed._shared_engine import Call, NoEngine, SharedEngine, machine
 from pydevtensor.distributed._stores import (
     HashStore,
     PrefixStore,
@@ -63,12 +64,18 @@ class ProcessGroup:
         self._backend, self._timeout = Backend(backend), timeout
         self._rank = ranks.index(_world_rank())
         self._engine: Any
-        if _engine_name(backend) == "mpi":
+        self._has_store = _engine_name(backend) != "mpi"
+        if not self._has_store:
             from pydevtensor.distributed._mpi_engine import MpiEngine
 
             self._engine = MpiEngine(ranks, zlib.crc32(name.encode()))
+        elif backend == "nccl" and not _are_here(store, self._rank, len(ranks)):
+            self._engine = NoEngine()
         else:
             self._engine = SharedEngine(store, self._rank, len(ranks))
+        # On a simulated cluster the clock's model stands for it.
+        uses_nccl = "nccl" in backend and not _clocks.RUNS
+        self._nccl = NcclEngine(self) if uses_nccl else None
         self._lines: dict[Any, Line] = {}
         self._clocks: dict[Any, int] = {}  # by line: the end of the last call
 
@@ -107,6 +114,13 @@ class ProcessGroup:
         seconds = self._timeout if timeout is None else timeout
         return name, key, _C._source_line(), seconds
 
+    def _nccl_for(self, tensors: Iterable[Any]) -> NcclEngine | None:
+        """The engine for these tensors if NCCL exchanges them."""
+        if self._nccl is None:
+            return None
+        on_gpu = any(t is not None and t.device.type == "cuda" for t in tensors)
+        return self._nccl if on_gpu else None
+
     def _do(
         self,
         run: Callable[[], Any],
@@ -144,12 +158,16 @@ class ProcessGroup:
     def _meet(self, name: str) -> None:
         """The first call: waits until all ranks are there."""
         try:
-            self._engine.run(self._call(name), None, None, 1, None)
+            if not isinstance(self._engine, NoEngine):  # else it has met by the store
+                self._engine.run(self._call(name), None, None, 1, None)
         except BaseException:
-            self._close()
+            self._close(abort=True)
             raise
 
-    def _close(self) -> None:
+    def _close(self, abort: bool = False) -> None:
+        """Leave; with `abort`, also calls that are under way on GPUs."""
+        if self._nccl is not None:
+            self._nccl.close(abort)
         for line in self._lines.values():
             line.end()
         self._engine.close()
@@ -217,6 +235,13 @@ def member_of(given: Any) -> ProcessGroup | None:
     return given
 
 
+def _are_here(store: Store, rank: int, size: int) -> bool:
+    """Whether all ranks are on this machine. Waits until they have said."""
+    store.set(f"machine {rank}", machine())
+    found = {store.get(f"machine {r}") for r in range(size)}
+    return len(found) == 1
+
+
 def _engine_name(backend: str) -> str:
     """The backend of tensors of the CPU, which those of GPUs are copied to."""
     return backend.split(",")[0].rpartition(":")[2]
@@ -239,6 +264,8 @@ def _check_backend(backend: str | None) -> str:
                 "the backend nccl needs a GPU, and there is none; "
                 "use 'gloo', or torch.cuda.simulate() first"
             )
+        if each == "nccl" and backend and not _clocks.RUNS:
+            _nccl_engine.check()
     return name.lower()
 
 
@@ -255,15 +282,15 @@ def init_process_group(
 ) -> None:
     """Make this process a rank, and wait until the other ranks do so too.
 
-    backend: 'gloo' is memory that ranks of one machine share; 'nccl' is the same for
-    tensors of simulated GPUs; None: both; 'mpi' is MPI through the package mpi4py, in a
-    program that mpirun has started, which says rank and world_size. init_method:
-    'env://' (None), which takes RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT from the
-    environment, as `python -m pydevtensor launch` sets them; 'tcp://127.0.0.1:29500';
-    or 'file:///path/of/a/new/ file'. rank, world_size: -1: as the environment says.
-    store: instead of init_method, with rank and world_size. timeout: how long calls
-    wait for other ranks, 30 minutes without it. ValueError for arguments that do not
-    fit, DistStoreError where a rank does not come.
+    backend: 'gloo' is memory that ranks of one machine share; 'nccl' is NCCL, for
+    tensors of GPUs; None or 'cpu:gloo,cuda:nccl': both; 'mpi' is MPI through the
+    package mpi4py, in a program that mpirun has started, which says rank and
+    world_size. init_method: 'env://' (None), which takes RANK, WORLD_SIZE, MASTER_ADDR
+    and MASTER_PORT from the environment, as `python -m pydevtensor launch` sets them;
+    'tcp://127.0.0.1:29500'; or 'file:///path/of/a/new/file'. rank, world_size: -1: as
+    the environment says. store: instead of init_method, with rank and world_size.
+    timeout: how long calls wait for other ranks, 30 minutes without it. ValueError for
+    arguments that do not fit, DistStoreError where a rank does not come.
 
     >>> dist = torch.distributed
     >>> store = dist.HashStore()
@@ -378,18 +405,23 @@ def new_subgroups(
 def destroy_process_group(group: Any = None) -> None:
     """Leave a group, or with None all groups: this process is not a rank afterwards.
 
-    Ranks that wait for this one in a call fail.
+    Waits for calls that GPUs have under way. Ranks that wait for this one in a call
+    fail.
     """
+    _destroy(group, False)
+
+
+def _destroy(group: Any, abort: bool) -> None:
     found = member_of(group)
     if found is None:
         return
     if found is not _groups.world:
         if found in _groups.others:
             _groups.others.remove(found)
-            found._close()
+            found._close(abort)
         return
     for each in [*_groups.others, found]:
-        each._close()
+        each._close(abort)
     _groups.others.clear()
     _groups.world = None
 
@@ -399,7 +431,7 @@ def _leave() -> None:
     # In a fork of a rank, the engine tells nobody.
     if _groups.world is not None:
         with suppress(Exception):
-            destroy_process_group()
+            _destroy(None, abort=True)
 
 
 def is_initialized() -> bool:

@@ -7,7 +7,8 @@ from typing import Any
 
 from pydevtensor import _C
 from pydevtensor.distributed import _clocks
-from pydevtensor.distributed._collectives import _Host, check_tensor
+from pydevtensor.distributed._collectives import _started, check_tensor
+from pydevtensor.distributed._exchange import Host
 from pydevtensor.distributed._groups import ProcessGroup, get_group_rank, member_of
 from pydevtensor.distributed._work import Work
 
@@ -41,9 +42,11 @@ def _send(
     check_tensor("tensor", tensor)
     peer = _peer(found, dst, group_dst, "dst")
     call = found._call(_key(tensor), "send of ")
+    if nccl := found._nccl_for([tensor]):
+        return _started(nccl.message(call, tensor, peer, True), is_async)
 
     def run() -> int:
-        found._engine.send(call, peer, tag, _Host(tensor).memory)
+        found._engine.send(call, peer, tag, Host(tensor).memory)
         return found.rank()
 
     line = f"to {peer}"
@@ -67,9 +70,18 @@ def _receive(
     if src is not None or group_src is not None:
         peer = _peer(found, src, group_src, "src")
     call = found._call(_key(tensor), "recv of ")
+    if nccl := found._nccl_for([tensor]):
+        if peer < 0:
+            raise ValueError(
+                "src is not given, and NCCL receives from one rank; give src, or use "
+                "a tensor of the CPU"
+            )
+        sender.append(found._ranks[peer])
+        work = nccl.message(call, tensor, peer, False)
+        return _started(work, is_async), sender
 
     def run(giver: int = peer) -> int:
-        host = _Host(tensor)
+        host = Host(tensor)
         rank = found._engine.receive(call, giver, tag, host.memory)
         host.put_back()
         sender.append(found._ranks[rank])
@@ -167,6 +179,19 @@ class P2POp:
         self.group_peer = group_peer
 
 
+def _batch(found: ProcessGroup, given: list[P2POp]) -> tuple[Any, list[Any]]:
+    """The call, and for each message its tensor, the peer, and whether it is sent."""
+    messages = []
+    for each in given:
+        if member_of(each.group) is not found:
+            raise ValueError("P2POps of several groups; give those of one group")
+        sends = getattr(each.op, "__wrapped__", each.op) is isend
+        what = "dst" if sends else "src"
+        peer = _peer(found, each.peer, each.group_peer, what)
+        messages.append((each.tensor, peer, sends))
+    return found._call(f"{len(given)} messages", "batch_isend_irecv of "), messages
+
+
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Any]:
     """Start several sends and receptions at once. Their Works.
 
@@ -176,6 +201,10 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Any]:
         raise ValueError(
             f"batch_isend_irecv(): {p2p_op_list!r}; give a list of P2POp, not empty"
         )
+    first = member_of(p2p_op_list[0].group)
+    tensors = [each.tensor for each in p2p_op_list]
+    if first and (nccl := first._nccl_for(tensors)):
+        return nccl.together(*_batch(first, p2p_op_list))
     return [
         each.op(each.tensor, each.peer, each.group, each.tag, each.group_peer)
         for each in p2p_op_list

@@ -25,6 +25,23 @@ def machine() -> str:
     return f"{boot} {os.stat('/proc/self/ns/pid').st_ino}"
 
 
+class NoEngine:
+    """Stands for the CPU in a group of nccl whose ranks are on several machines."""
+
+    def run(self, *given: Any) -> None:
+        """Refuses."""
+        raise DistBackendError(
+            "the backend nccl exchanges tensors of GPUs, and the group's ranks are on "
+            "several machines; move the tensor to a GPU, or use the backend "
+            "'cpu:mpi,cuda:nccl' for both"
+        )
+
+    send = receive = run
+
+    def close(self) -> None:
+        """Nothing is to be left."""
+
+
 class SharedEngine:
     """A rank's end of a group in shared memory."""
 
@@ -43,7 +60,7 @@ class SharedEngine:
             raise DistBackendError(
                 f"rank {rank} is not on the machine, or in the "
                 "container, of rank 0, and the backend gloo is memory that ranks of "
-                "one machine share; use backend='mpi' across machines"
+                "one machine share; use 'mpi' across machines, or 'nccl' for GPUs"
             )
         try:
             return os.open(path, os.O_RDWR | os.O_CLOEXEC)

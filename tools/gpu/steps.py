@@ -204,7 +204,7 @@ STEPS = (
     Step(
         "tests",
         2,
-        280,
+        250,
         "the fast tests that use a GPU, which is there as two virtual ones",
         _pytest(
             *_plugins(),
@@ -241,9 +241,17 @@ STEPS = (
         evidence=tests_on_a_real_gpu,
     ),
     Step(
+        "nccl",
+        2,
+        50,
+        "calls of torch.distributed by NCCL: of one rank, and of two with two GPUs",
+        ("{python}", f"{PROGRAMS}/nccl.py"),
+        needs=BUILT,
+    ),
+    Step(
         "memcheck-short",
         2,
-        130,
+        110,
         "compute-sanitizer's memcheck over the short program",
         QUICK,
         wrapper=_options("memcheck"),

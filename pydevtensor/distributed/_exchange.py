@@ -1,0 +1,74 @@
+"""The tensors that a rank gives and takes in a call of all ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pydevtensor import _C
+from pydevtensor.distributed._shared_engine import Call
+
+if TYPE_CHECKING:
+    from pydevtensor.distributed._groups import ProcessGroup
+
+__all__: list[str] = []
+
+Tensor = _C.Tensor
+
+
+class Host:
+    """A tensor as a contiguous one of the CPU, which is itself where it is one."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+        here = tensor.device.type == "cpu" and tensor.is_contiguous()
+        self.memory = tensor if here else tensor.detach().cpu().contiguous()
+
+    def put_back(self) -> None:
+        if self.memory is not self.tensor:
+            self.tensor.detach().copy_(self.memory)
+
+
+class Exchange:
+    """The tensors that a rank gives and takes, as in dt_group_exchange.
+
+    `segments` inputs, and an output for each rank, or one with a reduction. One list
+    for both: in place. root: the rank that gives or takes alone. whole: the tensor that
+    the parts of one of the lists are of.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[Tensor | None] | None,
+        outputs: Sequence[Tensor | None] | None,
+        segments: int = 1,
+        reduction: str | None = None,
+        root: int = 0,
+        whole: Tensor | None = None,
+    ) -> None:
+        self.inputs, self.outputs = inputs, outputs
+        self.segments, self.reduction = segments, reduction
+        self.root, self.whole = root, whole
+
+    def tensors(self) -> list[Tensor | None]:
+        return [*(self.inputs or ()), *(self.outputs or ())]
+
+    def run(self, group: ProcessGroup, call: Call) -> None:
+        op = "SUM" if self.reduction == "AVG" else self.reduction
+        given = _hosts(self.inputs)
+        taken = given if self.outputs is self.inputs else _hosts(self.outputs)
+        group._engine.run(call, _memory(given), _memory(taken), self.segments, op)
+        for each in filter(None, taken or ()):
+            if self.reduction == "AVG":
+                each.memory.detach().div_(group.size())
+            each.put_back()
+
+
+def _hosts(tensors: Sequence[Tensor | None] | None) -> list[Host | None] | None:
+    if tensors is None:
+        return None
+    return [None if t is None else Host(t) for t in tensors]
+
+
+def _memory(hosts: list[Host | None] | None) -> tuple[Tensor | None, ...] | None:
+    return None if hosts is None else tuple(h.memory if h else None for h in hosts)
