@@ -28,9 +28,9 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 73_500,
+    "csrc": 74_920,
     "core": 28_120,
-    "processes": 4_065,
+    "processes": 4_480,
     "extras": 9_980,
     "imitations": 700,
     "tools": 1_520,
