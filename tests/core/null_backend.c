@@ -75,10 +75,9 @@ static int copy_peer(dt_stream to, void *target, dt_stream from, const void *sou
 /* --- work --- */
 
 /* It has no kernels of the program. */
-static int refuse(const struct dt_module_call *c)
+static int refuse(const char *what)
 {
-    (void)c;
-    return dt_fail(DT_ERROR_NOT_IMPLEMENTED, "null: no kernel can be launched");
+    return dt_fail(DT_ERROR_NOT_IMPLEMENTED, "null: %s", what);
 }
 
 /* The CPU leaves these two to the core, which reads its memory. */
@@ -122,7 +121,10 @@ static int write_true(const dt_nonzero_call *c)
 #include "device/works.def"
 DO(nonzero_count, (dt_stream stream, const dt_nonzero_call *c), count_true(c))
 DO(nonzero_write, (dt_stream stream, const dt_nonzero_call *c), write_true(c))
-DO(launch, (dt_stream stream, const struct dt_module_call *c), refuse(c))
+DO(launch, (dt_stream stream, const struct dt_module_call *c),
+   ((void)c, refuse("no kernel can be launched")))
+DO(collective, (dt_stream stream, const struct dt_collective_call *c),
+   ((void)c, refuse("there are no ranks")))
 
 /* --- the table --- */
 
