@@ -66,29 +66,17 @@ static int count_from_environment(const char *name, char why[DT_WHY_TEXT])
 
 /* The simulator holds its lock, which other threads take with the GIL. The work of a
  * simulated GPU is not recorded as the CPU's. */
-static int gemm_of_simulator(dt_stream stream, const dt_gemm *gemm)
-{
-    bool yielded = dt_gil_yield(false);
-    int status = dt_registry_given.cpu->gemm(stream, gemm);
-    dt_gil_yield(yielded);
-    return status;
-}
-
-static int convolution_of_simulator(dt_stream stream, const struct dt_convolution *call)
-{
-    bool yielded = dt_gil_yield(false);
-    int status = dt_registry_given.cpu->convolution(stream, call);
-    dt_gil_yield(yielded);
-    return status;
-}
-
-static int lapack_of_simulator(dt_stream stream, const struct dt_lapack_call *call)
-{
-    bool yielded = dt_gil_yield(false);
-    int status = dt_registry_given.cpu->lapack(stream, call);
-    dt_gil_yield(yielded);
-    return status;
-}
+#define OF_SIMULATOR(name, type)                                                       \
+    static int name##_of_simulator(dt_stream stream, const type *call)                 \
+    {                                                                                  \
+        bool yielded = dt_gil_yield(false);                                            \
+        int status = dt_registry_given.cpu->name(stream, call);                        \
+        dt_gil_yield(yielded);                                                         \
+        return status;                                                                 \
+    }
+OF_SIMULATOR(gemm, dt_gemm)
+OF_SIMULATOR(convolution, struct dt_convolution)
+OF_SIMULATOR(lapack, struct dt_lapack_call)
 
 static void parallel_of_simulator(void (*task)(void *context, int64_t begin,
                                                int64_t end),

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/half.h"
-#include "device/backend.h"
+#include "sim/core.h"
 #include "sim/internal.h"
 #include "sim/solver.h"
 
@@ -15,13 +15,6 @@ struct cublasContext {
     void *workspace; /* NULL: cuBLAS would allocate one */
     size_t bytes;
 };
-
-static int (*cpu_gemm)(dt_stream stream, const dt_gemm *gemm);
-
-void sim_cublas_set_gemm(int (*gemm)(dt_stream stream, const dt_gemm *gemm))
-{
-    cpu_gemm = gemm;
-}
 
 static int create(dt_cublas_handle *handle)
 {
@@ -169,7 +162,7 @@ static int queue(const char *name, cudaStream_t stream, void *workspace,
             if (workspace_bytes) /* the library may leave anything there */
                 memset(seen[3], 0xff, workspace_bytes);
             sim::stand_in(device, "the CPU's product in place of cuBLAS",
-                          [&] { return cpu_gemm(host, &call); });
+                          [&] { return sim::core.cpu_gemm(host, &call); });
         },
         sim::product_cost(p.m, p.n, p.k, batch, g.dtype, tf32));
     return error == cudaSuccess ? DT_CUBLAS_SUCCESS

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/half.h"
-#include "device/backend.h"
+#include "sim/core.h"
 #include "sim/internal.h"
 
 namespace {
@@ -42,8 +42,6 @@ struct Convolution {
     Tensor x, w, y;
     Windows windows;
 };
-
-int (*cpu_convolution)(dt_stream stream, const dt_convolution *call);
 
 bool is_half(const Tensor &tensor)
 {
@@ -219,12 +217,12 @@ int compute(dt_convolution_part part, const Convolution &c, void *x, void *w, vo
 {
     dt_convolution call = call_of(part, c, x, w, y);
     if (!is_half(c.x))
-        return cpu_convolution({}, &call);
+        return sim::core.cpu_convolution({}, &call);
     std::vector<float> wide[] = {widened(c.x, x), widened(c.w, w), widened(c.y, y)};
     call.x = wide[0].data();
     call.w = wide[1].data();
     call.y = wide[2].data();
-    if (cpu_convolution({}, &call))
+    if (sim::core.cpu_convolution({}, &call))
         return -1;
     if (part == OUTPUT)
         store(c.y, y, wide[2]);
@@ -321,12 +319,6 @@ size_t version()
 
 } /* namespace */
 
-void sim_cudnn_set_convolution(int (*convolution)(dt_stream stream,
-                                                  const dt_convolution *call))
-{
-    cpu_convolution = convolution;
-}
-
 /* It is quicker for all sizes; a clock is to count what a real GPU would do. */
 bool sim_cudnn_takes_all(void)
 {
@@ -357,5 +349,6 @@ const dt_cudnn *sim_cudnn(void)
                                        convolve<WEIGHT>,
                                        add,
                                        version};
-    return sim::state().options.cudnn && cpu_convolution ? &functions : nullptr;
+    return sim::state().options.cudnn && sim::core.cpu_convolution ? &functions
+                                                                   : nullptr;
 }

@@ -2,6 +2,7 @@
  * for others in turns, and those of the library's on all threads that the CPU's operations
  * may use. */
 #include "check.h"
+#include "core.h"
 #include "runner.h"
 #include <stdlib.h>
 #include <string.h>
@@ -43,14 +44,6 @@ static struct Grid {
 } grid;
 
 bool blocks_overlap;
-static void (*share_work)(void (*task)(void *, int64_t, int64_t), void *, int64_t);
-
-void set_parallel(void (*parallel)(void (*task)(void *context, int64_t begin,
-                                                int64_t end),
-                                   void *context, int64_t count))
-{
-    share_work = parallel;
-}
 
 /* --- the order of blocks --- */
 
@@ -361,7 +354,7 @@ static void run_share(void *, int64_t number, int64_t)
 /* Kernels of the program may count on one block at a time, and so do checks. */
 static bool is_shared(const Launch &launch, const Body &body, uint64_t threads)
 {
-    return !SIM_ONE_BLOCK && share_work && !launch.code.begin && !body.checks &&
+    return !SIM_ONE_BLOCK && core.cpu_parallel && !launch.code.begin && !body.checks &&
            !check_library && grid.blocks > 1 && threads >= kWorthWaking;
 }
 
@@ -386,7 +379,7 @@ void run_grid(const Launch &launch, Body &body, Outcome *outcome)
     if (blocks_overlap) {
         const uint64_t runners = std::min<uint64_t>(kRunners, grid.blocks);
         grid.share = std::clamp<uint64_t>(kShare / each, 1, grid.blocks / 8 + 1);
-        share_work(run_share, nullptr, (int64_t)runners);
+        core.cpu_parallel(run_share, nullptr, (int64_t)runners);
     } else {
         grid.share = grid.blocks;
         run_share(nullptr, 0, 1);

@@ -188,8 +188,6 @@ struct State {
     std::vector<CaptureRef> captures; /* that are under way */
     std::string violation;
     uint64_t violations = 0;
-    int (*interrupted)(void) =
-        nullptr; /* -1 after Ctrl-C, which Python knows of then */
 };
 State &state(); /* never destroyed: threads may outlive main */
 inline Device &device_at(int index)

@@ -87,10 +87,6 @@ cudaError_t queue_module(const dt_module_call &call, cudaStream_t stream,
 /* Tells a module where the simulator's functions are. */
 struct Services;
 void serve(Services *services);
-/* task(context, i, i + 1) for i < count, on the CPU's threads; NULL: on the caller's. */
-void set_parallel(void (*parallel)(void (*task)(void *context, int64_t begin,
-                                                int64_t end),
-                                   void *context, int64_t count));
 
 void *dynamic_shared_memory();
 void block_taken(void *pointer, size_t bytes, size_t rounded, cudaStream_t stream);

@@ -11,14 +11,6 @@
 
 using namespace sim;
 
-const dt_group_functions *sim::groups;
-
-void sim_nccl_set(const dt_group_functions *functions, int (*interrupted)(void))
-{
-    groups = functions;
-    state().interrupted = interrupted;
-}
-
 namespace {
 
 thread_local Description described; /* of this thread's calls */
@@ -261,7 +253,7 @@ int get_version(int *version)
 
 int get_id(dt_nccl_id *out)
 {
-    const int descriptor = groups->create(0);
+    const int descriptor = core.groups->create(0);
     if (descriptor < 0) {
         wrong(0, dt_error_slot()->text);
         dt_error_clear();
@@ -322,12 +314,12 @@ int init(dt_nccl_comm *out, int ranks, dt_nccl_id id, int rank)
     if (descriptor < 0)
         return wrong(DT_NCCL_SYSTEM_ERROR,
                      "the rank that made the id has ended, or is on another machine");
-    comm->group = groups->open(descriptor, rank, ranks);
-    if (!comm->group || groups->run(comm->group, &says, &nothing) < 0) {
+    comm->group = core.groups->open(descriptor, rank, ranks);
+    if (!comm->group || core.groups->run(comm->group, &says, &nothing) < 0) {
         wrong(0, dt_error_slot()->text);
         dt_error_clear();
         if (comm->group)
-            groups->close(comm->group);
+            core.groups->close(comm->group);
         return DT_NCCL_SYSTEM_ERROR;
     }
     *out = comm.release();
@@ -344,13 +336,13 @@ int end(dt_nccl_comm comm, bool abort)
         while (!comm->ended) {
             if (abort && !comm->aborted) {
                 comm->aborted = true;
-                groups->leave(comm->group);
+                core.groups->leave(comm->group);
             }
             abort = !await_meeting() || abort; /* Ctrl-C */
         }
     }
     comm->thread.join();
-    groups->close(comm->group);
+    core.groups->close(comm->group);
     delete comm;
     return DT_NCCL_SUCCESS;
 }

@@ -9,12 +9,10 @@
 #include <vector>
 
 #include "cuda/runtime/nccl.h"
+#include "sim/core.h"
 #include "sim/internal.h"
 
 namespace sim {
-
-/* Ranks of one machine, by the CPU backend. */
-extern const dt_group_functions *groups;
 
 /* The words of this thread's calls. */
 struct Description {

@@ -89,7 +89,7 @@ bool ncclComm::collect(Item &item, const dt_group_call &call)
     const dt_group_exchange x = {(int)in.size(), in.data(), out.data(),
                                  reduces ? combination(item.reduction) : DT_GROUP_COPY,
                                  item.dtype};
-    if (groups->run(group, &call, &x) < 0)
+    if (core.groups->run(group, &call, &x) < 0)
         return false;
     if (reduces && item.reduction == DT_COLLECTIVE_AVERAGE)
         average(item.out, item.dtype, ranks);
@@ -113,9 +113,10 @@ bool ncclComm::pass_messages(Call &call, std::string *why)
         const dt_group_call as = says.call();
         int from = item.peer;
         const int result =
-            sends ? groups->send(group, &as, item.peer, 0, span_of(item.in, 0, bytes))
-                  : groups->receive(group, &as, item.peer, 0,
-                                    span_of(item.out, 0, bytes), &from);
+            sends ? core.groups->send(group, &as, item.peer, 0,
+                                      span_of(item.in, 0, bytes))
+                  : core.groups->receive(group, &as, item.peer, 0,
+                                         span_of(item.out, 0, bytes), &from);
         if (result < 0) {
             std::lock_guard<std::mutex> hold(guard);
             if (good)
@@ -161,7 +162,7 @@ bool ncclComm::exchange(Call &call, std::string *why)
         messages = messages || is_message(item);
     /* All ranks make the call, and compare it. */
     if (messages && call.says.name.empty())
-        good = groups->run(group, &says, &nothing) == 0;
+        good = core.groups->run(group, &says, &nothing) == 0;
     for (Item &item : call.items)
         if (good && !is_message(item))
             good = collect(item, says);
@@ -238,7 +239,7 @@ void ncclComm::run()
         if (good)
             good = exchange(*call, &why);
         else
-            groups->leave(group);
+            core.groups->leave(group);
         Entry in(Entry::kNothing);
         finish(call, good, aborted ? "" : why.c_str());
     }

@@ -144,7 +144,7 @@ int race_host(const char *name, const std::vector<dt_extent> &extents);
  * was raised. */
 int race_answer(int status);
 /* The observer of the library's operations, or NULL if races are not looked for. */
-const dt_observer *race_observer(const dt_host *host);
+const dt_observer *race_observer();
 
 } /* namespace sim */
 

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "cuda/runtime/cusolver.h"
+#include "sim/core.h"
 
 struct cusolverDnContext {
     cudaStream_t stream;
@@ -18,13 +19,6 @@ struct cusolverDnParams {
 struct syevjInfo {
     int unused;
 };
-
-static int (*cpu_lapack)(dt_stream stream, const dt_lapack_call *call);
-
-void sim_lapack_set(int (*lapack)(dt_stream stream, const dt_lapack_call *call))
-{
-    cpu_lapack = lapack;
-}
 
 namespace sim {
 
@@ -111,7 +105,7 @@ static void run_lapack(int device, dt_lapack_call call,
         call.operands[i] = packed[i].data();
     }
     stand_in(device, "the CPU's LAPACK in place of cuSOLVER",
-             [&] { return cpu_lapack({0, nullptr}, &call); });
+             [&] { return sim::core.cpu_lapack({0, nullptr}, &call); });
     for (size_t i = 0; i < packed.size(); i++)
         if (where[i] && kinds[i].written)
             lay(where[i], matrices[i].ld, packed[i].data(), matrices[i].rows,
@@ -538,5 +532,5 @@ const dt_cusolver *sim_cusolver(void)
     /* Without the CPU's LAPACK there is no simulated cuSOLVER; this call does nothing
      * else but look for it. */
     const dt_lapack_call probe = {DT_LAPACK_getrf, DT_FLOAT32, 0, 0, 1, 1, 0, 0, {}};
-    return cpu_lapack({0, nullptr}, &probe) ? nullptr : &functions;
+    return sim::core.cpu_lapack({0, nullptr}, &probe) ? nullptr : &functions;
 }

@@ -1,11 +1,14 @@
 /* The simulator's state, its lock, and Entry, through which every call passes. */
 #include "base/lock.h"
+#include "core.h"
 #include "internal.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
 
 namespace sim {
+
+dt_host core;
 
 State &state()
 {

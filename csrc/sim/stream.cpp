@@ -1,5 +1,6 @@
 /* Streams of queued work, and the schedules that decide when it runs. */
 #include "base/lock.h"
+#include "core.h"
 #include "internal.h"
 #include <algorithm>
 #include <time.h>
@@ -135,10 +136,10 @@ bool await_meeting()
     limit.tv_sec += limit.tv_nsec / 1000000000;
     limit.tv_nsec %= 1000000000;
     pthread_cond_timedwait(&changed, &dt_locks->locks[DT_LOCK_SIMULATOR], &limit);
-    if (thread().own_waits || !state().interrupted) /* it may hold other locks */
+    if (thread().own_waits || !core.interrupted) /* it may hold other locks */
         return true;
     dt_unlock(DT_LOCK_SIMULATOR);
-    const bool goes_on = !state().interrupted();
+    const bool goes_on = !core.interrupted();
     dt_lock(DT_LOCK_SIMULATOR);
     return goes_on;
 }

@@ -2,6 +2,7 @@
  * atomics, and which error counts. */
 #include <atomic>
 #include <thread>
+#include "sim/core.h"
 #include "sim_check.h"
 
 namespace {
@@ -161,7 +162,7 @@ void the_first_error_counts()
 int main()
 {
     EQUAL(dt_sim_set("devices", "1"), 0);
-    sim::set_parallel(on_threads);
+    sim::core.cpu_parallel = on_threads;
     for (int time = 0; time < 3; time++) { /* faults leave nothing behind */
         each_block_has_its_own();
         atomics_come_in_order(false);

@@ -1,5 +1,6 @@
 /* Races at the level of CUDA's runtime: what counts as an access, and what as order. */
 #include "device/race.h"
+#include "sim/core.h"
 #include "sim/race.h"
 #include "sim_check.h"
 
@@ -174,7 +175,8 @@ int main()
     host.line = [] { return -1; };
     EQUAL(dt_sim_set("races", "nowhere"), -1);
     EQUAL(dt_sim_set("races", "error"), 0);
-    CHECK(sim::race_observer(&host) != nullptr);
+    sim::core = host;
+    CHECK(sim::race_observer() != nullptr);
     for (const char *name : {"eager", "lazy", "random:1", "random:2"}) {
         schedule(name);
         GOOD(cudaStreamCreateWithPriority(&s, cudaStreamNonBlocking, 0));

@@ -11,16 +11,9 @@
 #include "device/activity.h"
 #include "device/lapack.h"
 #ifdef DT_SIMULATED
+#include "sim/core.h"
 #include "sim/race.h"
 #include "sim/sim.h"
-void sim_cublas_set_gemm(int (*gemm)(dt_stream stream,
-                                     const dt_gemm *gemm)); /* sim/blas.cpp */
-void sim_cudnn_set_convolution(
-    int (*convolution)(dt_stream stream, const dt_convolution *call)); /* sim/dnn.cpp */
-void sim_lapack_set(int (*lapack)(dt_stream stream,
-                                  const dt_lapack_call *call)); /* sim/solver.cpp */
-/* sim/nccl.cpp */
-void sim_nccl_set(const dt_group_functions *groups, int (*interrupted)(void));
 /* sim/operation.cpp */
 const dt_observer *sim_observer();
 int64_t sim_clock();
@@ -129,11 +122,7 @@ dt_backend_open(const dt_host *host)
     device_table_configure(host->virtual_devices);
     library_set_search(host->library_directories);
 #ifdef DT_SIMULATED
-    sim_cublas_set_gemm(host->cpu_gemm);
-    sim_lapack_set(host->cpu_lapack);
-    sim_cudnn_set_convolution(host->cpu_convolution);
-    sim::set_parallel(host->cpu_parallel);
-    sim_nccl_set(host->groups, host->interrupted);
+    sim::core = *host;
     if (dt_sim_set("devices", std::to_string(host->simulated_devices).c_str())) {
         dt_fail(DT_ERROR_VALUE, "%s", dt_sim_complaint());
         return nullptr;
@@ -154,7 +143,7 @@ dt_backend_open(const dt_host *host)
 #ifdef DT_SIMULATED
     backend.program_records = sim_program_records();
     backend.observers[0] = sim_observer();
-    backend.observers[1] = sim::race_observer(host);
+    backend.observers[1] = sim::race_observer();
     if (backend.observers[0]) {
         backend.clock = sim_clock;
         backend.span = sim_span;
