@@ -44,7 +44,7 @@ void *dynamic_shared_memory()
     return here().shared;
 }
 
-static char *map_memory(size_t bytes, int access)
+char *map_memory(size_t bytes, int access)
 {
     void *memory = mmap(nullptr, bytes, access,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -81,8 +81,7 @@ static bool reserve_stacks(Runner &r)
     if (stacks > base)
         munmap(base, (size_t)(stacks - base));
     munmap(end, (size_t)(base + kStacks - stacks));
-    const size_t page = kGuard;
-    if (mprotect(end - page, page, PROT_READ | PROT_WRITE)) {
+    if (mprotect(end - kGuard, kGuard, PROT_READ | PROT_WRITE)) {
         munmap(stacks, kStacks);
         return false;
     }
@@ -458,7 +457,7 @@ unsigned lane()
     return r.solo ? 0 : r.current % 32;
 }
 
-/* Gives the lanes of a mask what they exchange, if all have come. */
+/* Completes the exchange of a mask's lanes if all of them wait in it; whether it did. */
 static bool __attribute__((noinline)) complete(Runner &r, unsigned first, Exchange what,
                                                unsigned mask)
 {

@@ -23,7 +23,8 @@ enum { kCanaryBytes = 64 };
 enum { kRunners = 64 };
 /* Threads of a grid from which on it is worth waking them, and of a share. */
 enum { kWorthWaking = 1024, kShare = 1024 };
-/* Memory for the STATIC_SHARED arrays of all kernels, of which a runner touches what it uses. */
+/* Bytes that a runner reserves for the STATIC_SHARED arrays of all kernels. A page takes
+ * memory when a kernel writes to it. */
 static const size_t kArrays = 8 << 20;
 static const uint64_t kNone = UINT64_MAX;
 
@@ -241,7 +242,8 @@ static void run_blocks(Runner &r)
         for (; number < end && !r.outcome.error; number++) {
             while (parked.size() >= kResident && !r.outcome.error)
                 run_parked(r, parked);
-            if (r.outcome.error || !is_ready(r))
+            /* A block that has parked keeps its fibers. */
+            if (r.outcome.error || (!r.fibers[0] && !is_ready(r)))
                 break;
             come_to(r, number);
             /* Alternate the order of threads, so that a missing barrier shows whatever
@@ -275,12 +277,8 @@ static Runner *runner_by(int number)
     r->number = number;
     if (r->indices.arrays)
         return r;
-    void *arrays = mmap(nullptr, kArrays, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (arrays == MAP_FAILED)
-        return nullptr;
-    r->indices.arrays = (char *)arrays;
-    return r;
+    r->indices.arrays = map_memory(kArrays, PROT_READ | PROT_WRITE);
+    return r->indices.arrays ? r : nullptr;
 }
 
 static bool begin(Runner &r, const Launch &launch)

@@ -76,6 +76,8 @@ inline Runner &here()
 }
 
 /* --- fiber.cpp --- */
+/* Memory that costs nothing before it is used; NULL: no addresses. */
+char *map_memory(size_t bytes, int access);
 /* Records the first error. */
 void __attribute__((format(printf, 3, 4))) fail_block(Runner &r, cudaError_t error,
                                                       const char *text, ...);
