@@ -19,13 +19,17 @@ from compare import rounds
 NAMES = ("pydevtensor", "torch")
 
 
-def lenet(torch, nn, F):
-    net = nn.Sequential(
+def lenet_of(nn):
+    return nn.Sequential(
         *(nn.Conv2d(1, 6, 5, padding=2), nn.Sigmoid(), nn.AvgPool2d(2)),
         *(nn.Conv2d(6, 16, 5), nn.Sigmoid(), nn.AvgPool2d(2), nn.Flatten()),
         *(nn.Linear(400, 120), nn.Sigmoid(), nn.Linear(120, 84), nn.Sigmoid()),
         nn.Linear(84, 10),
     )
+
+
+def lenet(torch, nn, F):
+    net = lenet_of(nn)
     x, y = torch.randn(256, 1, 28, 28), torch.arange(256) % 10
     return net, lambda: F.cross_entropy(net(x), y)
 

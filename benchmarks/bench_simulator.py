@@ -2,8 +2,8 @@
 
 python benchmarks/bench_simulator.py [seconds a case]
 
-A step gives its loss back, so nothing is left in the queue. Rounds
-of both devices are interleaved, and the least time counts.
+A step gives its loss back, so nothing is left in the queue. Rounds of both devices are
+interleaved, and the least time counts.
 """
 
 import os
@@ -11,6 +11,7 @@ import time
 
 os.environ.setdefault("PYDEVTENSOR_SIM_GPUS", "1")
 
+from bench_programs import lenet_of
 from compare import rounds
 
 import pydevtensor as torch
@@ -27,12 +28,7 @@ def mlp():
 
 
 def lenet():
-    return nn.Sequential(
-        *(nn.Conv2d(1, 6, 5, padding=2), nn.Sigmoid(), nn.AvgPool2d(2)),
-        *(nn.Conv2d(6, 16, 5), nn.Sigmoid(), nn.AvgPool2d(2), nn.Flatten()),
-        *(nn.Linear(400, 120), nn.Sigmoid(), nn.Linear(120, 84), nn.Sigmoid()),
-        nn.Linear(84, 10),
-    )
+    return lenet_of(nn)
 
 
 def convolutions():

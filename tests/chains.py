@@ -50,3 +50,15 @@ def check(f, *args, fuses=None):
     if fuses is not None:
         assert found == fuses
     return found
+
+
+def writes(x, y):
+    """Writes to tensors that other steps read before and after."""
+    a = x * 2
+    b = a + 1  # reads a before it is written
+    a.add_(y)
+    c = a * b
+    y.mul_(3)
+    x.relu_()
+    a[:] = c - x
+    return a, b, c

@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from chains import N, check, line, same
+from chains import N, check, line, same, writes
 
 import pydevtensor as torch
 from pydevtensor import _C, nn
@@ -316,17 +316,6 @@ def test_an_exception_leaves_what_was_computed():
 
 
 # --- writes in place ---
-
-
-def writes(x, y):
-    a = x * 2
-    b = a + 1  # reads a before it is written
-    a.add_(y)
-    c = a * b
-    y.mul_(3)
-    x.relu_()
-    a[:] = c - x
-    return a, b, c
 
 
 def test_writes_in_place():

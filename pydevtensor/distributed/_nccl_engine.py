@@ -169,7 +169,7 @@ class Communicator:
             return True
 
     def _fail(self, text: str) -> None:
-        """It is over, and so is what it does on the GPU."""
+        """Record the error, and abort the communicator and its calls on the GPU."""
         self.error = DistBackendError(text)
         handle, self._handle = self._handle, None
         _C._communicator_free(handle, True)

@@ -1,5 +1,5 @@
-/* Blocks of a grid on several threads of the host: what they share, the order of their
- * atomics, and which error counts. */
+/* Grids whose blocks run on several threads of the host: shared memory, the order of
+ * atomics, and the error that is reported. */
 #include <atomic>
 #include <thread>
 #include "sim/core.h"

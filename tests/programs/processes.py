@@ -1,4 +1,4 @@
-"""A Gaussian process: its likelihood by Cholesky's factor, and what it predicts."""
+"""Fits a Gaussian process by its Cholesky factor, and predicts with it."""
 
 import math
 import sys

@@ -72,7 +72,7 @@ class ShapeProp(Interpreter):
             )
 
     def run_node(self, n: Node) -> Any:
-        """The value of the Node n, whose meta then says what it is."""
+        """Run the Node n, and keep its result's shape and type in n.meta."""
         try:
             value = super().run_node(n)
         except Exception as error:
