@@ -73,7 +73,7 @@ def test_macros_do_not_reach_the_headers(here, name):
             half one = __float2half(1.0f);
             x[cooperative_groups::this_thread_block().thread_rank()] = NAME + MORE + (int)one;
         }""".replace("NAME", name)
-    options = [f"-D{name}=4", "-DMORE", "-DGONE=2", "-UGONE", "-std=c++14"]
+    options = [f"-D{name}=4", "-DMORE", "-DGONE=2", "-UGONE", "-std=c++17"]
     headers = {"more.h": "#ifdef GONE\n#error a macro\n#endif\n"}
     fill = compiled(source, options=options, headers=headers)
     x = torch.zeros(3, dtype=torch.int32, device=here)

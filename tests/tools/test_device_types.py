@@ -37,3 +37,9 @@ def test_no_line_compares_names_of_types():
 
 def test_tensors_and_gradients_know_no_cuda_device():
     assert not [*lines_of(r"\bDT_(CUDA|ACCELERATOR)\b", {"tensor", "autograd"})]
+
+
+def test_kernels_report_names_of_the_host():
+    # The host reads the name that a kernel reports, and cannot read a literal of the GPU.
+    for path in sorted((CSRC / "cuda" / "kernels").glob("*.*")):
+        assert not re.search(r'report_range\([^;]*"', path.read_text()), path.name

@@ -191,7 +191,7 @@ STEPS = (
     Step(
         "kernels",
         1,
-        35,
+        60,
         "kernels in CUDA C of the program's own, by NVRTC",
         _pytest(*KERNELS),
         rehearsal=_pytest("-m", "not slow", *KERNELS[:1]),

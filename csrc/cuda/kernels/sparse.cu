@@ -6,6 +6,7 @@
 namespace {
 
 struct Sparse {
+    const char *what; /* in the host's memory */
     int64_t rows, inner, n, count;
     const int64_t *starts, *row_of, *columns;
     LongDivider by_n;
@@ -19,7 +20,7 @@ static __device__ __forceinline__ bool is_in_range(const Sparse &s, int64_t inde
 {
     if ((uint64_t)index < (uint64_t)size)
         return true;
-    report_range(s.report, "sparse product", index, 0, size, dim);
+    report_range(s.report, s.what, index, 0, size, dim);
     return false;
 }
 
@@ -66,7 +67,8 @@ __global__ void sampled_kernel(T *values, const T *y, const T *x,
 template <typename T, typename Sum>
 int start(dt_stream stream, const dt_sparse_call *c)
 {
-    const Sparse s = {c->rows,
+    const Sparse s = {"sparse product",
+                      c->rows,
                       c->inner,
                       c->n,
                       c->count,
