@@ -70,6 +70,34 @@ def test_adam_written_by_hand(here):
     assert fused == 1 and one_by_one == 14
 
 
+@pytest.mark.parametrize("more", [0, 1027])
+def test_threads_with_many_elements(here, more):
+    # A thread has several groups of elements once there are 1024 blocks of such threads.
+    rows, n = 2051, 1024 + more
+    x, y = torch.randn(2, rows, n, device=here).unbind()
+
+    def chain(x, y, row, column, bits):
+        h = (x.half() * 2 + y.half()).float() - row
+        return torch.where(bits > 1, torch.atan2(h, column + y), h * 0.5), h > 0.25
+
+    bits = torch.randint(0, 3, (rows, n), dtype=torch.uint8, device=here)
+    check(chain, x, y, x[0], y[:, :1], bits)
+
+
+@pytest.mark.parametrize("n", [5003, 2_100_003])
+def test_more_values_than_a_blocks_memory_has_room_for(here, n):
+    # All inputs are read again after the last one was loaded.
+    values = torch.rand(7, n, device=here).unbind()
+
+    def chain(*values):
+        total = values[0] * 1.5
+        for value in (*values[1:], *values[:5]):
+            total = total + value
+        return total
+
+    check(chain, *values)
+
+
 def test_casts_and_broadcasts(here):
     images = torch.randint(0, 256, (5, 3, 11, 12), dtype=torch.uint8, device=here)
     mean = torch.tensor([0.4, 0.5, 0.6], device=here)

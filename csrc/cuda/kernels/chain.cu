@@ -1,10 +1,11 @@
 /* Chains (device/chain.h) in one kernel: a machine whose program is the kernel's parameter.
  *
- * A thread has a few elements that follow one another and runs the program on them. An
- * instruction takes its inputs, computes its row of ops/elementwise.def in float, and rounds
+ * A thread has some groups of elements that follow one another. An instruction loads the
+ * inputs that are new into slots of shared memory, where each thread has its own; then, for
+ * one group after the other, it computes its row of ops/elementwise.def in float, and rounds
  * the result to the type that it has in the chain, so that the bits are those of the rows'
- * own kernels. Values that later instructions take are in shared memory, where each thread
- * has its own. All threads take the same branches. */
+ * own kernels. All threads take the same branches. */
+#define DT_CALLED_FUNCTIONS
 #include "cuda/kernels/device_functions.h"
 #include "cuda/kernels/pack.h"
 #include "cuda/runtime/backend.h"
@@ -13,8 +14,11 @@
 
 namespace {
 
-/* Elements of a thread, and threads of a block. */
-enum { EACH = 4, THREADS = 128 };
+/* Elements of a group, groups of a thread and threads of a block; of the latter two there
+ * are fewer where a chain has many slots. */
+enum { EACH = 4, GROUPS = 4, THREADS = 128 };
+/* Bytes of shared memory that a block may have; blocks that keep any GPU busy. */
+enum { SHARED = 48 << 10, BLOCKS_WANTED = 1024 };
 typedef Vector<float, EACH> Values;
 typedef Vector<uint32_t, EACH> Words;
 
@@ -41,32 +45,26 @@ Type type_of(dt_dtype dtype)
     }
 }
 
-/* An input: a number, the value in a slot of shared memory, or memory. */
-enum From : uint8_t { NUMBER, SLOT, MEMORY };
-struct Source {
-    From from;
-    uint8_t at;
-    float number;
-};
-
 enum { NONE = 255 };
 struct Instruction {
     int16_t op;
     bool is_long;
-    uint8_t nsources;
-    Type type;    /* of the result */
-    uint8_t slot; /* NONE: no later instruction takes it */
-    uint8_t out;  /* NONE: it is not stored */
-    Source sources[DT_MAX_INPUTS];
+    Type type;         /* of the result */
+    uint8_t loads;     /* how many memories it is the first to take */
+    uint8_t inputs[3]; /* slots; NONE: a number */
+    uint8_t slot;      /* of the result */
+    uint8_t out;       /* NONE: it is not stored */
+    float numbers[DT_MAX_INPUTS];
 };
 
-/* The elements of a thread lie together, are one, or are apart. */
+/* The elements of a group lie together, are one, or are apart. */
 enum Way : uint8_t { TOGETHER, SINGLE, APART };
 struct Memory {
     const char *data;
     Type type;
     Way way;
     uint8_t layout; /* NONE: one element after the other */
+    uint8_t slot;
 };
 struct Output {
     char *data;
@@ -81,7 +79,7 @@ struct Strides {
 
 struct Program {
     unsigned numel;
-    int ninstructions, nmemories, noutputs;
+    int groups, ninstructions, nmemories, noutputs;
     Instruction instructions[DT_CHAIN_STEPS];
     Memory memories[DT_CHAIN_STEPS * 3]; /* a fourth input is a number */
     Output outputs[DT_CHAIN_STEPS];
@@ -202,10 +200,6 @@ __host__ __device__ constexpr bool has_row(const dt_class &c, int flags)
 {
     return (c.choice || c.takes[DT_KIND_FLOAT]) && !(flags & DT_RARE);
 }
-__host__ __device__ constexpr bool is_long_row(const dt_class &c)
-{
-    return c.cost > 1 || c.rule == DT_RULE_EXPONENT;
-}
 
 __host__ __device__ constexpr bool is_choice(const dt_class &c)
 {
@@ -214,110 +208,241 @@ __host__ __device__ constexpr bool is_choice(const dt_class &c)
 template <bool CHOICE, typename T>
 using FirstOf = std::conditional_t<CHOICE, bool, T>;
 
-/* Row `op` of N elements: of the long rows, or of the others. T is float. */
-template <bool LONGS, int N, typename T>
-__device__ __forceinline__ void
-apply_row(int op, const Vector<T, EACH> &a, const Vector<T, EACH> &b,
-          const Vector<T, EACH> &c, T d, Vector<T, EACH> &out)
+/* What an instruction takes, and where its result is put. From one group to the next it
+ * is `apart` on; 0 for a number. T is float. */
+template <typename T>
+struct Operands {
+    const Vector<T, EACH> *from[3];
+    unsigned from_apart[3];
+    Vector<T, EACH> *to;
+    unsigned to_apart;
+    T last;
+    int groups;
+    __device__ __forceinline__ void advance()
+    {
+        UNROLL
+        for (int i = 0; i < 3; i++)
+            from[i] += from_apart[i];
+        to += to_apart;
+    }
+};
+
+/* Rows of many instructions, but for some that programs write out often. */
+__host__ __device__ constexpr bool is_long(int op, const dt_class &c)
+{
+    return (c.cost > 1 || c.rule == DT_RULE_EXPONENT) && op != DT_OP_div &&
+           op != DT_OP_sqrt && op != DT_OP_rsqrt && op != DT_OP_reciprocal &&
+           op != DT_OP_exp && op != DT_OP_log && op != DT_OP_tanh &&
+           op != DT_OP_sigmoid;
+}
+
+/* result(a, b, c) of EACH elements at once, for all of them. */
+template <typename T, typename F>
+__device__ __forceinline__ void each(Operands<T> o, F result)
+{
+    ROLLED
+    for (int g = 0; g < o.groups; g++) {
+        const Vector<T, EACH> a = *o.from[0], b = *o.from[1], c = *o.from[2];
+        Vector<T, EACH> y;
+        UNROLL
+        for (int k = 0; k < EACH; k++)
+            y.v[k] = result(a.v[k], b.v[k], c.v[k]);
+        *o.to = y;
+        o.advance();
+    }
+}
+
+/* A row that is not long has a loop of its own. */
+template <typename T>
+__device__ __forceinline__ void apply_row(int op, const Operands<T> &o)
+{
+    const T d = o.last;
+    switch (op) {
+#define KERNEL(name, arity, class, flags, low, high, operands, value)                  \
+    case DT_OP_##name:                                                                 \
+        if constexpr (has_row(DT_CLASS_VALUE(flags, DT_CLASS_##class), flags) &&       \
+                      !is_long(DT_OP_##name,                                           \
+                               DT_CLASS_VALUE(flags, DT_CLASS_##class))) {             \
+            typedef FirstOf<is_choice(DT_CLASS_VALUE(flags, DT_CLASS_##class)), T>     \
+                First;                                                                 \
+            each(o, [d](T a, T b, T c) {                                               \
+                operands(First, (First)a, b, c, d) return (T)(value);                  \
+            });                                                                        \
+        }                                                                              \
+        break;
+#include "ops/elementwise_kernels.def"
+    default: /* DT_CHAIN_CONVERT */
+        each(o, [](T a, T, T) { return a; });
+        break;
+    }
+}
+
+/* Long rows are in the kernel once: elements come by, one after the other. */
+template <typename T>
+__device__ __forceinline__ T long_row(int op, T a, T b, T c, T d)
 {
     switch (op) {
 #define KERNEL(name, arity, class, flags, low, high, operands, value)                  \
     case DT_OP_##name:                                                                 \
         if constexpr (has_row(DT_CLASS_VALUE(flags, DT_CLASS_##class), flags) &&       \
-                      is_long_row(DT_CLASS_VALUE(flags, DT_CLASS_##class)) == LONGS) { \
-            typedef FirstOf<is_choice(DT_CLASS_VALUE(flags, DT_CLASS_##class)), T>     \
-                First;                                                                 \
-            UNROLL                                                                     \
-            for (int k = 0; k < N; k++) {                                              \
-                operands(First, (First)a.v[k], b.v[k], c.v[k], d) out.v[k] =           \
-                    (T)(value);                                                        \
-            }                                                                          \
+                      is_long(DT_OP_##name,                                            \
+                              DT_CLASS_VALUE(flags, DT_CLASS_##class))) {              \
+            operands(T, a, b, c, d) return (T)(value);                                 \
         }                                                                              \
         break;
 #include "ops/elementwise_kernels.def"
-    default: /* DT_CHAIN_CONVERT */
+    default:
         break;
     }
+    return a;
 }
 
-__device__ __forceinline__ void rotate(Values &x, float last)
+__device__ __forceinline__ void apply_long_row(int op, Operands<float> o)
 {
-    UNROLL
-    for (int k = 0; k + 1 < EACH; k++)
-        x.v[k] = x.v[k + 1];
-    x.v[EACH - 1] = last;
-}
-
-__device__ __forceinline__ Values computed(int op, bool is_long, Values a, Values b,
-                                           Values c, float d)
-{
-    Values out = a;
-    if (!is_long) {
-        apply_row<false, EACH>(op, a, b, c, d, out);
-        return out;
-    }
-    /* The kernel has each long row once: elements come by, one after the other. */
     ROLLED
-    for (int k = 0; k < EACH; k++) {
-        Values one = {};
-        apply_row<true, 1>(op, a, b, c, d, one);
-        rotate(a, a.v[0]);
-        rotate(b, b.v[0]);
-        rotate(c, c.v[0]);
-        rotate(out, one.v[0]);
-    }
-    return out;
-}
-
-__global__ void __launch_bounds__(THREADS, 8) chain_kernel(GRID_CONSTANT(Program) p)
-{
-    DYNAMIC_SHARED(Values, slots);
-    const unsigned first = (unsigned)thread_number() * EACH;
-    if (first >= p.numel)
-        return;
-    const int count = p.numel - first < EACH ? (int)(p.numel - first) : EACH;
-    ROLLED
-    for (int s = 0; s < p.ninstructions; s++) {
-        const Instruction &now = p.instructions[s];
-        Values a = {}, b = {}, c = {}, x = {};
-        float d = 0;
+    for (int g = 0; g < o.groups; g++) {
         ROLLED
-        for (int k = 0; k < now.nsources; k++) {
-            const Source &source = now.sources[k];
-            const float number = source.number;
-            if (source.from == MEMORY)
-                x = values_at(p, p.memories[source.at], first, count);
-            else if (source.from == SLOT)
-                x = slots[source.at * THREADS + threadIdx.x];
-            else
-                x = {{number, number, number, number}};
-            if (k == 0)
-                a = x;
-            else if (k == 1)
-                b = x;
-            else if (k == 2)
-                c = x;
-            else
-                d = number;
-        }
-        x = computed(now.op, now.is_long, a, b, c, d);
+        for (int k = 0; k < EACH; k++)
+            o.to->v[k] =
+                long_row(op, o.from[0]->v[k], o.from[1]->v[k], o.from[2]->v[k], o.last);
+        o.advance();
+    }
+}
+
+/* --- the kernel --- */
+
+/* What a thread has: three numbers' places, slots of slot[group * blockDim.x], and in memory
+ * the EACH elements from group(g) on. */
+struct Place {
+    Values *numbers, *slots;
+    unsigned first;
+    int apart, groups; /* of slots; of its elements that there are */
+    __device__ unsigned group(int g) const
+    {
+        return first + (unsigned)g * blockDim.x * EACH;
+    }
+    __device__ Values *slot(int slot) const { return slots + slot * apart; }
+};
+
+/* All groups of a memory whose elements lie together. Their loads are in flight at once. */
+template <typename Word>
+__device__ __forceinline__ void load_packs(const Program &p, const Memory &m,
+                                           const Place &place)
+{
+    Pack<Word, EACH> packs[GROUPS];
+    UNROLL
+    for (int g = 0; g < GROUPS; g++)
+        if (g < p.groups)
+            packs[g].words = *(const decltype(packs[g].words) *)((const Word *)m.data +
+                                                                 place.group(g));
+    UNROLL
+    for (int g = 0; g < GROUPS; g++) {
+        Values values;
+        UNROLL
+        for (int k = 0; k < EACH; k++)
+            values.v[k] = number_of(packs[g].get(k), m.type);
+        if (g < p.groups)
+            place.slot(m.slot)[(unsigned)g * blockDim.x] = values;
+    }
+}
+
+__device__ __forceinline__ int count_from(const Program &p, unsigned first)
+{
+    return p.numel - first < EACH ? (int)(p.numel - first) : EACH;
+}
+
+__device__ __forceinline__ void load(const Program &p, const Memory &m,
+                                     const Place &place)
+{
+    const bool whole =
+        place.groups == p.groups && place.group(p.groups - 1) + EACH <= p.numel;
+    if (whole && m.way == TOGETHER && m.layout == NONE) {
+        if (m.type == FLOATS)
+            load_packs<uint32_t>(p, m, place);
+        else if (m.type >= BOOLS)
+            load_packs<uint8_t>(p, m, place);
+        else
+            load_packs<uint16_t>(p, m, place);
+        return;
+    }
+    ROLLED
+    for (int g = 0; g < place.groups; g++)
+        place.slot(m.slot)[(unsigned)g * blockDim.x] =
+            values_at(p, m, place.group(g), count_from(p, place.group(g)));
+}
+
+__device__ __forceinline__ void store(const Program &p, const Instruction &now,
+                                      unsigned first, const Words &words)
+{
+    const Output &out = p.outputs[now.out];
+    const int count = count_from(p, first);
+    if (now.type == FLOATS)
+        put_words<uint32_t>(out, first, count, words);
+    else if (now.type == BOOLS)
+        put_words<uint8_t>(out, first, count, words);
+    else
+        put_words<uint16_t>(out, first, count, words);
+}
+
+/* Rounds the results of an instruction to their type, and stores those that are wanted. */
+__device__ __forceinline__ void finish(const Program &p, const Instruction &now,
+                                       const Place &place)
+{
+    Values *slot = place.slot(now.slot);
+    ROLLED
+    for (int g = 0; g < place.groups; g++) {
+        Values x = slot[(unsigned)g * blockDim.x];
         Words words;
         UNROLL
         for (int k = 0; k < EACH; k++) {
             words.v[k] = word_of(x.v[k], now.type);
             x.v[k] = number_of(words.v[k], now.type);
         }
-        if (now.slot != NONE)
-            slots[now.slot * THREADS + threadIdx.x] = x;
-        if (now.out == NONE)
-            continue;
-        const Output &out = p.outputs[now.out];
-        if (now.type == FLOATS)
-            put_words<uint32_t>(out, first, count, words);
-        else if (now.type == BOOLS)
-            put_words<uint8_t>(out, first, count, words);
+        if (now.type != FLOATS)
+            slot[(unsigned)g * blockDim.x] = x;
+        if (now.out != NONE)
+            store(p, now, place.group(g), words);
+    }
+}
+
+__global__ void __launch_bounds__(THREADS, 8) chain_kernel(GRID_CONSTANT(Program) p)
+{
+    DYNAMIC_SHARED(Values, shared);
+    const unsigned of_group = blockDim.x * EACH;
+    Place place = {shared + threadIdx.x, shared + 3 * blockDim.x + threadIdx.x,
+                   blockIdx.x * (unsigned)p.groups * of_group + threadIdx.x * EACH,
+                   p.groups * (int)blockDim.x, 0};
+    while (place.groups < p.groups && place.group(place.groups) < p.numel)
+        place.groups++;
+    const Memory *next = p.memories;
+    ROLLED
+    for (int s = 0; s < p.ninstructions; s++) {
+        const Instruction &now = p.instructions[s];
+        ROLLED
+        for (int k = 0; k < now.loads; k++)
+            load(p, *next++, place);
+        Operands<float> o;
+        UNROLL
+        for (int i = 0; i < 3; i++) {
+            const bool is_number = now.inputs[i] == NONE;
+            const float number = now.numbers[i];
+            Values *from = is_number ? place.numbers + (unsigned)i * blockDim.x
+                                     : place.slot(now.inputs[i]);
+            if (is_number)
+                *from = {{number, number, number, number}};
+            o.from[i] = from;
+            o.from_apart[i] = is_number ? 0 : blockDim.x;
+        }
+        o.to = place.slot(now.slot);
+        o.to_apart = blockDim.x;
+        o.last = now.numbers[3];
+        o.groups = place.groups;
+        if (now.is_long)
+            apply_long_row(now.op, o);
         else
-            put_words<uint16_t>(out, first, count, words);
+            apply_row(now.op, o);
+        if (now.type != FLOATS || now.out != NONE)
+            finish(p, now, place);
     }
 }
 
@@ -407,10 +532,59 @@ Strides strides_of(const dt_chain_layout &layout)
     return strides;
 }
 
+/* Which slots hold values, and until which step they are read. */
+struct Slots {
+    int n, until[DT_CHAIN_STEPS * 4];
+};
+
+/* A slot that no step from `from` on reads, for what is read until a step. */
+uint8_t take(Slots *slots, int from, int until)
+{
+    int slot = 0;
+    while (slot < slots->n && slots->until[slot] >= from)
+        slot++;
+    slots->n += slot == slots->n;
+    slots->until[slot] = until;
+    return (uint8_t)slot;
+}
+
+bool is_same(const dt_chain_input &a, const dt_chain_input &b)
+{
+    return a.data == b.data && a.layout == b.layout && a.dtype == b.dtype;
+}
+
+int last_use(const dt_chain *chain, const dt_chain_input &memory)
+{
+    int last = -1;
+    for (int s = 0; s < chain->nsteps; s++)
+        for (int i = 0; chain->steps[s].wanted && i < chain->steps[s].ninputs; i++)
+            if (chain->steps[s].inputs[i].step < 0 &&
+                is_same(chain->steps[s].inputs[i], memory))
+                last = s;
+    return last;
+}
+
+/* The slot of a memory that step s reads, which its instruction loads if none did. */
+uint8_t slot_of(const dt_chain *chain, int s, const dt_chain_input &input, Program *p,
+                Instruction *to, Slots *slots)
+{
+    const Memory memory = memory_of(chain, input);
+    for (int m = 0; m < p->nmemories; m++) {
+        const Memory &had = p->memories[m];
+        if (had.data == memory.data && had.layout == memory.layout &&
+            had.type == memory.type)
+            return had.slot;
+    }
+    to->loads++;
+    p->memories[p->nmemories] = memory;
+    return p->memories[p->nmemories++].slot = take(slots, s, last_use(chain, input));
+}
+
 /* Writes the program, and returns how many slots it has. */
 int translate(const dt_chain *chain, Program *p)
 {
-    int slots = 0, slot_of[DT_CHAIN_STEPS], until[DT_CHAIN_STEPS];
+    Slots slots = {};
+    uint8_t slot_of_step[DT_CHAIN_STEPS];
     p->numel = (unsigned)chain->numel;
     for (int k = 0; k < chain->nlayouts; k++)
         p->layouts[k] = strides_of(chain->layouts[k]);
@@ -419,24 +593,19 @@ int translate(const dt_chain *chain, Program *p)
         if (!step.wanted)
             continue;
         Instruction &to = p->instructions[p->ninstructions++];
-        const bool converts = step.op == DT_CHAIN_CONVERT;
         to.op = (int16_t)(step.type == DT_BOOL ? row_of_bools(step.op) : step.op);
-        to.is_long = !converts && is_long_row(dt_elementwise_rows[to.op].class_);
-        to.nsources = (uint8_t)step.ninputs;
+        to.is_long = step.op != DT_CHAIN_CONVERT &&
+                     is_long(to.op, dt_elementwise_rows[to.op].class_);
         to.type = type_of(step.result);
-        to.slot = to.out = NONE;
+        to.out = to.inputs[0] = to.inputs[1] = to.inputs[2] = NONE;
         for (int i = 0; i < step.ninputs; i++) {
             const dt_chain_input &input = step.inputs[i];
-            Source &source = to.sources[i];
-            source = {NUMBER, 0, 0};
-            if (input.step >= 0) {
-                source = {SLOT, (uint8_t)slot_of[input.step], 0};
-            } else if (input.data) {
-                source = {MEMORY, (uint8_t)p->nmemories, 0};
-                p->memories[p->nmemories++] = memory_of(chain, input);
-            } else {
-                source.number = number_of(input);
-            }
+            if (input.step >= 0)
+                to.inputs[i] = slot_of_step[input.step];
+            else if (input.data)
+                to.inputs[i] = slot_of(chain, s, input, p, &to, &slots);
+            else
+                to.numbers[i] = number_of(input);
         }
         if (step.out) {
             to.out = (uint8_t)p->noutputs;
@@ -444,18 +613,10 @@ int translate(const dt_chain *chain, Program *p)
                 (char *)step.out,
                 is_aligned(step.out, EACH * dt_dtype_size(step.result))};
         }
-        const int last = dt_chain_last_use(chain, s);
-        if (last == s)
-            continue;
-        int slot = 0;
-        while (slot < slots && until[slot] > s)
-            slot++;
-        slots += slot == slots;
-        until[slot] = last;
-        slot_of[s] = slot;
-        to.slot = (uint8_t)slot;
+        /* It may be a slot of the inputs, whose elements are read before. */
+        to.slot = slot_of_step[s] = take(&slots, s + 1, dt_chain_last_use(chain, s));
     }
-    return slots;
+    return slots.n;
 }
 
 } // namespace
@@ -473,14 +634,24 @@ bool dt_cuda_chain_step(int op, const dt_plan *plan)
 
 int dt_cuda_chain(dt_stream stream, const dt_chain *chain)
 {
-    Program program = {};
-    const int slots = translate(chain, &program);
-    if (!program.ninstructions)
+    Program p = {};
+    const unsigned slots = (unsigned)translate(chain, &p);
+    if (!p.ninstructions)
         return 0;
-    const unsigned threads = (program.numel + EACH - 1) / EACH;
+    unsigned threads = THREADS, groups = GROUPS;
+    while (groups > 1 && p.numel / (threads * groups * EACH) < BLOCKS_WANTED)
+        groups /= 2;
+    while ((3 + slots * groups) * threads * sizeof(Values) > SHARED) {
+        if (threads > 32)
+            threads /= 2;
+        else
+            groups /= 2;
+    }
+    p.groups = (int)groups;
+    const unsigned elements = threads * groups * EACH;
     return start_result(
         "starting a fused kernel",
-        (Relaxed(), LAUNCH(chain_kernel, (threads + THREADS - 1) / THREADS, THREADS,
-                           slots * THREADS * sizeof(Values),
-                           (cudaStream_t)stream.handle, program)));
+        (Relaxed(), LAUNCH(chain_kernel, (p.numel + elements - 1) / elements, threads,
+                           (3 + slots * groups) * threads * sizeof(Values),
+                           (cudaStream_t)stream.handle, p)));
 }

@@ -8,12 +8,18 @@
 
 /* Functions of many instructions are called: a kernel has each four times over, and a
  * wheel for five architectures has every kernel five times. Functions that are short, or
- * common in float32, are inlined. */
+ * common in float32, are inlined; the latter not with DT_CALLED_FUNCTIONS, for a kernel
+ * that has all rows. */
 #define SHORT static __device__ __forceinline__
 #ifdef __CUDACC__
 #define LONG static __device__ __noinline__
 #else
 #define LONG static inline
+#endif
+#ifdef DT_CALLED_FUNCTIONS
+#define COMMON LONG
+#else
+#define COMMON SHORT
 #endif
 
 #define DT_F(name) op_##name
@@ -43,26 +49,26 @@
     }
 MATHS(SHORT, LONG, abs, fabs)
 MATHS(SHORT, SHORT, sqrt, sqrt)
-MATHS(SHORT, LONG, exp, exp)
-MATHS(SHORT, LONG, expm1, expm1)
-MATHS(SHORT, LONG, log, log)
-MATHS(SHORT, LONG, log2, log2)
-MATHS(SHORT, LONG, log10, log10)
-MATHS(SHORT, LONG, log1p, log1p)
+MATHS(COMMON, LONG, exp, exp)
+MATHS(COMMON, LONG, expm1, expm1)
+MATHS(COMMON, LONG, log, log)
+MATHS(COMMON, LONG, log2, log2)
+MATHS(COMMON, LONG, log10, log10)
+MATHS(COMMON, LONG, log1p, log1p)
 MATHS(LONG, LONG, sin, sin)
 MATHS(LONG, LONG, cos, cos)
 MATHS(LONG, LONG, tan, tan)
-MATHS(SHORT, LONG, sinh, sinh)
-MATHS(SHORT, LONG, cosh, cosh)
-MATHS(SHORT, LONG, tanh, tanh)
-MATHS(SHORT, LONG, exp2, exp2)
-MATHS(SHORT, LONG, asin, asin)
-MATHS(SHORT, LONG, acos, acos)
-MATHS(SHORT, LONG, atan, atan)
+MATHS(COMMON, LONG, sinh, sinh)
+MATHS(COMMON, LONG, cosh, cosh)
+MATHS(COMMON, LONG, tanh, tanh)
+MATHS(COMMON, LONG, exp2, exp2)
+MATHS(COMMON, LONG, asin, asin)
+MATHS(COMMON, LONG, acos, acos)
+MATHS(COMMON, LONG, atan, atan)
 MATHS(LONG, LONG, asinh, asinh)
 MATHS(LONG, LONG, acosh, acosh)
 MATHS(LONG, LONG, atanh, atanh)
-MATHS(SHORT, LONG, erf, erf)
+MATHS(COMMON, LONG, erf, erf)
 MATHS(LONG, LONG, erfc, erfc)
 MATHS(SHORT, SHORT, floor, floor)
 MATHS(SHORT, SHORT, ceil, ceil)
@@ -70,7 +76,7 @@ MATHS(SHORT, SHORT, trunc, trunc)
 MATHS(SHORT, SHORT, rint, rint)
 MATHS(LONG, LONG, lgamma, lgamma)
 MATHS2(LONG, LONG, atan2, atan2)
-MATHS2(SHORT, LONG, hypot, hypot)
+MATHS2(COMMON, LONG, hypot, hypot)
 MATHS2(SHORT, SHORT, copysign, copysign)
 MATHS2(LONG, LONG, fmod, fmod)
 MATHS2(LONG, LONG, pow_raw, pow)
