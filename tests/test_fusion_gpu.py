@@ -98,6 +98,23 @@ def test_more_values_than_a_blocks_memory_has_room_for(here, n):
     check(chain, *values)
 
 
+@needs_a_simulator
+def test_a_chain_runs_when_memory_is_short(here):
+    torch.cuda.empty_cache()
+    quarter = torch.cuda.mem_get_info(here)[0] // 4
+    with torch.fused():
+        x = torch.zeros(quarter // 4 - 1024, device=here)
+        y = x + 1
+        x = y * 2  # the first x and y are only in the chain
+        del y
+        more = torch.ones(quarter // 2, device=here)
+    assert x[-1].item() == 2 and more[-1].item() == 1
+    with torch.fused(), pytest.raises(torch.OutOfMemoryError):
+        y = x + 1
+        torch.empty(quarter * 2, device=here)
+    assert y[-1].item() == 3
+
+
 def test_casts_and_broadcasts(here):
     images = torch.randint(0, 256, (5, 3, 11, 12), dtype=torch.uint8, device=here)
     mean = torch.tensor([0.4, 0.5, 0.6], device=here)

@@ -6,6 +6,7 @@
 
 #include "base/gil.h"
 #include "base/lock.h"
+#include "device/fusion.h"
 #include "device/memory_history.h"
 #include "device/stream.h"
 
@@ -125,6 +126,18 @@ static void end(dt_storage *storage)
     dt_struct_free(&freed, storage);
 }
 
+/* Operations that wait hold memory that the program let go of: if there is too little, they
+ * are run first. */
+static int allocate(dt_device device, dt_stream stream, size_t bytes, void **out)
+{
+    const dt_backend *backend = dt_backend_of(device);
+    const int status = backend->allocate(stream, bytes, out);
+    if (!status || dt_fusion_bound <= 1)
+        return status;
+    dt_error_clear();
+    return dt_fusion_run("want of memory") ? -1 : backend->allocate(stream, bytes, out);
+}
+
 dt_storage *dt_storage_new(dt_device device, size_t bytes)
 {
     dt_storage *storage = start_storage(device, bytes);
@@ -135,7 +148,7 @@ dt_storage *dt_storage_new(dt_device device, size_t bytes)
     } else if (bytes) {
         dt_stream stream = dt_stream_current(device);
         storage->stream = stream.handle;
-        if (dt_backend_of(device)->allocate(stream, bytes, &storage->data)) {
+        if (allocate(device, stream, bytes, &storage->data)) {
             end(storage);
             if (dt_error_slot()->code == DT_ERROR_DEVICE_MEMORY)
                 dt_storages_append_largest(device, &listed[dt_device_slot(device)]);
