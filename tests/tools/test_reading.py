@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "reading.md").read_text()
 STOPS, _, ROADS = PAGE.partition("\n## `a + b`")
 BUDGET = 23_800
-ROADS_BUDGET = 14_450
+ROADS_BUDGET = 14_465
 EVENING = PAGE.partition("## A first evening")[2].partition("\n## ")[0]
 
 

@@ -162,7 +162,7 @@ Way way_of(const dt_chain_layout &layout, const dt_chain_input &input)
 
 Memory memory_of(const dt_chain *chain, const dt_chain_input &input)
 {
-    Memory m = {input.data, type_of(input.dtype), APART, NONE};
+    Memory m = {input.data, type_of(input.dtype), APART, NONE, 0};
     const size_t bytes = dt_dtype_size(input.dtype) * EACH;
     if (input.layout < 0) {
         m.way = is_aligned(input.data, bytes) ? TOGETHER : APART;
