@@ -64,6 +64,8 @@ def test_tiled_matmul(here):
 
 @pytest.mark.parametrize("name", ["N", "T", "I", "U", "F", "K", "TILE", "Op"])
 def test_macros_do_not_reach_the_headers(here, name):
+    if name == "T" and not torch.cuda.is_simulated():
+        pytest.skip("CUDA's headers have parameters of this name")
     source = """
         #include <cooperative_groups.h>
         #include <cuda_fp16.h>
