@@ -104,6 +104,8 @@ def report() -> None:
             "cusolver_path": "cuSOLVER is from",
             "cudnn": "cuDNN",
             "cudnn_path": "cuDNN is from",
+            "cufft": "cuFFT",
+            "cufft_path": "cuFFT is from",
             "architectures": "kernels for",
         }
         table([(names.get(k, k), v) for k, v in found.items() if v])

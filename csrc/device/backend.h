@@ -96,6 +96,7 @@ struct dt_module_kernel;
 struct dt_module_source;
 struct dt_module_call;
 struct dt_collective_call;
+struct dt_fourier_call;
 struct dt_group_call;
 struct dt_group_functions;
 struct dt_race;
@@ -160,6 +161,8 @@ typedef struct dt_backend {
     int (*record_use)(dt_stream stream, void *data);
     /* The version of cuDNN, such as 91900 for 9.19.0, which it opens; 0 without one. */
     int (*cudnn_version)(void);
+    /* The same of cuFFT. */
+    int (*cufft_version)(void);
     int (*memory_info)(int device, size_t *out_free, size_t *out_total);
     void (*memory_stats)(int device, dt_memory_stats *out);
     /* Calls visit for each block of the cache, segment by segment. NULL: it has none. */
@@ -322,6 +325,7 @@ typedef struct dt_backend {
     MEMBER(memory_fraction)                                                            \
     MEMBER(record_use)                                                                 \
     MEMBER(cudnn_version)                                                              \
+    MEMBER(cufft_version)                                                              \
     MEMBER(copy_to_device)                                                             \
     MEMBER(copy_to_host)                                                               \
     MEMBER(copy_peer)                                                                  \

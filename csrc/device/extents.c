@@ -5,6 +5,7 @@
 #include "device/attention.h"
 #include "device/chain.h"
 #include "device/collective.h"
+#include "device/fourier.h"
 #include "device/convolution.h"
 #include "device/module.h"
 #include "device/lapack.h"
@@ -374,6 +375,13 @@ static void visit_launch(const dt_module_call *c, const listing *to)
 {
     for (int i = 0; i < c->noperands; i++)
         say(to, &c->operands[i]);
+}
+
+static void visit_fourier(const dt_fourier_call *c, const listing *to)
+{
+    dense(to, c->x, dt_fourier_bytes(c, true), 1,
+          c->kind == DT_FOURIER_TO_REAL ? READ | WRITE : READ);
+    dense(to, c->y, dt_fourier_bytes(c, false), 1, WRITE);
 }
 
 static void visit_collective(const dt_collective_call *c, const listing *to)

@@ -2,10 +2,13 @@
  * reports its call to the observers and calls the real backend. */
 #include "device/works.h"
 
+#include <math.h>
+
 #include "device/activity.h"
 #include "device/attention.h"
 #include "device/collective.h"
 #include "device/convolution.h"
+#include "device/fourier.h"
 #include "device/module.h"
 #include "device/lapack.h"
 #include "device/nn.h"
@@ -101,6 +104,13 @@ static int64_t gemm_bytes(const dt_gemm *g)
                      (g->b_batch ? g->batch : 1) * g->k * g->n +
                      g->batch * g->m * g->n * (g->beta == 0 || g->row ? 1 : 2) +
                      (g->row ? g->n : 0));
+}
+
+/* 5 n log2(n) of n elements, as is usual for any algorithm. */
+static double fourier_flops(const dt_fourier_call *c)
+{
+    const double numel = (double)dt_fourier_numel(c, false);
+    return (c->kind ? 2.5 : 5) * (double)c->batch * numel * log2(numel);
 }
 
 static double gemm_flops(const dt_gemm *g)

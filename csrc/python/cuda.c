@@ -175,13 +175,16 @@ OF_TYPE(facts)
     return dict;
 }
 
-/* None where there is no cuDNN, or no GPU. */
-static PyObject *cudnn_version(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(none))
-{
-    const int version =
-        dt_device_count(DT_CUDA) ? dt_backends[DT_CUDA]->cudnn_version() : 0;
-    return version ? PyLong_FromLong(version) : Py_NewRef(Py_None);
-}
+/* None where there is no such library, or no GPU. */
+#define LIBRARY_VERSION(name)                                                          \
+    static PyObject *name(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(none))        \
+    {                                                                                  \
+        const int version =                                                            \
+            dt_device_count(DT_CUDA) ? dt_backends[DT_CUDA]->name() : 0;               \
+        return version ? PyLong_FromLong(version) : Py_NewRef(Py_None);                \
+    }
+LIBRARY_VERSION(cudnn_version)
+LIBRARY_VERSION(cufft_version)
 
 /* --- memory --- */
 
@@ -538,6 +541,7 @@ static PyMethodDef functions[] = {
     {"_convolution_tf32", convolution_tf32, METH_VARARGS, NULL},
     {"_products_are_recurrent", products_are_recurrent, METH_VARARGS, NULL},
     {"_cudnn_version", cudnn_version, METH_NOARGS, NULL},
+    {"_cufft_version", cufft_version, METH_NOARGS, NULL},
     {"_cudnn_enabled", cudnn_enabled, METH_VARARGS, NULL},
     {"_cudnn_deterministic", cudnn_deterministic, METH_VARARGS, NULL},
     {"_deterministic", deterministic, METH_VARARGS, NULL},

@@ -146,9 +146,10 @@ static int set_schedule(const char *text)
 
 static int set_failures(const char *text)
 {
-    static const char *const kinds[] = {
-        "malloc", "host", "copy",   "memset",   "launch", "stream",  "event",
-        "record", "wait", "cublas", "cusolver", "cudnn",  "capture", "graph"};
+    static const char *const kinds[] = {"malloc", "host",    "copy",     "memset",
+                                        "launch", "stream",  "event",    "record",
+                                        "wait",   "cublas",  "cusolver", "cudnn",
+                                        "cufft",  "capture", "graph"};
     std::map<std::string, Failure> wanted;
     for (const char *at = text; *at;) {
         const char *colon = strchr(at, ':');
@@ -170,7 +171,7 @@ static int set_failures(const char *text)
                 format("'%.60s' is not a list of failures: give KIND:NUMBER,..., "
                        "KIND:NUMBER+,... or KIND:NUMBER:ERROR,... with kinds malloc, "
                        "host, copy, memset, launch, stream, event, record, wait, "
-                       "cublas, cusolver, cudnn",
+                       "cublas, cusolver, cudnn, cufft",
                        text));
         wanted[kind] = {(long)n, always, (cudaError_t)error};
         at = *end ? end + 1 : end;
@@ -206,6 +207,11 @@ static int set_sticky(const char *text)
 static int set_cudnn(const char *text)
 {
     return set_switch(text, &state().options.cudnn);
+}
+
+static int set_cufft(const char *text)
+{
+    return set_switch(text, &state().options.cufft);
 }
 
 static int set_reductions(const char *text)
@@ -263,6 +269,7 @@ static const struct {
     {"peer", "PYDEVTENSOR_SIM_PEER", set_peer},
     {"sticky", "PYDEVTENSOR_SIM_STICKY", set_sticky},
     {"cudnn", "PYDEVTENSOR_SIM_CUDNN", set_cudnn},
+    {"cufft", "PYDEVTENSOR_SIM_CUFFT", set_cufft},
     {"reductions", "PYDEVTENSOR_SIM_REDUCTIONS", set_reductions},
     {"failures", "PYDEVTENSOR_SIM_FAIL", set_failures},
     {"races", "PYDEVTENSOR_SIM_RACES", set_races},

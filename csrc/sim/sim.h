@@ -10,7 +10,8 @@
  *     PYDEVTENSOR_SIM_SCHEDULE=lazy   eager, lazy or random:SEED (default eager)
  *     PYDEVTENSOR_SIM_PEER=0          no peer access between devices (default 1)
  *     PYDEVTENSOR_SIM_STICKY=1        a device is lost after a fault (default 0)
- *     PYDEVTENSOR_SIM_CUDNN=1         there is a cuDNN (default 0)
+ *     PYDEVTENSOR_SIM_CUDNN=0         there is no cuDNN (default 1)
+ *     PYDEVTENSOR_SIM_CUFFT=0         there is no cuFFT (default 1)
  *     PYDEVTENSOR_SIM_FAIL=malloc:3   failures on demand
  *     PYDEVTENSOR_SIM_RACES=warn      off, warn or error (default off)
  *     PYDEVTENSOR_SIM_RECORD_STREAM=manual

@@ -49,6 +49,25 @@ def _by_library(
     return _C.from_numpy(array.astype(f"{kind[0]}{width}", order="C", copy=False))
 
 
+# --- cuFFT's ------------------------------------------------------------------------
+
+
+def _has_cufft(x: Tensor) -> bool:
+    return x.device.type == "cuda" and _C._cufft_version() is not None
+
+
+def _by_cufft(
+    x: Tensor, dims: tuple[int, ...], forward: bool, *real_elements: int
+) -> Tensor:
+    """The transforms along dims, which cuFFT has last, and three at once."""
+    for i in range(0, len(dims), 3):
+        some = dims[i : i + 3]
+        last = tuple(range(-len(some), 0))
+        x = _C._fourier(x.movedim(some, last), len(some), forward, *real_elements)
+        x = x.movedim(last, some)
+    return x.contiguous()
+
+
 # --- composed of products -----------------------------------------------------------
 
 
@@ -108,6 +127,8 @@ def _c2c(x: Tensor, dims: tuple[int, ...], forward: bool) -> Tensor:
     if _has_library(x):
         name = "fftn" if forward else "ifftn"
         return _by_library(name, x, forward, axes=dims)
+    if _has_cufft(x):
+        return _by_cufft(x, tuple(sorted(d % x.dim() for d in dims)), forward)
     for dim in dims:
         x = _composed(x.movedim(dim, -1), forward).movedim(-1, dim)
     return x.contiguous()
@@ -117,6 +138,8 @@ def _r2c(x: Tensor, dim: int) -> Tensor:
     half = x.shape[dim] // 2 + 1
     if _has_library(x) and x.numel():
         return _by_library("rfft", x, True, axis=dim)
+    if _has_cufft(x) and x.numel():
+        return _by_cufft(x, (dim,), True)
     whole = _c2c(x.to(complex_type(x)), (dim,), True)
     return whole.narrow(dim, 0, half).contiguous()
 
@@ -124,6 +147,8 @@ def _r2c(x: Tensor, dim: int) -> Tensor:
 def _c2r(x: Tensor, n: int, dim: int) -> Tensor:
     if _has_library(x) and x.numel():
         return _by_library("irfft", x, False, n, axis=dim)
+    if _has_cufft(x) and x.numel():
+        return _by_cufft(x, (dim,), False, n)
     half = n // 2 + 1
     rest = x.narrow(dim, 1, n - half).flip(dim).conj()
     return _c2c(_C.cat([x, rest], dim), (dim,), False).real.contiguous()

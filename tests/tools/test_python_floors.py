@@ -28,12 +28,12 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 74_920,
-    "core": 28_120,
+    "csrc": 75_700,
+    "core": 28_150,
     "processes": 4_480,
     "extras": 9_980,
     "imitations": 700,
-    "tools": 1_520,
+    "tools": 1_525,
 }
 
 

@@ -12,6 +12,7 @@ def main():
         print(f"ran on cuda:0 {torch.cuda.get_device_name(0)} ({kind})", flush=True)
     failed = 0
     print("cuDNN", torch.backends.cudnn.version())
+    print("cuFFT", torch._C._cufft_version())
     for what in (lambda x: x @ x, torch.linalg.cholesky):
         try:
             what(torch.eye(3, device="cuda")).sum().item()

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cuda/runtime/cudnn.h"
+#include "cuda/runtime/cufft.h"
 #include "cuda/runtime/cusolver.h"
 #include "cuda/runtime/nccl.h"
 #include "device/activity.h"
@@ -58,6 +59,7 @@ void dt_cuda_facts(dt_fact_visitor visit, void *context)
     visit_library(visit, context, "cublas", &cublas_library, 100);
     visit_library(visit, context, "cusolver", &cusolver_library, 10);
     visit_library(visit, context, "cudnn", &cudnn_library, 100);
+    visit_library(visit, context, "cufft", &cufft_library, 10);
     visit_library(visit, context, "nccl", &nccl_library, 100);
     text[0] = '\0';
     for (const int *a = device_architectures; *a && used < (int)sizeof text - 8; a++)
