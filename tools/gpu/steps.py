@@ -132,7 +132,7 @@ STEPS = (
     Step(
         "build",
         1,
-        240,
+        200,
         "a wheel with kernels for this GPU: one that was carried here, or a new one",
         ("{base}", f"{PROGRAMS}/install.py", "wheel", "{results}", "{work}"),
         evidence=None,

@@ -124,8 +124,8 @@ __host__ __device__ constexpr bool is_choice(const dt_class &c)
 template <bool CHOICE, typename T>
 using FirstOf = std::conditional_t<CHOICE, bool, T>;
 
-/* What an instruction takes, and where its result is put. From one group to the next it
- * is `apart` on; 0 for a number. T is float. */
+/* An instruction's inputs, and the place of its result. From one group to the next an
+ * address moves by `apart`; by 0 for a number. T is float. */
 template <typename T>
 struct Operands {
     const Vector<T, EACH> *from[3];
@@ -218,7 +218,7 @@ __device__ __forceinline__ void apply_long_row(int op, Operands<float> o)
 
 /* --- the kernel --- */
 
-/* What a thread has: three numbers' places, slots of slot[group * blockDim.x], and in memory
+/* A thread has three places for numbers, slots of slot[group * blockDim.x], and in memory
  * the EACH elements from group(g) on. */
 struct Place {
     Values *numbers, *slots;
