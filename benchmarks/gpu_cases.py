@@ -4,6 +4,7 @@ PyTorch, and for CuPy where it has the same."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -168,6 +169,34 @@ def gradients(t, m, w, b, y, g):
     return t.autograd.grad(y, (m, w, b), g, retain_graph=True)
 
 
+def gelu(t, a):
+    return 0.5 * a * (1 + t.tanh(0.8 * (a + 0.044715 * a * a * a)))
+
+
+def in_one(work):
+    """One kernel for a chain, where a library has that without compiling."""
+
+    def run(t, *inputs):
+        with t.fused() if hasattr(t, "fused") else nullcontext():
+            return work(t, *inputs)
+
+    return run
+
+
+def complex_images(t, n):
+    return (t.rand(max(1, n >> 19), 512, 512, 2, device="cuda"),)
+
+
+def sparse_and_dense(t, n):
+    """A matrix with 16 entries in each row, and 64 columns to multiply."""
+    rows = max(n // 64, 1)
+    entries = t.rand(16 * rows, device="cuda")
+    starts = t.arange(0, 16 * rows + 1, 16, device="cuda")
+    columns = t.randint(0, rows, (16 * rows,), device="cuda")
+    matrix = t.sparse_csr_tensor(starts, columns, entries, (rows, rows))
+    return matrix, t.rand(rows, 64, device="cuda")
+
+
 def functional(t):
     return t.nn.functional
 
@@ -187,6 +216,7 @@ NN, LONG, NORM = "rows to 2048", "other rows, losses", "norms, backward"
 SCAN, SORT, GATHER = "cumsum", "sort, topk", "gather, embedding"
 RANDOM, OPTIM = "rand, randn, dropout", "optimizers"
 WINDOW = "pooling, interpolate"
+CHAIN, FOURIER, SPARSE = "chains in one kernel", "transforms", "sparse products"
 
 CASES = (
     Case(
@@ -381,6 +411,29 @@ CASES = (
     ),
     Case(OPTIM, "SGD, momentum", parameters(sgd), lambda t, o: o.step(), moves(3, 2)),
     Case(OPTIM, "Adam", parameters(adam), lambda t, o: o.step(), moves(4, 3)),
+    Case(
+        CHAIN,
+        "relu(a * b + a)",
+        pair,
+        in_one(lambda t, a, b: (a * b + a).relu()),
+        moves(2),
+    ),
+    Case(CHAIN, "gelu written out", flat, in_one(gelu), moves(1)),
+    Case(
+        FOURIER,
+        "rfft of rows of 4096",
+        rows_of(4096),
+        lambda t, m: t.fft.rfft(m),
+        moves(1),
+    ),
+    Case(
+        FOURIER,
+        "fft2 of 512 x 512",
+        complex_images,
+        lambda t, x: t.fft.fft2(t.view_as_complex(x)),
+        moves(1),
+    ),
+    Case(SPARSE, "csr @ dense", sparse_and_dense, lambda t, m, x: m @ x, moves(1.75)),
 )
 
 # Host time: what a call costs before its kernel runs. a and b are vectors, m is 4 x 4.
@@ -430,4 +483,7 @@ GOALS = {
     "interpolate": 0.8,
     "max_pool2d": 0.8,
     "LSTM": 0.4,
+    "gelu written out": 0.35,
+    "fft2 of 512 x 512": 0.4,
+    "csr @ dense": 0.1,
 }
