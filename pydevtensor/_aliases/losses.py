@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydevtensor._functions import function
 from pydevtensor.nn import functional
+from pydevtensor.nn._functional import ctc_loss as _ctc_loss
 from pydevtensor.nn._functional import embedding_loss
 
 if TYPE_CHECKING:
@@ -59,16 +60,8 @@ def cosine_embedding_loss(*args: Any, **named: Any) -> Tensor:
     return _numbered(embedding_loss.cosine_embedding_loss, args, named)
 
 
-@function()
-def ctc_loss(
-    log_probs: Tensor,
-    targets: Tensor,
-    input_lengths: Any,
-    target_lengths: Any,
-    blank: int = 0,
-    reduction: int = 0,
-    zero_infinity: bool = False,
-) -> Tensor:
+@function(like="nn._functional.ctc_loss.ctc_loss", numbered=True)
+def ctc_loss(*args: Any, **named: Any) -> Tensor:
     """As nn.functional.ctc_loss(), with a number for the reduction.
 
     reduction: 1 gives the mean, 2 the sum, any other number one loss each.
@@ -77,8 +70,7 @@ def ctc_loss(
     >>> torch.ctc_loss(x, torch.tensor([[1]]), (2,), (1,))
     tensor([0.2877])
     """
-    given = log_probs, targets, input_lengths, target_lengths, blank
-    return functional.ctc_loss(*given, _name(reduction), zero_infinity)
+    return _numbered(_ctc_loss.ctc_loss, args, named)
 
 
 @function(like="nn._functional.embedding_loss.hinge_embedding_loss", numbered=True)

@@ -12,18 +12,14 @@ if TYPE_CHECKING:
     from pydevtensor._functions.types import Device, Dtype, Tensor
 
 
-@function()
+@function(keywords="sparse_csr_tensor")
 def sparse_coo_tensor(
     indices: Any = None,
     values: Any = None,
     size: Any = None,
     *,
-    dtype: Dtype | None = None,
-    device: Device | None = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-    check_invariants: bool | None = None,
     is_coalesced: bool | None = None,
+    **named: Any,
 ) -> Any:
     """A sparse tensor of values at indices, in the layout torch.sparse_coo.
 
@@ -46,16 +42,7 @@ def sparse_coo_tensor(
     tensor([[0., 0., 3.],
             [4., 0., 0.]])
     """
-    return _make.coo(
-        indices,
-        values,
-        size,
-        dtype=dtype,
-        device=device,
-        requires_grad=requires_grad,
-        check_invariants=check_invariants,
-        is_coalesced=is_coalesced,
-    )
+    return _make.coo(indices, values, size, is_coalesced, **named)
 
 
 @function()
@@ -85,6 +72,7 @@ def sparse_csr_tensor(
             [4., 0.]])
     """
     return _make.compressed(
+        False,
         crow_indices,
         col_indices,
         values,
@@ -96,18 +84,9 @@ def sparse_csr_tensor(
     )
 
 
-@function()
+@function(keywords="sparse_csr_tensor")
 def sparse_csc_tensor(
-    ccol_indices: Any,
-    row_indices: Any,
-    values: Any,
-    size: Any = None,
-    *,
-    dtype: Dtype | None = None,
-    device: Device | None = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-    check_invariants: bool | None = None,
+    ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, **named: Any
 ) -> Any:
     """A sparse matrix by columns, in the layout torch.sparse_csc.
 
@@ -122,17 +101,7 @@ def sparse_csc_tensor(
     tensor([[0., 4.],
             [3., 0.]])
     """
-    return _make.compressed(
-        ccol_indices,
-        row_indices,
-        values,
-        size,
-        by_column=True,
-        dtype=dtype,
-        device=device,
-        requires_grad=requires_grad,
-        check_invariants=check_invariants,
-    )
+    return _make.compressed(True, ccol_indices, row_indices, values, size, **named)
 
 
 @function()
@@ -142,12 +111,12 @@ def sparse_compressed_tensor(
     values: Any,
     size: Any = None,
     *,
-    dtype: Any = None,
+    dtype: Dtype | None = None,
     layout: Any = None,
-    device: Any = None,
+    device: Device | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
-    check_invariants: Any = None,
+    check_invariants: bool | None = None,
 ) -> Any:
     """sparse_csr_tensor() or sparse_csc_tensor(), as layout says.
 
@@ -168,12 +137,12 @@ def sparse_compressed_tensor(
     """
     if layout not in (_C.sparse_csr, _C.sparse_csc):
         raise RuntimeError(f"layout is {layout}; give torch.sparse_csr or sparse_csc")
-    return _make.compressed(
+    make = sparse_csc_tensor if layout == _C.sparse_csc else sparse_csr_tensor
+    return make(
         compressed_indices,
         plain_indices,
         values,
         size,
-        by_column=layout == _C.sparse_csc,
         dtype=dtype,
         device=device,
         requires_grad=requires_grad,
@@ -181,7 +150,7 @@ def sparse_compressed_tensor(
     )
 
 
-@function()
+@function(aliases=("dsmm",))
 def spmm(input: Any, mat2: Any) -> Any:
     """The product of a sparse and a dense matrix, or of two sparse ones: sparse.mm().
 
@@ -198,20 +167,7 @@ def spmm(input: Any, mat2: Any) -> Any:
     )
 
 
-@function()
-def dsmm(input: Any, mat2: Any) -> Any:
-    """The same as spmm().
-
-    mat2: the second matrix.
-
-    >>> torch.dsmm(torch.eye(2).to_sparse(), torch.ones(2, 1))
-    tensor([[1.],
-            [1.]])
-    """
-    return spmm(input, mat2)
-
-
-@function()
+@function(aliases=("hsmm",))
 def hspmm(mat1: Any, mat2: Any) -> Any:
     """The product of a sparse COO and a dense matrix; its entries are whole rows.
 
@@ -221,18 +177,6 @@ def hspmm(mat1: Any, mat2: Any) -> Any:
     tensor(indices=tensor([[1]]),
            values=tensor([[5]]),
            size=(2, 1), nnz=1, layout=torch.sparse_coo)
-    """
-    return _calls.hspmm(_needed(mat1), mat2)
-
-
-@function()
-def hsmm(mat1: Any, mat2: Any) -> Any:
-    """The same as hspmm().
-
-    mat1, mat2: as there.
-
-    >>> torch.hsmm(torch.eye(2).to_sparse(), torch.ones(2, 1)).sparse_dim()
-    1
     """
     return _calls.hspmm(_needed(mat1), mat2)
 

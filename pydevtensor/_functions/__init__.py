@@ -35,6 +35,7 @@ def function(
     results: tuple[str, ...] = (),
     aliases: tuple[str, ...] = (),
     like: str = "",
+    keywords: str = "",
     numbered: bool = False,
 ) -> Callable[[_Body], _Body]:
     """Make a function of the package, or of a namespace, of the decorated one.
@@ -51,7 +52,10 @@ def function(
     like      a function of the same module that has the same parameters; the body gets
               those that are given as *args and **named, and the docstring what that
               function's says of parameters which it does not describe itself. Of
-              another module, it is named with that, nn._functional.loss.mse_loss
+              another module, it is named with that, nn._functional.loss.mse_loss.
+              Parameters before a / of a function that bodies share are the bodies'
+    keywords  a function of the same module whose keywords come before its own; the body
+              gets those that are given as **named
     numbered  the reduction of that function is a number, 0 by default
     """
     return _unchanged

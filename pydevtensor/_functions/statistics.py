@@ -102,7 +102,7 @@ def nanmean(
     return nansum(input, dim, keepdim, dtype=dtype) / count
 
 
-def _quantile(input, q, dim, keepdim, interpolation, skip_nan):
+def _check_quantile(input, q, interpolation):
     if interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
         raise RuntimeError(
             f"interpolation is {interpolation!r}; give 'linear', 'lower', 'higher', "
@@ -117,7 +117,6 @@ def _quantile(input, q, dim, keepdim, interpolation, skip_nan):
     if not isinstance(q, _C.Tensor):
         if not 0 <= q <= 1:
             raise RuntimeError(f"q is {q}; give a number from 0 to 1")
-        q = _C.tensor(q, dtype=input.dtype, device=input.device)
     elif q.dtype != input.dtype or q.device != input.device or q.dim() > 1:
         raise RuntimeError(
             f"q is a Tensor of {q.dim()} dimensions and type {q.dtype} on {q.device}; "
@@ -125,34 +124,24 @@ def _quantile(input, q, dim, keepdim, interpolation, skip_nan):
         )
     elif q.device.type == "cpu" and not ((q >= 0) & (q <= 1)).all():
         raise RuntimeError("q has elements outside 0 to 1; give numbers from 0 to 1")
-    x, place = _last(input, dim)
-    n = x.size(-1)
-    ordered = x.sort(-1).values
-    count = (x == x).sum(-1, keepdim=True)
-    if skip_nan:
-        rank = q.reshape(-1) * (count - 1).clamp(0).to(x.dtype)
-    else:  # a NaN, sorted last, is the quantile of its row
-        rank = _C.where(count < n, n - 1, q.reshape(-1) * (n - 1)).to(x.dtype)
+
+
+def _at_ranks(ordered, rank, interpolation):
+    """The elements of sorted rows at ranks that need not be whole."""
     if interpolation in ("lower", "higher", "nearest"):
         step = {"lower": "floor", "higher": "ceil", "nearest": "round"}[interpolation]
-        result = ordered.gather(-1, getattr(rank, step)().to(_C.int64))
-    else:
-        below, above = rank.floor(), rank.ceil()
-        low = ordered.gather(-1, below.to(_C.int64))
-        high = ordered.gather(-1, above.to(_C.int64))
-        part = 0.5 if interpolation == "midpoint" else rank - below
-        part = _C.where(above > below, part, 0)
-        result = _C.where(part > 0, low + part * (high - low), low)
-    result = result.movedim(-1, 0)
-    if keepdim:
-        sizes = enumerate(input.shape)
-        shape = [1 if dim is None or d == place else n for d, n in sizes]
-        result = result.reshape(result.size(0), *shape)
-    return result if q.dim() else result.squeeze(0)
+        return ordered.gather(-1, getattr(rank, step)().to(_C.int64))
+    below, above = rank.floor(), rank.ceil()
+    low = ordered.gather(-1, below.to(_C.int64))
+    high = ordered.gather(-1, above.to(_C.int64))
+    part = 0.5 if interpolation == "midpoint" else rank - below
+    part = _C.where(above > below, part, 0)
+    return _C.where(part > 0, low + part * (high - low), low)
 
 
-@function(method=True, out=True)
-def quantile(
+def _quantile(
+    skip_nan: bool,
+    /,
     input: Tensor,
     q: Value,
     dim: int | None = None,
@@ -160,6 +149,27 @@ def quantile(
     *,
     interpolation: str = "linear",
 ) -> Tensor:
+    input, q = _C._autocast_float_on_cpu(input, q)
+    _check_quantile(input, q, interpolation)
+    if not isinstance(q, _C.Tensor):
+        q = _C.tensor(q, dtype=input.dtype, device=input.device)
+    x, place = _last(input, dim)
+    n = x.size(-1)
+    count = (x == x).sum(-1, keepdim=True)
+    if skip_nan:
+        rank = q.reshape(-1) * (count - 1).clamp(0).to(x.dtype)
+    else:  # a NaN, sorted last, is the quantile of its row
+        rank = _C.where(count < n, n - 1, q.reshape(-1) * (n - 1)).to(x.dtype)
+    result = _at_ranks(x.sort(-1).values, rank, interpolation).movedim(-1, 0)
+    if keepdim:
+        sizes = enumerate(input.shape)
+        shape = [1 if dim is None or d == place else n for d, n in sizes]
+        result = result.reshape(result.size(0), *shape)
+    return result if q.dim() else result.squeeze(0)
+
+
+@function(method=True, out=True, like="_quantile")
+def quantile(*args: Any, **named: Any) -> Tensor:
     """Quantiles q, from 0 to 1, of all elements or along dim.
 
     interpolation between two elements is 'linear', 'lower', 'higher', 'midpoint' or
@@ -174,19 +184,11 @@ def quantile(
     >>> x.quantile(0.5)
     tensor(3.5000)
     """
-    input, q = _C._autocast_float_on_cpu(input, q)
-    return _quantile(input, q, dim, keepdim, interpolation, False)
+    return _quantile(False, *args, **named)
 
 
-@function(method=True, out=True)
-def nanquantile(
-    input: Tensor,
-    q: Value,
-    dim: int | None = None,
-    keepdim: bool = False,
-    *,
-    interpolation: str = "linear",
-) -> Tensor:
+@function(method=True, out=True, like="quantile")
+def nanquantile(*args: Any, **named: Any) -> Tensor:
     """quantile() of the elements that are not NaN.
 
     q, dim, keepdim and interpolation are those of quantile().
@@ -195,8 +197,7 @@ def nanquantile(
     >>> x.nanquantile(0.5)
     tensor(3.5000)
     """
-    input, q = _C._autocast_float_on_cpu(input, q)
-    return _quantile(input, q, dim, keepdim, interpolation, True)
+    return _quantile(True, *args, **named)
 
 
 @function(method=True, out=True, results=("values", "indices"))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 import pydevtensor as torch
 from pydevtensor import Tensor, finfo
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
+from pydevtensor.distributions.normal import Normal
 from pydevtensor.distributions.transformed_distribution import TransformedDistribution
 from pydevtensor.distributions.transforms import AffineTransform, ExpTransform
 from pydevtensor.distributions.uniform import Uniform
@@ -32,10 +33,7 @@ class Gumbel(TransformedDistribution):
     loc: Tensor
     scale: Tensor
 
-    arg_constraints: ClassVar[Any] = {
-        "loc": constraints.real,
-        "scale": constraints.positive,
-    }
+    arg_constraints = Normal.arg_constraints
     support: Any = constraints.real
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:

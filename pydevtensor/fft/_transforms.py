@@ -9,7 +9,11 @@ from pydevtensor import _C
 from pydevtensor._functions import fourier, function
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pydevtensor._functions.types import Dims, Tensor
+
+    _Kind = Callable[[Tensor, Any, Any, str | None, bool], Tensor]
 
 # --- arguments ----------------------------------------------------------------------
 
@@ -79,7 +83,7 @@ def _resized(x: Tensor, sizes: list[int], dims: tuple[int, ...]) -> Tensor:
     return x
 
 
-# --- one dimension ------------------------------------------------------------------
+# --- three kinds --------------------------------------------------------------------
 
 
 def _complex(x: Tensor, s: Any, dim: Any, norm: str | None, forward: bool) -> Tensor:
@@ -114,14 +118,23 @@ def _to_real(x: Tensor, s: Any, dim: Any, norm: str | None, forward: bool) -> Te
     return fourier.to_real(x.conj() if forward else x, sizes[-1], dims[-1], scale)
 
 
-def _one(n: int | None) -> Any:
-    return None if n is None else (n,)
+# --- one dimension ------------------------------------------------------------------
 
 
-@function(out=True)
-def fft(
-    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None
+def _one(
+    kind: _Kind,
+    forward: bool,
+    /,
+    input: Tensor,
+    n: int | None = None,
+    dim: int = -1,
+    norm: str | None = None,
 ) -> Tensor:
+    return kind(input, None if n is None else (n,), (dim,), norm, forward)
+
+
+@function(out=True, like="_one")
+def fft(*args: Any, **named: Any) -> Tensor:
     """The discrete Fourier transform along a dimension: complex.
 
     n: the length, to which the input is cut, or filled with zeros; that of the input.
@@ -135,13 +148,11 @@ def fft(
     >>> torch.fft.fft(torch.tensor([1.0, 2.0, 3.0, 4.0]))
     tensor([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j])
     """
-    return _complex(input, _one(n), (dim,), norm, True)
+    return _one(_complex, True, *args, **named)
 
 
-@function(out=True)
-def ifft(
-    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None
-) -> Tensor:
+@function(out=True, like="_one")
+def ifft(*args: Any, **named: Any) -> Tensor:
     """The inverse discrete Fourier transform along a dimension: complex.
 
     n, dim, norm: as in fft().
@@ -149,13 +160,11 @@ def ifft(
     >>> torch.fft.ifft(torch.tensor([4.0, 0.0, 0.0, 0.0]))
     tensor([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j])
     """
-    return _complex(input, _one(n), (dim,), norm, False)
+    return _one(_complex, False, *args, **named)
 
 
-@function(out=True)
-def rfft(
-    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None
-) -> Tensor:
+@function(out=True, like="_one")
+def rfft(*args: Any, **named: Any) -> Tensor:
     """The first n // 2 + 1 elements of the transform of real numbers.
 
     The others are their conjugates.
@@ -165,13 +174,11 @@ def rfft(
     >>> torch.fft.rfft(torch.tensor([1.0, 2.0, 3.0, 4.0]))
     tensor([10.+0.j, -2.+2.j, -2.+0.j])
     """
-    return _real(input, _one(n), (dim,), norm, True)
+    return _one(_real, True, *args, **named)
 
 
-@function(out=True)
-def irfft(
-    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None
-) -> Tensor:
+@function(out=True, like="_one")
+def irfft(*args: Any, **named: Any) -> Tensor:
     """Real numbers whose rfft() is the input.
 
     n: how many; 2 * (size - 1) where it is not given.
@@ -180,13 +187,11 @@ def irfft(
     >>> torch.fft.irfft(torch.tensor([10.0 + 0j, -2 + 2j, -2]))
     tensor([1., 2., 3., 4.])
     """
-    return _to_real(input, _one(n), (dim,), norm, False)
+    return _one(_to_real, False, *args, **named)
 
 
-@function(out=True)
-def hfft(
-    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None
-) -> Tensor:
+@function(out=True, like="_one")
+def hfft(*args: Any, **named: Any) -> Tensor:
     """The transform, which is real, of a signal that its first half determines.
 
     The other half are the conjugates of the first.
@@ -197,13 +202,11 @@ def hfft(
     >>> torch.fft.hfft(torch.tensor([1.0, 2.0, 3.0]))
     tensor([ 8., -2.,  0., -2.])
     """
-    return _to_real(input, _one(n), (dim,), norm, True)
+    return _one(_to_real, True, *args, **named)
 
 
-@function(out=True)
-def ihfft(
-    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None
-) -> Tensor:
+@function(out=True, like="_one")
+def ihfft(*args: Any, **named: Any) -> Tensor:
     """The first n // 2 + 1 elements of the inverse transform of real numbers.
 
     n, dim, norm: as in fft().
@@ -211,19 +214,26 @@ def ihfft(
     >>> torch.fft.ihfft(torch.tensor([8.0, -2.0, 0.0, -2.0]))
     tensor([1.-0.j, 2.-0.j, 3.-0.j])
     """
-    return _real(input, _one(n), (dim,), norm, False)
+    return _one(_real, False, *args, **named)
 
 
 # --- several dimensions -------------------------------------------------------------
 
 
-@function(out=True)
-def fftn(
+def _several(
+    kind: _Kind,
+    forward: bool,
+    /,
     input: Tensor,
     s: Dims | None = None,
     dim: Dims | None = None,
     norm: str | None = None,
 ) -> Tensor:
+    return kind(input, s, dim, norm, forward)
+
+
+@function(out=True, like="_several")
+def fftn(*args: Any, **named: Any) -> Tensor:
     """fft() along several dimensions.
 
     s: the length along each; -1 or None for the input's. dim: all, or the last len(s).
@@ -233,16 +243,11 @@ def fftn(
     tensor([[10.+0.j, -2.+0.j],
             [-4.+0.j,  0.+0.j]])
     """
-    return _complex(input, s, dim, norm, True)
+    return _several(_complex, True, *args, **named)
 
 
-@function(out=True)
-def ifftn(
-    input: Tensor,
-    s: Dims | None = None,
-    dim: Dims | None = None,
-    norm: str | None = None,
-) -> Tensor:
+@function(out=True, like="_several")
+def ifftn(*args: Any, **named: Any) -> Tensor:
     """ifft() along several dimensions.
 
     s, dim, norm: as in fftn().
@@ -251,16 +256,11 @@ def ifftn(
     tensor([[1.+0.j, 1.+0.j],
             [1.+0.j, 1.+0.j]])
     """
-    return _complex(input, s, dim, norm, False)
+    return _several(_complex, False, *args, **named)
 
 
-@function(out=True)
-def rfftn(
-    input: Tensor,
-    s: Dims | None = None,
-    dim: Dims | None = None,
-    norm: str | None = None,
-) -> Tensor:
+@function(out=True, like="_several")
+def rfftn(*args: Any, **named: Any) -> Tensor:
     """rfft() along the last of several dimensions, and fft() along the others.
 
     s, dim, norm: as in fftn().
@@ -268,16 +268,11 @@ def rfftn(
     >>> torch.fft.rfftn(torch.ones(2, 4)).shape
     torch.Size([2, 3])
     """
-    return _real(input, s, dim, norm, True)
+    return _several(_real, True, *args, **named)
 
 
-@function(out=True)
-def irfftn(
-    input: Tensor,
-    s: Dims | None = None,
-    dim: Dims | None = None,
-    norm: str | None = None,
-) -> Tensor:
+@function(out=True, like="_several")
+def irfftn(*args: Any, **named: Any) -> Tensor:
     """Real numbers whose rfftn() is the input.
 
     s: the lengths of the result. dim, norm: as in fftn().
@@ -286,16 +281,11 @@ def irfftn(
     tensor([[1., 1., 1., 1.],
             [1., 1., 1., 1.]])
     """
-    return _to_real(input, s, dim, norm, False)
+    return _several(_to_real, False, *args, **named)
 
 
-@function(out=True)
-def hfftn(
-    input: Tensor,
-    s: Dims | None = None,
-    dim: Dims | None = None,
-    norm: str | None = None,
-) -> Tensor:
+@function(out=True, like="_several")
+def hfftn(*args: Any, **named: Any) -> Tensor:
     """hfft() along the last of several dimensions, and fft() along the others.
 
     s: the lengths of the result. dim, norm: as in fftn().
@@ -303,16 +293,11 @@ def hfftn(
     >>> torch.fft.hfftn(torch.ones(2, 3)).shape
     torch.Size([2, 4])
     """
-    return _to_real(input, s, dim, norm, True)
+    return _several(_to_real, True, *args, **named)
 
 
-@function(out=True)
-def ihfftn(
-    input: Tensor,
-    s: Dims | None = None,
-    dim: Dims | None = None,
-    norm: str | None = None,
-) -> Tensor:
+@function(out=True, like="_several")
+def ihfftn(*args: Any, **named: Any) -> Tensor:
     """ihfft() along the last of several dimensions, and ifft() along the others.
 
     s, dim, norm: as in fftn().
@@ -320,16 +305,26 @@ def ihfftn(
     >>> torch.fft.ihfftn(torch.ones(2, 4)).shape
     torch.Size([2, 3])
     """
-    return _real(input, s, dim, norm, False)
+    return _several(_real, False, *args, **named)
 
 
 # --- two dimensions -----------------------------------------------------------------
 
 
-@function(out=True)
-def fft2(
-    input: Tensor, s: Dims | None = None, dim: Dims = (-2, -1), norm: str | None = None
+def _two(
+    kind: _Kind,
+    forward: bool,
+    /,
+    input: Tensor,
+    s: Dims | None = None,
+    dim: Dims = (-2, -1),
+    norm: str | None = None,
 ) -> Tensor:
+    return kind(input, s, dim, norm, forward)
+
+
+@function(out=True, like="_two")
+def fft2(*args: Any, **named: Any) -> Tensor:
     """fftn() along two dimensions, the last ones.
 
     s, dim, norm: as in fftn().
@@ -338,13 +333,11 @@ def fft2(
     tensor([[10.+0.j, -2.+0.j],
             [-4.+0.j,  0.+0.j]])
     """
-    return _complex(input, s, dim, norm, True)
+    return _two(_complex, True, *args, **named)
 
 
-@function(out=True)
-def ifft2(
-    input: Tensor, s: Dims | None = None, dim: Dims = (-2, -1), norm: str | None = None
-) -> Tensor:
+@function(out=True, like="_two")
+def ifft2(*args: Any, **named: Any) -> Tensor:
     """ifftn() along two dimensions, the last ones.
 
     s, dim, norm: as in fftn().
@@ -353,13 +346,11 @@ def ifft2(
     tensor([[1.+0.j, 1.+0.j],
             [1.+0.j, 1.+0.j]])
     """
-    return _complex(input, s, dim, norm, False)
+    return _two(_complex, False, *args, **named)
 
 
-@function(out=True)
-def rfft2(
-    input: Tensor, s: Dims | None = None, dim: Dims = (-2, -1), norm: str | None = None
-) -> Tensor:
+@function(out=True, like="_two")
+def rfft2(*args: Any, **named: Any) -> Tensor:
     """rfftn() along two dimensions, the last ones.
 
     s, dim, norm: as in fftn().
@@ -367,13 +358,11 @@ def rfft2(
     >>> torch.fft.rfft2(torch.ones(2, 4)).shape
     torch.Size([2, 3])
     """
-    return _real(input, s, dim, norm, True)
+    return _two(_real, True, *args, **named)
 
 
-@function(out=True)
-def irfft2(
-    input: Tensor, s: Dims | None = None, dim: Dims = (-2, -1), norm: str | None = None
-) -> Tensor:
+@function(out=True, like="_two")
+def irfft2(*args: Any, **named: Any) -> Tensor:
     """irfftn() along two dimensions, the last ones.
 
     s, dim, norm: as in irfftn().
@@ -382,13 +371,11 @@ def irfft2(
     tensor([[1., 1.],
             [1., 1.]])
     """
-    return _to_real(input, s, dim, norm, False)
+    return _two(_to_real, False, *args, **named)
 
 
-@function(out=True)
-def hfft2(
-    input: Tensor, s: Dims | None = None, dim: Dims = (-2, -1), norm: str | None = None
-) -> Tensor:
+@function(out=True, like="_two")
+def hfft2(*args: Any, **named: Any) -> Tensor:
     """hfftn() along two dimensions, the last ones.
 
     s, dim, norm: as in hfftn().
@@ -396,13 +383,11 @@ def hfft2(
     >>> torch.fft.hfft2(torch.ones(2, 3)).shape
     torch.Size([2, 4])
     """
-    return _to_real(input, s, dim, norm, True)
+    return _two(_to_real, True, *args, **named)
 
 
-@function(out=True)
-def ihfft2(
-    input: Tensor, s: Dims | None = None, dim: Dims = (-2, -1), norm: str | None = None
-) -> Tensor:
+@function(out=True, like="_two")
+def ihfft2(*args: Any, **named: Any) -> Tensor:
     """ihfftn() along two dimensions, the last ones.
 
     s, dim, norm: as in ihfftn().
@@ -410,4 +395,4 @@ def ihfft2(
     >>> torch.fft.ihfft2(torch.ones(2, 4)).shape
     torch.Size([2, 3])
     """
-    return _real(input, s, dim, norm, False)
+    return _two(_real, False, *args, **named)

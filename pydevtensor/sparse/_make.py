@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydevtensor import _C
 from pydevtensor.sparse._pattern import Pattern
@@ -52,34 +52,51 @@ class check_sparse_tensor_invariants:
         _checks = self._before.pop()
 
 
-def _values(values: Any, dtype: Any, device: Any, node: str) -> Any:
-    """Values that a sparse tensor holds: their history leads to those given."""
-    made = _C.as_tensor(values, dtype=dtype, device=device)
-    if made.requires_grad:
-        return _C._named(made.view(made.shape), node)
-    return made.detach()
+class _Options(NamedTuple):
+    """What all functions that make a sparse tensor take."""
+
+    dtype: Any = None
+    device: Any = None
+    pin_memory: bool = False  # has no effect
+    requires_grad: bool = False
+    check_invariants: bool | None = None
+
+    def values(self, given: Any, node: str) -> Any:
+        """The values that the tensor holds: their history leads to those given."""
+        made = _C.as_tensor(given, dtype=self.dtype, device=self.device)
+        if made.requires_grad:
+            return _C._named(made.view(made.shape), node)
+        return made.detach()
+
+    def checks(self, indices: Any) -> bool:
+        """Whether indices are checked: by default those in the host's memory, as one
+        has to wait for others."""
+        if self.check_invariants is not None:
+            return self.check_invariants
+        return _checks or bool(indices.device.type == "cpu")
+
+    def made(self, pattern: Pattern, held: Any) -> SparseTensor:
+        made = SparseTensor(pattern, held)
+        return made.requires_grad_() if self.requires_grad and held.is_leaf else made
 
 
 def coo(
     indices: Any,
     values: Any = None,
     size: Any = None,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    check_invariants: bool | None = None,
     is_coalesced: bool | None = None,
+    **named: Any,
 ) -> SparseTensor:
     """torch.sparse_coo_tensor()."""
+    options = _Options(**named)
     if values is None:
         size = indices if size is None else size
         k = len(size)
         indices = _C.zeros((k, 0), dtype=_C.int64)
-        values = _C.zeros(0, dtype=dtype)
+        values = _C.zeros(0, dtype=options.dtype)
         is_coalesced = True
     node = "SparseCooTensorWithDimsAndTensorsBackward0"
-    held = _values(values, dtype, device, node)
+    held = options.values(values, node)
     where = _C.as_tensor(indices, device=held.device).detach().long()
     if where.dim() != 2:
         raise RuntimeError(
@@ -104,15 +121,9 @@ def coo(
             "a value"
         )
     pattern = Pattern(size[:k], where, bool(is_coalesced) or count < 2)
-    if _is_checked(check_invariants, where):
+    if options.checks(where):
         _check_coo(pattern, bool(is_coalesced))
-    made = SparseTensor(pattern, held)
-    return made.requires_grad_() if requires_grad and held.is_leaf else made
-
-
-def _is_checked(given: bool | None, where: Any) -> bool:
-    """By default what is in the host's memory is: for others one had to wait."""
-    return _checks or where.device.type == "cpu" if given is None else given
+    return options.made(pattern, held)
 
 
 def _check_coo(pattern: Pattern, coalesced: bool) -> None:
@@ -133,28 +144,7 @@ def _check_coo(pattern: Pattern, coalesced: bool) -> None:
         )
 
 
-def compressed(
-    starts: Any,
-    inner: Any,
-    values: Any,
-    size: Any = None,
-    *,
-    by_column: bool = False,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    check_invariants: bool | None = None,
-) -> SparseTensor:
-    """torch.sparse_csr_tensor(), or sparse_csc_tensor()."""
-    held = _values(values, dtype, device, "SparseCompressedTensorBackward0")
-    starts, inner = (
-        _C.as_tensor(x, device=held.device).detach() for x in (starts, inner)
-    )
-    names = (
-        ("ccol_indices", "row_indices")
-        if by_column
-        else ("crow_indices", "col_indices")
-    )
+def _check_vectors(names: tuple[str, str], starts: Any, inner: Any, held: Any) -> None:
     for name, each in zip((*names, "values"), (starts, inner, held), strict=True):
         if each.dim() != 1:
             raise RuntimeError(f"{name} has {each.dim()} dimensions; give a vector")
@@ -167,6 +157,41 @@ def compressed(
             f"and values {held.shape[0]}; give one more than {names[0][1:4]}s, and as "
             "many of the others as entries"
         )
+
+
+def _check_compressed(
+    names: tuple[str, str], starts: Any, inner: Any, across: int
+) -> None:
+    wrong = bool((starts.diff() < 0).any()) or int(starts[0]) != 0
+    if wrong or int(starts[-1]) != inner.shape[0]:
+        raise RuntimeError(
+            f"{names[0]} does not go from 0 to the {inner.shape[0]} entries "
+            "without decreasing; give where the entries of each begin, and the end"
+        )
+    if inner.shape[0] and not 0 <= int(inner.min()) <= int(inner.max()) < across:
+        raise RuntimeError(f"{names[1]} has numbers beyond 0 to {across - 1}")
+
+
+def compressed(
+    by_column: bool,
+    starts: Any,
+    inner: Any,
+    values: Any,
+    size: Any = None,
+    **named: Any,
+) -> SparseTensor:
+    """torch.sparse_csr_tensor(), or sparse_csc_tensor()."""
+    options = _Options(**named)
+    held = options.values(values, "SparseCompressedTensorBackward0")
+    starts, inner = (
+        _C.as_tensor(x, device=held.device).detach() for x in (starts, inner)
+    )
+    names = (
+        ("ccol_indices", "row_indices")
+        if by_column
+        else ("crow_indices", "col_indices")
+    )
+    _check_vectors(names, starts, inner, held)
     outer = starts.shape[0] - 1
     if size is None:
         most = int(inner.max()) + 1 if inner.shape[0] else 0
@@ -177,19 +202,9 @@ def compressed(
             f"size is {size}, and {names[0]} is for {outer} {names[0][1:4]}s; give the "
             "sizes of a matrix"
         )
-    if _is_checked(check_invariants, inner):
-        steps = starts.diff()
-        wrong = bool((steps < 0).any()) or int(starts[0]) != 0
-        if wrong or int(starts[-1]) != inner.shape[0]:
-            raise RuntimeError(
-                f"{names[0]} does not go from 0 to the {inner.shape[0]} entries "
-                "without decreasing; give where the entries of each begin, and the end"
-            )
-        across = size[1 - by_column]
-        if inner.shape[0] and not 0 <= int(inner.min()) <= int(inner.max()) < across:
-            raise RuntimeError(f"{names[1]} has numbers beyond 0 to {across - 1}")
-    made = SparseTensor(Pattern(size, None, True, starts, inner, by_column), held)
-    return made.requires_grad_() if requires_grad and held.is_leaf else made
+    if options.checks(inner):
+        _check_compressed(names, starts, inner, size[1 - by_column])
+    return options.made(Pattern(size, None, True, starts, inner, by_column), held)
 
 
 def of_dense(tensor: Any, dims: int) -> SparseTensor:

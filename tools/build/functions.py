@@ -208,9 +208,12 @@ def read_function(
     options = {k.arg: ast.literal_eval(k.value) for k in call.keywords}
     doc = ast.get_docstring(node)
     assert doc, f"{node.name}: write a docstring"
+    if "keywords" in options:
+        model = model_of(options["keywords"], tree)
+        node.args.kwonlyargs[:0] = model.args.kwonlyargs
+        node.args.kw_defaults[:0] = model.args.kw_defaults
     if "like" in options:
-        module_of, _, name = options["like"].rpartition(".")
-        model = function_of(name, tree_of(module_of) if module_of else tree)
+        model = model_of(options["like"], tree)
         node.args = model.args
         if not doc.startswith("As "):  # which says where to read
             said = texts.read_doc(ast.get_docstring(model) or "")[1]
@@ -273,11 +276,11 @@ def tree_of(module: str) -> ast.Module:
     return ast.parse((PACKAGE / f"{module.replace('.', '/')}.py").read_text())
 
 
-def function_of(name: str, tree: ast.Module) -> ast.FunctionDef:
-    """The function of this name in a module."""
-    (found,) = (
-        n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == name
-    )
+def model_of(name: str, tree: ast.Module) -> ast.FunctionDef:
+    """The function of this name in a module's tree, or in the module before a dot."""
+    module, _, name = name.rpartition(".")
+    body = tree_of(module).body if module else tree.body
+    (found,) = (n for n in body if isinstance(n, ast.FunctionDef) and n.name == name)
     return found
 
 

@@ -28,14 +28,8 @@ def numbers(name: str, value: Any, ndim: int) -> list[int]:
 # --- norms ---
 
 
-@function()
-def lp_pool1d(
-    input: Tensor,
-    norm_type: float,
-    kernel_size: Dims,
-    stride: Dims | None = None,
-    ceil_mode: bool = False,
-) -> Tensor:
+@function(like="_power_mean")
+def lp_pool1d(*args: Any, **named: Any) -> Tensor:
     """The p-th root of the sum of x^p over each window of (..., length).
 
     norm_type    p; inf: the largest |x|, -inf: the least; ZeroDivisionError for 0
@@ -46,7 +40,7 @@ def lp_pool1d(
     >>> nn.functional.lp_pool1d(torch.tensor([[3.0, 4.0, 0.0, 2.0]]), 2, 2)
     tensor([[5., 2.]])
     """
-    return _power_mean(1, input, norm_type, kernel_size, stride, ceil_mode)
+    return _power_mean(1, *args, **named)
 
 
 @function(like="lp_pool1d")
@@ -71,12 +65,13 @@ def lp_pool3d(*args: Any, **named: Any) -> Tensor:
 
 def _power_mean(
     ndim: int,
-    input: Any,
+    /,
+    input: Tensor,
     norm_type: float,
-    kernel_size: Any,
-    stride: Any = None,
+    kernel_size: Dims,
+    stride: Dims | None = None,
     ceil_mode: bool = False,
-) -> Any:
+) -> Tensor:
     p = norm_type
     if not p:
         raise ZeroDivisionError("norm_type is 0; give another number")
@@ -106,15 +101,44 @@ def _starts(samples: Any, size: int, output: int, kernel: int) -> Any:
     return _C.cat([starts, last], -1)
 
 
+def _window_counts(given: Any, wanted: Any, ratio: Any) -> list[int]:
+    """How many windows each dimension has, of those given and wanted, or a ratio."""
+    ndim = len(given)
+    if wanted is not None:
+        return numbers("output_size", wanted, ndim)
+    if len(ratio) != ndim:
+        raise ValueError(f"output_ratio has {len(ratio)} numbers; give {ndim}")
+    return [int(size * each) for size, each in zip(given, ratio, strict=True)]
+
+
+def _window_elements(samples: Any, given: Any, output: Any, kernel: Any) -> Any:
+    """Where the elements of the windows are in a plane, (N, C, *output, *kernel)."""
+    ndim = len(kernel)
+    # In two dimensions the first number is the width's.
+    order = range(ndim) if ndim == 3 else range(ndim - 1, -1, -1)
+    flat: Any = None
+    for d, which in enumerate(order):
+        begin = _starts(samples[..., which], given[d], output[d], kernel[d])
+        at = begin.unsqueeze(-1) + _C.arange(kernel[d], device=samples.device)
+        shape = [1] * (2 * ndim)
+        shape[d], shape[ndim + d] = output[d], kernel[d]
+        at = at.reshape(*samples.shape[:2], *shape)
+        flat = at if flat is None else flat * given[d] + at
+    return flat
+
+
 def _fractional(
     ndim: int,
-    input: Any,
-    kernel_size: Any,
-    output_size: Any = None,
+    always: bool,
+    /,
+    input: Tensor,
+    kernel_size: Dims,
+    output_size: Dims | None = None,
     output_ratio: Any = None,
-    return_indices: bool = False,
-    _random_samples: Any = None,
+    return_indices: Truth = False,
+    _random_samples: Tensor | None = None,
 ) -> Any:
+    """always: give the indices, whatever return_indices is."""
     if output_size is None and output_ratio is None:
         raise ValueError("output_size and output_ratio are None; give one of them")
     if input.dim() not in (ndim + 1, ndim + 2):
@@ -122,15 +146,8 @@ def _fractional(
             f"the input has {input.dim()} dimensions; give {ndim + 1} or {ndim + 2}"
         )
     given = input.shape[-ndim:]
-    if output_size is None:
-        if len(output_ratio) != ndim:
-            raise ValueError(
-                f"output_ratio has {len(output_ratio)} numbers; give {ndim}"
-            )
-        pairs = zip(given, output_ratio, strict=True)
-        output_size = [int(size * ratio) for size, ratio in pairs]
+    output = _window_counts(given, output_size, output_ratio)
     kernel = numbers("kernel_size", kernel_size, ndim)
-    output = numbers("output_size", output_size, ndim)
     input, samples = _C._autocast_float_on_cpu(input, _random_samples)
     x = input if input.dim() == ndim + 2 else input.unsqueeze(0)
     for had, made, taps in zip(given, output, kernel, strict=True):
@@ -142,35 +159,18 @@ def _fractional(
             )
     if samples is None:
         samples = _C.rand(*x.shape[:2], ndim, dtype=x.dtype, device=x.device)
-    # In two dimensions the first number is the width's.
-    order = range(ndim) if ndim == 3 else range(ndim - 1, -1, -1)
-    flat: Any = None
-    for d, which in enumerate(order):
-        begin = _starts(samples[..., which], given[d], output[d], kernel[d])
-        at = begin.unsqueeze(-1) + _C.arange(kernel[d], device=x.device)
-        shape = [1] * (2 * ndim)
-        shape[d], shape[ndim + d] = output[d], kernel[d]
-        at = at.reshape(*x.shape[:2], *shape)
-        flat = at if flat is None else flat * given[d] + at
-    flat = flat.flatten(2 + ndim)
+    flat = _window_elements(samples, given, output, kernel).flatten(2 + ndim)
     windows = _C._flat(x).flatten(2).gather(-1, flat.flatten(2)).reshape(flat.shape)
     values, places = windows.max(-1)
     indices = flat.gather(-1, places.unsqueeze(-1)).squeeze(-1)
     if input.dim() == ndim + 1:
         values, indices = values.squeeze(0), indices.squeeze(0)
     values = _C._named(values, f"FractionalMaxPool{ndim}DBackward0")
-    return (values, indices) if return_indices else values
+    return (values, indices) if always or return_indices else values
 
 
-@function()
-def fractional_max_pool2d(
-    input: Tensor,
-    kernel_size: Dims,
-    output_size: Dims | None = None,
-    output_ratio: Any = None,
-    return_indices: Truth = False,
-    _random_samples: Tensor | None = None,
-) -> Any:
+@function(like="_fractional")
+def fractional_max_pool2d(*args: Any, **named: Any) -> Any:
     """The maximum of windows of (..., height, width) at random distances.
 
     By Graham, 2014. ValueError unless the number of windows is given, RuntimeError
@@ -186,15 +186,7 @@ def fractional_max_pool2d(
     >>> nn.functional.fractional_max_pool2d(torch.ones(1, 5, 5), 2, (3, 3)).shape
     torch.Size([1, 3, 3])
     """
-    return _fractional(
-        2,
-        input,
-        kernel_size,
-        output_size,
-        output_ratio,
-        return_indices,
-        _random_samples,
-    )
+    return _fractional(2, False, *args, **named)
 
 
 @function(like="fractional_max_pool2d")
@@ -206,18 +198,11 @@ def fractional_max_pool3d(*args: Any, **named: Any) -> Any:
     >>> nn.functional.fractional_max_pool3d(torch.ones(1, 5, 5, 5), 2, 3).shape
     torch.Size([1, 3, 3, 3])
     """
-    return _fractional(3, *args, **named)
+    return _fractional(3, False, *args, **named)
 
 
-@function()
-def fractional_max_pool2d_with_indices(
-    input: Tensor,
-    kernel_size: Dims,
-    output_size: Dims | None = None,
-    output_ratio: Any = None,
-    return_indices: Truth = False,
-    _random_samples: Tensor | None = None,
-) -> Any:
+@function(like="_fractional")
+def fractional_max_pool2d_with_indices(*args: Any, **named: Any) -> Any:
     """fractional_max_pool2d with return_indices=True.
 
     kernel_size     size of the window, a number or one for each dimension
@@ -229,9 +214,7 @@ def fractional_max_pool2d_with_indices(
     >>> nn.functional.fractional_max_pool2d_with_indices(x, 2, 1)
     (tensor([[[3.]]]), tensor([[[3]]]))
     """
-    return _fractional(
-        2, input, kernel_size, output_size, output_ratio, True, _random_samples
-    )
+    return _fractional(2, True, *args, **named)
 
 
 @function(like="fractional_max_pool2d_with_indices")
@@ -242,9 +225,7 @@ def fractional_max_pool3d_with_indices(*args: Any, **named: Any) -> Any:
     >>> nn.functional.fractional_max_pool3d_with_indices(x, 2, 1)
     (tensor([[[[26.]]]]), tensor([[[[26]]]]))
     """
-    names = ("input", "kernel_size", "output_size", "output_ratio", "return_indices")
-    given = dict(zip((*names, "_random_samples"), args, strict=False)) | named
-    return _fractional(3, **{**given, "return_indices": True})
+    return _fractional(3, True, *args, **named)
 
 
 # --- back ---
@@ -252,13 +233,14 @@ def fractional_max_pool3d_with_indices(*args: Any, **named: Any) -> Any:
 
 def _unpool(
     ndim: int,
-    input: Any,
-    indices: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
+    /,
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: Dims,
+    stride: Dims | None = None,
+    padding: PerDim = 0,
     output_size: Any = None,
-) -> Any:
+) -> Tensor:
     kernel = numbers("kernel_size", kernel_size, ndim)
     steps = numbers("stride", stride, ndim) if stride is not None else kernel
     border = numbers("padding", padding, ndim)
@@ -304,15 +286,8 @@ def _unpool(
     return _C._named(result, f"MaxUnpool{ndim}DBackward0")
 
 
-@function()
-def max_unpool1d(
-    input: Tensor,
-    indices: Tensor,
-    kernel_size: Dims,
-    stride: Dims | None = None,
-    padding: PerDim = 0,
-    output_size: Any = None,
-) -> Tensor:
+@function(like="_unpool")
+def max_unpool1d(*args: Any, **named: Any) -> Tensor:
     """Maxima put back to where max_pool1d found them, in zeros.
 
     Raises RuntimeError for an index outside of the output; on a GPU, AcceleratorError
@@ -329,7 +304,7 @@ def max_unpool1d(
     >>> nn.functional.max_unpool1d(torch.tensor([[3.0]]), torch.tensor([[1]]), 2)
     tensor([[0., 3.]])
     """
-    return _unpool(1, input, indices, kernel_size, stride, padding, output_size)
+    return _unpool(1, *args, **named)
 
 
 @function(like="max_unpool1d")
