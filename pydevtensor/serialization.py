@@ -385,14 +385,7 @@ def _parameter(data, requires_grad, hooks=None, state=None):
 
 
 def _tensor(
-    storage,
-    offset,
-    size,
-    stride,
-    requires_grad,
-    hooks=None,
-    metadata=None,
-    dtype=None,
+    storage, offset, size, stride, requires_grad, hooks=None, metadata=None, dtype=None
 ):
     dtype = dtype or dtype_named(storage._kind.dtype)
     # A view of PyTorch may have these done when an element is read.

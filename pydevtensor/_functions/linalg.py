@@ -304,12 +304,7 @@ def addr(
 @function(method=True, out=True, in_place=True)
 @casts(cpu="lower", cuda="lower")
 def addbmm(
-    input: Tensor,
-    batch1: Tensor,
-    batch2: Tensor,
-    *,
-    beta: Value = 1,
-    alpha: Value = 1,
+    input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Value = 1, alpha: Value = 1
 ) -> Tensor:
     """beta * input + alpha * sum of the matrix products batch1[i] @ batch2[i].
 

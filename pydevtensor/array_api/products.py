@@ -32,11 +32,7 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
 
 
 def tensordot(
-    x1: Tensor,
-    x2: Tensor,
-    /,
-    *,
-    axes: int | tuple[Sequence[int], Sequence[int]] = 2,
+    x1: Tensor, x2: Tensor, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2
 ) -> Tensor:
     """The sum of products over dimensions of both operands.
 

@@ -173,9 +173,7 @@ def _barrier_of_gpus(found: ProcessGroup, group: Any, is_async: bool) -> Work | 
 
 
 def monitored_barrier(
-    group: Any = None,
-    timeout: timedelta | None = None,
-    wait_all_ranks: bool = False,
+    group: Any = None, timeout: timedelta | None = None, wait_all_ranks: bool = False
 ) -> None:
     """Wait until all ranks have called it, and name a rank that does not come in time.
 

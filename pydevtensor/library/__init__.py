@@ -345,11 +345,7 @@ def opcheck(
 
 
 def register_vmap(
-    op: Any,
-    func: Callable[..., Any] | None = None,
-    /,
-    *,
-    lib: Library | None = None,
+    op: Any, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None
 ) -> Any:
     """Has no effect but to give func back: vmap() calls an operator for each row.
 

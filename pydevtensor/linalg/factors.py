@@ -39,12 +39,7 @@ class _Triangular(Function):
 
 @function(out=True)
 def solve_triangular(
-    A: Tensor,
-    B: Tensor,
-    *,
-    upper: bool,
-    left: bool = True,
-    unitriangular: bool = False,
+    A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Tensor:
     """X of A X = B, or of X A = B with left=False, for triangular matrices A.
 

@@ -177,11 +177,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
 
 @function(out=True, results=("result", "info"))
 def solve_ex(
-    A: Tensor,
-    B: Tensor,
-    *,
-    left: bool = True,
-    check_errors: bool = False,
+    A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False
 ) -> tuple[Tensor, ...]:
     """solve() that does not raise: (result, info).
 
@@ -263,12 +259,7 @@ def slogdet(A: Tensor) -> tuple[Tensor, ...]:
 
 @function(out=True)
 def lu_solve(
-    LU: Tensor,
-    pivots: Tensor,
-    B: Tensor,
-    *,
-    left: bool = True,
-    adjoint: bool = False,
+    LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False
 ) -> Tensor:
     """X of A X = B from lu_factor(A); with adjoint of A^H, with left=False of X A = B.
 

@@ -121,10 +121,7 @@ def _make_states(optimizer: Optimizer) -> None:
 
 @no_grad()
 def get_optimizer_state_dict(
-    model: Module,
-    optimizers: Optimizers,
-    *,
-    options: StateDictOptions | None = None,
+    model: Module, optimizers: Optimizers, *, options: StateDictOptions | None = None
 ) -> dict[str, Any]:
     """The states of an optimizer, or of several, by the names of a model's parameters.
 
@@ -167,10 +164,7 @@ def set_optimizer_state_dict(
 
 
 def get_state_dict(
-    model: Module,
-    optimizers: Optimizers,
-    *,
-    options: StateDictOptions | None = None,
+    model: Module, optimizers: Optimizers, *, options: StateDictOptions | None = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """get_model_state_dict() and get_optimizer_state_dict().
 

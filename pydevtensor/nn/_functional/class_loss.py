@@ -93,10 +93,7 @@ def binary_cross_entropy_with_logits(
 
 @loss_function()
 def kl_div(
-    input: Tensor,
-    target: Tensor,
-    reduction: Text = "mean",
-    log_target: bool = False,
+    input: Tensor, target: Tensor, reduction: Text = "mean", log_target: bool = False
 ) -> Tensor:
     """target * (log target - input); input holds log-probabilities.
 
@@ -247,9 +244,7 @@ def multi_margin_loss(
 
 @loss_function()
 def multilabel_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    reduction: Text = "mean",
+    input: Tensor, target: Tensor, reduction: Text = "mean"
 ) -> Tensor:
     """The sum of max(0, 1 - (x[t] - x[i])) / C over target classes t and others i.
 
@@ -310,11 +305,7 @@ def multilabel_soft_margin_loss(
 
 
 @loss_function()
-def soft_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    reduction: Text = "mean",
-) -> Tensor:
+def soft_margin_loss(input: Tensor, target: Tensor, reduction: Text = "mean") -> Tensor:
     """log(1 + e^(-target * input)).
 
     target  1 or -1, of a shape that broadcasts with input's

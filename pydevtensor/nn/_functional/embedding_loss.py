@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 
 @loss_function()
 def hinge_embedding_loss(
-    input: Tensor,
-    target: Tensor,
-    margin: float = 1.0,
-    reduction: Text = "mean",
+    input: Tensor, target: Tensor, margin: float = 1.0, reduction: Text = "mean"
 ) -> Tensor:
     """input, a distance, where target is 1; max(0, margin - input) where it is -1.
 

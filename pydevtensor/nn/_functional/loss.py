@@ -137,10 +137,7 @@ def _huber(gap: Any, delta: float) -> Any:
 
 @loss_function()
 def smooth_l1_loss(
-    input: Tensor,
-    target: Tensor,
-    reduction: Text = "mean",
-    beta: float = 1.0,
+    input: Tensor, target: Tensor, reduction: Text = "mean", beta: float = 1.0
 ) -> Tensor:
     """huber_loss with a delta of beta, divided by beta; l1_loss if beta is 0.
 

@@ -442,10 +442,7 @@ def random_unstructured(module: Module, name: str, amount: float) -> Module:
 
 
 def l1_unstructured(
-    module: Module,
-    name: str,
-    amount: float,
-    importance_scores: Tensor | None = None,
+    module: Module, name: str, amount: float, importance_scores: Tensor | None = None
 ) -> Module:
     """The module, with its parameter `name` pruned where magnitudes are least.
 

@@ -215,9 +215,7 @@ class Subset(Dataset[_Sample_co]):
     """
 
     def __init__(
-        self,
-        dataset: Dataset[_Sample_co] | Samples[_Sample_co],
-        indices: Sequence[int],
+        self, dataset: Dataset[_Sample_co] | Samples[_Sample_co], indices: Sequence[int]
     ) -> None:
         self.dataset: Any = dataset
         self.indices = indices

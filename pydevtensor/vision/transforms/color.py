@@ -72,11 +72,7 @@ class ColorJitter(Transform):
     """
 
     def __init__(
-        self,
-        brightness: Any = 0,
-        contrast: Any = 0,
-        saturation: Any = 0,
-        hue: Any = 0,
+        self, brightness: Any = 0, contrast: Any = 0, saturation: Any = 0, hue: Any = 0
     ) -> None:
         super().__init__()
         self.brightness: tuple[float, float] | None = self._limits(
