@@ -11,31 +11,6 @@ if TYPE_CHECKING:
     from pydevtensor._functions.types import Sizes, Tensor
 
 
-@function()
-def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    """Channels as pixels: (..., C * r * r, H, W) to (..., C, H * r, W * r).
-
-    upscale_factor: r, above 0. RuntimeError where r * r does not divide the channels.
-
-    >>> torch.pixel_shuffle(torch.arange(4.0).reshape(4, 1, 1), 2)
-    tensor([[[0., 1.],
-             [2., 3.]]])
-    """
-    return F.pixel_shuffle(input, upscale_factor)
-
-
-@function()
-def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """Pixels as channels: (..., C, H * r, W * r) to (..., C * r * r, H, W).
-
-    downscale_factor: r, above 0. RuntimeError where r does not divide both sizes.
-
-    >>> torch.pixel_unshuffle(torch.arange(4.0).reshape(1, 2, 2), 2).flatten()
-    tensor([0., 1., 2., 3.])
-    """
-    return F.pixel_unshuffle(input, downscale_factor)
-
-
 @function(aliases=("native_channel_shuffle",))
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """The channels of (N, C, ...), one of each of the groups in turn.

@@ -37,6 +37,7 @@ def function(
     like: str = "",
     keywords: str = "",
     numbered: bool = False,
+    package: bool = False,
 ) -> Callable[[_Body], _Body]:
     """Make a function of the package, or of a namespace, of the decorated one.
 
@@ -57,6 +58,7 @@ def function(
     keywords  a function of the same module whose keywords come before its own; the body
               gets those that are given as **named
     numbered  the reduction of that function is a number, 0 by default
+    package   in a namespace: a function of the package, too
     """
     return _unchanged
 

@@ -255,6 +255,9 @@ def read_function(
         is_plain=not options.keys() - {"method"} and is_plain(node),
     )
     yield one
+    if options.get("package"):
+        shown = doc.replace(f">>> {namespace}.", ">>> torch.")
+        yield replace(one, namespace="", doc=shown)
     for alias in options.get("aliases", ()):
         shown = doc[doc.index(">>> ") :]
         yield replace(one, name=alias, doc=f"Alias of {one.name}().\n\n{shown}")

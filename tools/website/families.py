@@ -38,7 +38,8 @@ GROUPS = (
     (
         "layers",
         "Functions of layers",
-        "nn layers losses pooling convolution attention recurrent rnn resample vision",
+        "nn layers losses pooling convolution attention recurrent rnn resample vision "
+        "distance linear normalization activation",
     ),
     (
         "types",

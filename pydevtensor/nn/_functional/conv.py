@@ -49,12 +49,14 @@ def _pair(name: str, value: Any, least: int) -> tuple[int, int]:
     return pair
 
 
-def _blocks(sizes: Any, options: dict[str, Any]) -> Any:
+def _blocks(
+    sizes: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any
+) -> Any:
     """The numbers of windows in a plane, and of elements with the padding around it."""
-    kernel = _pair("kernel_size", options["kernel_size"], 1)
-    dilation = _pair("dilation", options["dilation"], 1)
-    padding = _pair("padding", options["padding"], 0)
-    stride = _pair("stride", options["stride"], 1)
+    kernel = _pair("kernel_size", kernel_size, 1)
+    dilation = _pair("dilation", dilation, 1)
+    padding = _pair("padding", padding, 0)
+    stride = _pair("stride", stride, 1)
     covered = [d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True)]
     planes = [size + 2 * p for size, p in zip(sizes, padding, strict=True)]
     if any(p < c for p, c in zip(planes, covered, strict=True)):
@@ -109,13 +111,9 @@ def unfold(
             "dimensions, or 4 with a batch"
         )
     *outer, height, width = input.shape
-    options = {
-        "kernel_size": kernel_size,
-        "dilation": dilation,
-        "padding": padding,
-        "stride": stride,
-    }
-    kernel, pads, planes, counts, windows = _blocks((height, width), options)
+    kernel, pads, planes, counts, windows = _blocks(
+        (height, width), kernel_size, dilation, padding, stride
+    )
     if any(pads):
         inner, input = input, input.new_zeros(*outer, *planes)
         input[_inner(pads, (height, width))] = inner
@@ -154,13 +152,9 @@ def fold(
             f"the input has shape {[*input.shape]}; it has to have 2 dimensions, "
             "or 3 with a batch"
         )
-    options = {
-        "kernel_size": kernel_size,
-        "dilation": dilation,
-        "padding": padding,
-        "stride": stride,
-    }
-    kernel, pads, planes, counts, windows = _blocks(sizes, options)
+    kernel, pads, planes, counts, windows = _blocks(
+        sizes, kernel_size, dilation, padding, stride
+    )
     *outer, rows, columns = input.shape
     if rows % math.prod(kernel) or columns != math.prod(counts):
         raise RuntimeError(

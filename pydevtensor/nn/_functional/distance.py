@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pydevtensor._functions.types import Tensor
 
 
-@function()
+@function(package=True)
 @casts(cuda="float32")
 def cosine_similarity(
     x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8
@@ -40,7 +40,7 @@ def cosine_similarity(
     return (first * second).sum(dim)
 
 
-@function()
+@function(package=True)
 def pairwise_distance(
     x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Tensor:
@@ -60,9 +60,9 @@ def pairwise_distance(
     return _C._named((x1 - x2 + eps).norm(p, -1, keepdim), "NormBackward1")
 
 
-@function()
+@function(package=True)
 @casts(cuda="float32")
-def pdist(input: Tensor, p: float = 2.0) -> Tensor:
+def pdist(input: Tensor, p: float = 2) -> Tensor:
     """The p-norm distances between each two rows of a matrix, a vector.
 
     Rows 0 and 1, 0 and 2, ..., 1 and 2, .... Raises RuntimeError for another number of

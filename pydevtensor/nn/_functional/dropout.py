@@ -10,6 +10,8 @@ from pydevtensor import _C
 from pydevtensor._functions import function
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pydevtensor._functions.types import Tensor, Truth
 
 
@@ -68,88 +70,85 @@ def feature_dropout(
     return input.mul_(noise) if inplace else input * noise
 
 
-def _batched(input: Any, p: float, training: bool, inplace: bool, ndim: int) -> Any:
-    """feature_dropout of an input that may lack the dimension of the batch."""
-    if input.ndim == ndim:
+def _of_channels(
+    batched: int,
+    check: Callable[[int], None],
+    /,
+    input: Tensor,
+    p: float = 0.5,
+    training: bool = True,
+    inplace: Truth = False,
+) -> Tensor:
+    """dropout of whole channels; batched: the dimensions with a batch, 0 for any.
+
+    inplace   write the result into the input
+    training  without it nothing changes
+    p         probability of a channel to be zeroed, 0 to 1, else ValueError
+    """
+    check_probability(p)
+    check(input.ndim)
+    if not batched or input.ndim == batched:
         return feature_dropout(input, p, training, inplace)
     result = feature_dropout(input.unsqueeze(0), p, training, inplace)
     return input if inplace else result.squeeze(0)
 
 
-@function()
-def dropout1d(
-    input: Tensor, p: float = 0.5, training: bool = True, inplace: Truth = False
-) -> Tensor:
+def _check_rows(ndim: int) -> None:
+    if ndim not in (2, 3):
+        raise RuntimeError(f"the input has {ndim} dimensions; give (N, C, L) or (C, L)")
+
+
+def _check_images(ndim: int) -> None:
+    if ndim not in (3, 4):
+        _warn(f"the input has {ndim} dimensions; give (N, C, H, W)")
+    elif ndim == 3:
+        _warn(
+            "an input of 3 dimensions counts as (N, C, L); use dropout1d "
+            "for that, and unsqueeze(0) for (C, H, W)"
+        )
+
+
+def _check_volumes(ndim: int) -> None:
+    if ndim not in (4, 5):
+        _warn(f"the input has {ndim} dimensions; give (N, C, D, H, W) or (C, D, H, W)")
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, stacklevel=5)  # the line of the program
+
+
+@function(like="_of_channels")
+def dropout1d(*args: Any, **named: Any) -> Tensor:
     """dropout of whole channels of (N, C, L) or (C, L).
 
     Raises RuntimeError for another number of dimensions.
 
-    inplace   write the result into the input
-    training  without it nothing changes
-    p         probability of a channel to be zeroed, 0 to 1, else ValueError
-
     >>> nn.functional.dropout1d(torch.ones(1, 2, 3), training=False).shape
     torch.Size([1, 2, 3])
     """
-    check_probability(p)
-    if input.ndim not in (2, 3):
-        raise RuntimeError(
-            f"the input has {input.ndim} dimensions; give (N, C, L) or (C, L)"
-        )
-    return _batched(input, p, training, inplace, 3)
+    return _of_channels(3, _check_rows, *args, **named)
 
 
-@function()
-def dropout2d(
-    input: Tensor, p: float = 0.5, training: bool = True, inplace: Truth = False
-) -> Tensor:
+@function(like="_of_channels")
+def dropout2d(*args: Any, **named: Any) -> Tensor:
     """dropout of whole channels of (N, C, H, W); (N, C, L) is taken too.
 
     Raises RuntimeError for an input without channels.
 
-    inplace   write the result into the input
-    training  without it nothing changes
-    p         probability of a channel to be zeroed, 0 to 1, else ValueError
-
     >>> nn.functional.dropout2d(torch.ones(1, 2, 3, 3), training=False).shape
     torch.Size([1, 2, 3, 3])
     """
-    check_probability(p)
-    if input.ndim not in (3, 4):
-        warnings.warn(
-            f"the input has {input.ndim} dimensions; give (N, C, H, W)",
-            stacklevel=2,
-        )
-    elif input.ndim == 3:
-        warnings.warn(
-            "an input of 3 dimensions counts as (N, C, L); use dropout1d "
-            "for that, and unsqueeze(0) for (C, H, W)",
-            stacklevel=2,
-        )
-    return feature_dropout(input, p, training, inplace)
+    return _of_channels(0, _check_images, *args, **named)
 
 
-@function()
-def dropout3d(
-    input: Tensor, p: float = 0.5, training: bool = True, inplace: Truth = False
-) -> Tensor:
+@function(like="_of_channels")
+def dropout3d(*args: Any, **named: Any) -> Tensor:
     """dropout of whole channels of (N, C, D, H, W) or (C, D, H, W).
-
-    inplace   write the result into the input
-    training  without it nothing changes
-    p         probability of a channel to be zeroed, 0 to 1, else ValueError
 
     >>> nn.functional.dropout3d(torch.ones(1, 2, 3, 3, 3), training=False).shape
     torch.Size([1, 2, 3, 3, 3])
     """
-    check_probability(p)
-    if input.ndim not in (4, 5):
-        warnings.warn(
-            f"the input has {input.ndim} dimensions; give (N, C, D, H, W) "
-            "or (C, D, H, W)",
-            stacklevel=2,
-        )
-    return _batched(input, p, training, inplace, 5)
+    return _of_channels(5, _check_volumes, *args, **named)
 
 
 # The negative limit of selu.

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pydevtensor._functions.types import Tensor
 
 
-@function()
+@function(package=True)
 @casts(cpu="given", cuda="widest")
 def bilinear(
     input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None

@@ -224,7 +224,7 @@ def local_response_norm(
     return input / (total * alpha + k) ** beta
 
 
-@function()
+@function(package=True)
 def rms_norm(
     input: Tensor,
     normalized_shape: Sizes,

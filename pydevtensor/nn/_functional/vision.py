@@ -232,7 +232,7 @@ def _divides(what: str, size: int, by: int) -> None:
         raise RuntimeError(f"{size} {what} cannot be divided by {by}")
 
 
-@function()
+@function(package=True)
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """Channels as pixels: (..., C * r * r, H, W) to (..., C, H * r, W * r).
 
@@ -258,7 +258,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     return _C._named(result, "PixelShuffleBackward0")
 
 
-@function()
+@function(package=True)
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """Pixels as channels: (..., C, H * r, W * r) to (..., C * r * r, H, W).
 
