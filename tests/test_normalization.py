@@ -76,6 +76,17 @@ def test_lazy_norms_load_a_state(device):
     assert lazy.num_features == 3
 
 
+def test_a_lazy_norm_of_a_program_keeps_its_class(device):
+    class Own(nn.LazyBatchNorm1d):
+        pass
+
+    norm = Own(device=device)
+    x = torch.rand(4, 3, device=device)
+    known = nn.BatchNorm1d(3, device=device)
+    assert torch.equal(norm(x), known(x))
+    assert type(norm) is Own and norm.num_features == 3
+
+
 def test_sync_batch_norm_of_one_process(device):
     x = torch.randn(4, 3, 2, device=device)
     norm = nn.BatchNorm1d(3, momentum=None, device=device)

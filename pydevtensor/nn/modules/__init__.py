@@ -1,9 +1,7 @@
 """The modules of nn, a file for each subject, by the names of torch.nn.modules."""
 
 from pydevtensor._names import publish as _publish
-from pydevtensor.nn.modules import (
-    utils as utils,
-)
+from pydevtensor.nn.modules import utils as utils
 from pydevtensor.nn.modules.activation import *
 from pydevtensor.nn.modules.adaptive import *
 from pydevtensor.nn.modules.attention import *
@@ -18,9 +16,7 @@ from pydevtensor.nn.modules.fold import *
 from pydevtensor.nn.modules.instancenorm import *
 from pydevtensor.nn.modules.linear import *
 from pydevtensor.nn.modules.loss import *
-from pydevtensor.nn.modules.module import (
-    Module as Module,
-)
+from pydevtensor.nn.modules.module import Module as Module
 from pydevtensor.nn.modules.normalization import *
 from pydevtensor.nn.modules.padding import *
 from pydevtensor.nn.modules.pixelshuffle import *

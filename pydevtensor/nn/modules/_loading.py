@@ -83,10 +83,7 @@ class Loading:
     def check(self, name: str, strict: bool) -> None:
         """Raise RuntimeError, which lists all that does not fit."""
         faults = [*self.faults]
-        for which, keys in (
-            ("Unexpected", self.unexpected),
-            ("Missing", self.missing),
-        ):
+        for which, keys in (("Unexpected", self.unexpected), ("Missing", self.missing)):
             if strict and keys:
                 names = ", ".join(f'"{key}"' for key in keys)
                 faults.insert(0, f"{which} key(s) in state_dict: {names}")

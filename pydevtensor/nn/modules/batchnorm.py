@@ -7,6 +7,7 @@ from typing import Any
 from pydevtensor import _C
 from pydevtensor.nn import functional as F
 from pydevtensor.nn.modules._layer import Layer, Parametrized, explain
+from pydevtensor.nn.modules._lazy import Lazy
 from pydevtensor.nn.parameter import (
     UninitializedBuffer,
     UninitializedParameter,
@@ -160,13 +161,12 @@ class BatchNorm3d(_BatchNorm):
 
 
 class _LazyNorm(
+    Lazy,
     _NormBase,
     takes="eps, momentum: float | None = 0.1, affine: bool = True, "
     "track_running_stats: bool = True, device, dtype, *, bias",
 ):
-    """Takes num_features from its first input, then becomes the class _becomes."""
-
-    _becomes: type[_NormBase]
+    """Takes num_features from its first input."""
 
     def _make(
         self, *, affine: Any, device: Any, dtype: Any, bias: Any, **options: Any
@@ -183,28 +183,11 @@ class _LazyNorm(
             self.running_mean: Any = UninitializedBuffer(**made)
             self.running_var: Any = UninitializedBuffer(**made)
 
-    def has_uninitialized_params(self) -> bool:
-        """Whether the first input is still to come."""
-        own = (*self.parameters(False), *self.buffers(False))
-        return any(is_lazy(value) for value in own)
-
-    def reset_parameters(self) -> None:
-        """Initialize all again, if num_features is known."""
-        if self.num_features:
-            super().reset_parameters()
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.has_uninitialized_params():
-            self._check_dims(args[0])
-            self.num_features = args[0].shape[self._channel_dim(args[0])]
-            for name in ("weight", "bias", "running_mean", "running_var"):
-                value = getattr(self, name)
-                if is_lazy(value):
-                    value.materialize((self.num_features,))
-            self.reset_parameters()
-        if "_becomes" in vars(type(self)):
-            self.__class__ = self._becomes  # type: ignore[assignment]
-        return self(*args, **kwargs)
+    def _shapes_for(self, input: Any) -> dict[str, Any]:
+        self._check_dims(input)
+        self.num_features = input.shape[self._channel_dim(input)]
+        names = ("weight", "bias", "running_mean", "running_var")
+        return dict.fromkeys(names, (self.num_features,))
 
     def _channel_dim(self, input: Any) -> int:
         return 1

@@ -9,8 +9,7 @@ from pydevtensor.nn import functional as F
 from pydevtensor.nn import init
 from pydevtensor.nn._functional.conv import padded
 from pydevtensor.nn.modules._layer import Layer, Parametrized, explain
-from pydevtensor.nn.modules.module import Module
-from pydevtensor.nn.parameter import UninitializedParameter, is_lazy
+from pydevtensor.nn.modules._lazy import Lazy
 
 __all__ = [
     "Conv1d",
@@ -343,48 +342,25 @@ class ConvTranspose3d(_ConvTransposeNd):
     _function = "conv_transpose3d"
 
 
-class _Lazy(_ConvNd):
-    """Takes in_channels from the first input, then becomes the class after it."""
+class _LazyConv(Lazy, _ConvNd):
+    """Takes in_channels from the first input."""
 
     def __init__(self, out_channels: int, kernel_size: Any, *args: Any, **kwargs: Any):
         super().__init__(0, out_channels, kernel_size, *args, **kwargs)
 
     def _make_parameters(self, bias: bool, device: Any, dtype: Any) -> None:
-        made = {"device": device, "dtype": dtype}
-        self.weight: Any = UninitializedParameter(**made)
-        self.register_parameter(
-            "bias", UninitializedParameter(**made) if bias else None
-        )
+        self._make_lazy(bias, device, dtype)
 
-    def has_uninitialized_params(self) -> bool:
-        """Whether the first input is still to come."""
-        return any(is_lazy(parameter) for parameter in self.parameters(False))
-
-    def reset_parameters(self) -> None:
-        """Initialize weight and bias again, if their sizes are known."""
-        if not is_lazy(self.weight):
-            super().reset_parameters()
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        lazy: Any = self.weight
-        if is_lazy(lazy):
-            input, ndim = args[0], self._ndim
-            if input.ndim not in (ndim + 1, ndim + 2):
-                raise RuntimeError(
-                    f"{self}: the input has shape {[*input.shape]}; it has to have "
-                    f"{ndim + 1} dimensions, or {ndim + 2} with a batch"
-                )
-            self.in_channels = input.shape[-ndim - 1]
-            self._check()
-            lazy.materialize(self._weight_shape())
-            lazy = self.bias
-            if lazy is not None:
-                lazy.materialize((self.out_channels,))
-            self.reset_parameters()
-        known = type(self).__mro__[2]
-        if type(self).__mro__[1] is _Lazy:
-            self.__class__ = known
-        return Module.__call__(self, *args, **kwargs)
+    def _shapes_for(self, input: Any) -> dict[str, Any]:
+        ndim = self._ndim
+        if input.ndim not in (ndim + 1, ndim + 2):
+            raise RuntimeError(
+                f"{self}: the input has shape {[*input.shape]}; it has to have "
+                f"{ndim + 1} dimensions, or {ndim + 2} with a batch"
+            )
+        self.in_channels = input.shape[-ndim - 1]
+        self._check()
+        return {"weight": self._weight_shape(), "bias": (self.out_channels,)}
 
     def _load_one(self, name: str, value: Any, given: Any, assign: bool) -> None:
         super()._load_one(name, value, given, assign)
@@ -394,7 +370,7 @@ class _Lazy(_ConvNd):
             )
 
 
-class LazyConv1d(_Lazy, Conv1d):
+class LazyConv1d(_LazyConv, Conv1d):
     """A Conv1d that takes in_channels from its first input, then becomes a Conv1d.
 
     >>> net = nn.LazyConv1d(4, 3)
@@ -402,8 +378,10 @@ class LazyConv1d(_Lazy, Conv1d):
     torch.Size([1, 4, 6])
     """
 
+    _becomes = Conv1d
 
-class LazyConv2d(_Lazy, Conv2d):
+
+class LazyConv2d(_LazyConv, Conv2d):
     """A Conv2d that takes in_channels from its first input, then becomes a Conv2d.
 
     It takes the other arguments of Conv2d too.
@@ -415,34 +393,44 @@ class LazyConv2d(_Lazy, Conv2d):
     Conv2d(2, 4, kernel_size=(3, 3), stride=(1, 1))
     """
 
+    _becomes = Conv2d
 
-class LazyConv3d(_Lazy, Conv3d):
+
+class LazyConv3d(_LazyConv, Conv3d):
     """A Conv3d that takes in_channels from its first input, then becomes a Conv3d.
 
     >>> nn.LazyConv3d(4, 3)(torch.ones(1, 2, 8, 8, 8)).shape
     torch.Size([1, 4, 6, 6, 6])
     """
 
+    _becomes = Conv3d
 
-class LazyConvTranspose1d(_Lazy, ConvTranspose1d):
+
+class LazyConvTranspose1d(_LazyConv, ConvTranspose1d):
     """A ConvTranspose1d that takes in_channels from its first input.
 
     >>> nn.LazyConvTranspose1d(4, 3)(torch.ones(1, 2, 8)).shape
     torch.Size([1, 4, 10])
     """
 
+    _becomes = ConvTranspose1d
 
-class LazyConvTranspose2d(_Lazy, ConvTranspose2d):
+
+class LazyConvTranspose2d(_LazyConv, ConvTranspose2d):
     """A ConvTranspose2d that takes in_channels from its first input.
 
     >>> nn.LazyConvTranspose2d(4, 3)(torch.ones(1, 2, 8, 8)).shape
     torch.Size([1, 4, 10, 10])
     """
 
+    _becomes = ConvTranspose2d
 
-class LazyConvTranspose3d(_Lazy, ConvTranspose3d):
+
+class LazyConvTranspose3d(_LazyConv, ConvTranspose3d):
     """A ConvTranspose3d that takes in_channels from its first input.
 
     >>> nn.LazyConvTranspose3d(4, 3)(torch.ones(1, 2, 8, 8, 8)).shape
     torch.Size([1, 4, 10, 10, 10])
     """
+
+    _becomes = ConvTranspose3d

@@ -8,8 +8,8 @@ from typing import Any
 from pydevtensor.nn import functional as F
 from pydevtensor.nn import init
 from pydevtensor.nn.modules._layer import Layer
+from pydevtensor.nn.modules._lazy import Lazy
 from pydevtensor.nn.modules.module import Module
-from pydevtensor.nn.parameter import UninitializedParameter, is_lazy
 
 __all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
 
@@ -64,7 +64,7 @@ class NonDynamicallyQuantizableLinear(Linear):
     """A Linear, under the name that PyTorch shows for the last one of attention."""
 
 
-class LazyLinear(Linear, takes="out_features: int, bias, device, dtype"):
+class LazyLinear(Lazy, Linear, takes="out_features: int, bias, device, dtype"):
     """A Linear that takes in_features from its first input, then becomes a Linear.
 
     Until then its parameters have no shape, and reading it raises RuntimeError.
@@ -76,35 +76,17 @@ class LazyLinear(Linear, takes="out_features: int, bias, device, dtype"):
     Linear(in_features=3, out_features=2, bias=True)
     """
 
+    _becomes = Linear
+
     def _make(self, *, bias: Any, device: Any, dtype: Any, **options: Any) -> None:
         Module.__init__(self)
         self.in_features = 0
         self.out_features = options["out_features"]
-        self.weight: Any = UninitializedParameter(device=device, dtype=dtype)
-        lazy = UninitializedParameter(device=device, dtype=dtype) if bias else None
-        self.register_parameter("bias", lazy)
+        self._make_lazy(bias, device, dtype)
 
-    def has_uninitialized_params(self) -> bool:
-        """Whether the first input is still to come."""
-        return any(is_lazy(parameter) for parameter in self.parameters(False))
-
-    def reset_parameters(self) -> None:
-        """Initialize weight and bias again, if their sizes are known."""
-        if not is_lazy(self.weight):
-            super().reset_parameters()
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        lazy: Any = self.weight
-        if is_lazy(lazy):
-            self.in_features = args[0].shape[-1]
-            lazy.materialize((self.out_features, self.in_features))
-            lazy = self.bias
-            if lazy is not None:
-                lazy.materialize((self.out_features,))
-            self.reset_parameters()
-        if type(self) is LazyLinear:
-            self.__class__ = Linear  # type: ignore[assignment]
-        return Module.__call__(self, *args, **kwargs)
+    def _shapes_for(self, input: Any) -> dict[str, Any]:
+        self.in_features = input.shape[-1]
+        return self._shapes()
 
     def _load_one(self, name: str, value: Any, given: Any, assign: bool) -> None:
         super()._load_one(name, value, given, assign)

@@ -48,8 +48,7 @@ class _Windows(FunctionLayer):
 
 
 class _MaxPoolNd(
-    _Windows,
-    takes="kernel_size, stride, padding, dilation, return_indices, ceil_mode",
+    _Windows, takes="kernel_size, stride, padding, dilation, return_indices, ceil_mode"
 ):
     _shown = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
 
