@@ -5,24 +5,16 @@ PyTorch's numbers for a seed, on the CPU.
 """
 
 from pydevtensor._names import publish as _publish
-from pydevtensor.distributions import (
-    constraints as constraints,
-)
-from pydevtensor.distributions import (
-    transforms as transforms,
-)
+from pydevtensor.distributions import constraints as constraints
+from pydevtensor.distributions import transforms as transforms
 from pydevtensor.distributions.bernoulli import *
 from pydevtensor.distributions.beta import *
 from pydevtensor.distributions.binomial import *
 from pydevtensor.distributions.categorical import *
 from pydevtensor.distributions.cauchy import *
 from pydevtensor.distributions.chi2 import *
-from pydevtensor.distributions.constraint_registry import (
-    biject_to as biject_to,
-)
-from pydevtensor.distributions.constraint_registry import (
-    transform_to as transform_to,
-)
+from pydevtensor.distributions.constraint_registry import biject_to as biject_to
+from pydevtensor.distributions.constraint_registry import transform_to as transform_to
 from pydevtensor.distributions.dirichlet import *
 from pydevtensor.distributions.distribution import *
 from pydevtensor.distributions.exponential import *

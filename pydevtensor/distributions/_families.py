@@ -49,6 +49,11 @@ class _OfLocation(_AroundLocation):
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(shape_of(self.loc), validate_args=validate_args)
 
+    @property
+    def mean(self) -> Tensor:
+        """loc."""
+        return self.loc
+
 
 class _OfProbabilities(Distribution):
     """Distributions of probabilities, or of logarithms that say them."""

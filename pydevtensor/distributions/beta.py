@@ -29,10 +29,9 @@ class Beta(Distribution):
     tensor(0.2500)
     """
 
-    arg_constraints: ClassVar[Any] = {
-        "concentration1": constraints.positive,
-        "concentration0": constraints.positive,
-    }
+    arg_constraints: ClassVar[Any] = dict.fromkeys(
+        ("concentration1", "concentration0"), constraints.positive
+    )
     support = constraints.unit_interval
     has_rsample = True
 

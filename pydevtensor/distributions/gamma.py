@@ -68,10 +68,9 @@ class Gamma(Distribution):
     concentration: Tensor
     rate: Tensor
 
-    arg_constraints: ClassVar[Any] = {
-        "concentration": constraints.positive,
-        "rate": constraints.positive,
-    }
+    arg_constraints: ClassVar[Any] = dict.fromkeys(
+        ("concentration", "rate"), constraints.positive
+    )
     support = constraints.nonnegative
     has_rsample = True
 

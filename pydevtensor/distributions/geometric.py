@@ -10,9 +10,7 @@ from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import no_grad
 from pydevtensor.distributions import constraints
 from pydevtensor.distributions._families import _OfSuccess
-from pydevtensor.distributions.utils import (
-    broadcast_all,
-)
+from pydevtensor.distributions.utils import broadcast_all
 from pydevtensor.nn import functional as F
 
 __all__ = ["Geometric"]

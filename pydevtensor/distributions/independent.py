@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from pydevtensor import Size, Tensor
 from pydevtensor._names import publish as _publish
@@ -26,8 +26,6 @@ class Independent(Distribution):
     >>> Independent(Normal(torch.zeros(2, 3), 1.0), 1).log_prob(torch.zeros(2, 3)).shape
     torch.Size([2])
     """
-
-    arg_constraints: ClassVar[Any] = {}
 
     def __init__(
         self,

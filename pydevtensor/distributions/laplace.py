@@ -24,10 +24,6 @@ class Laplace(_OfLocation):
     """
 
     @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
     def variance(self) -> Tensor:
         return 2 * self.scale.square()
 

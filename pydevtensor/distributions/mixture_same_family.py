@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from pydevtensor import Size, Tensor
 from pydevtensor._names import publish as _publish
@@ -29,8 +29,6 @@ class MixtureSameFamily(Distribution):
     >>> MixtureSameFamily(Categorical(torch.ones(2)), normal).mean
     tensor(0.)
     """
-
-    arg_constraints: ClassVar[Any] = {}
 
     def __init__(
         self,

@@ -28,11 +28,6 @@ class Normal(_OfLocation):
     """
 
     @property
-    def mean(self) -> Tensor:
-        """loc."""
-        return self.loc
-
-    @property
     def stddev(self) -> Tensor:
         """scale."""
         return self.scale

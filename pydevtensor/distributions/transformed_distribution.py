@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from pydevtensor import Size, Tensor
 from pydevtensor._names import publish as _publish
@@ -30,8 +30,6 @@ class TransformedDistribution(Distribution):
     >>> TransformedDistribution(normal, ExpTransform()).log_prob(torch.tensor(1.0))
     tensor(-0.9189)
     """
-
-    arg_constraints: ClassVar[Any] = {}
 
     def __init__(
         self,

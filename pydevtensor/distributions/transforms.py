@@ -68,20 +68,19 @@ class Transform:
         return new
 
     def __call__(self, x: Tensor) -> Tensor:
-        if self._cache_size and x is self._cached[0]:
-            return self._cached[1]
-        y = self._call(x)
-        if self._cache_size:
-            self._cached = x, y
-        return y
+        known, y = self._cached
+        return y if self._cache_size and x is known else self._kept(x, self._call(x))[1]
 
     def _inv_call(self, y: Tensor) -> Tensor:
-        if self._cache_size and y is self._cached[1]:
-            return self._cached[0]
-        x = self._inverse(y)
+        x, known = self._cached
+        if self._cache_size and y is known:
+            return x
+        return self._kept(self._inverse(y), y)[0]
+
+    def _kept(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         if self._cache_size:
             self._cached = x, y
-        return x
+        return x, y
 
     def _call(self, x: Tensor) -> Tensor:
         raise NotImplementedError(f"{type(self).__name__} has no _call()")

@@ -53,7 +53,7 @@ class check_sparse_tensor_invariants:
 
 
 class _Options(NamedTuple):
-    """What all functions that make a sparse tensor take."""
+    """The options of all functions that make a sparse tensor."""
 
     dtype: Any = None
     device: Any = None
@@ -204,7 +204,7 @@ def compressed(
         )
     if options.checks(inner):
         _check_compressed(names, starts, inner, size[1 - by_column])
-    return options.made(Pattern(size, None, True, starts, inner, by_column), held)
+    return options.made(Pattern.compressed(size, starts, inner, by_column), held)
 
 
 def of_dense(tensor: Any, dims: int) -> SparseTensor:

@@ -14,26 +14,30 @@ LAYOUTS = {
 class Pattern:
     """The positions of entries along the first dimensions of a tensor.
 
-    shape: of these dimensions. Either indices, of shape (dimensions, entries), which
-    are `coalesced` where they are sorted and none occurs twice; or starts and inner,
-    where the entries of each row begin, and the column of each; `by_column` the other
-    way round. A pattern does not change, so what is computed of it is kept.
+    shape: of these dimensions. indices: of shape (dimensions, entries); they are
+    `coalesced` where they are sorted and none occurs twice. A pattern does not change,
+    so what is computed of it is kept.
     """
 
-    def __init__(
-        self,
-        shape: Any,
-        indices: Any = None,
-        coalesced: bool = False,
-        starts: Any = None,
-        inner: Any = None,
-        by_column: bool = False,
-    ) -> None:
-        self.shape, self.coalesced = tuple(shape), coalesced or starts is not None
-        self.starts, self.inner, self.by_column = starts, inner, by_column
+    starts: Any = None  # of a compressed pattern, as are the next two
+    inner: Any = None
+    by_column = False
+
+    def __init__(self, shape: Any, indices: Any, coalesced: bool = False) -> None:
+        self.shape, self.coalesced = tuple(shape), coalesced
         self._indices = indices
         self._rows: Any = None
         self._flipped: Pattern | None = None
+
+    @classmethod
+    def compressed(
+        cls, shape: Any, starts: Any, inner: Any, by_column: bool = False
+    ) -> Pattern:
+        """A pattern of a matrix, made of where the entries of each row begin, and the
+        column of each; by_column the other way round."""
+        made = cls(shape, None, True)
+        made.starts, made.inner, made.by_column = starts, inner, by_column
+        return made
 
     @property
     def name(self) -> str:
@@ -89,7 +93,7 @@ class Pattern:
                 self._flipped = Pattern(turned, self._indices.flip(0))
             else:
                 kept, way = (self.starts, self.inner), not self.by_column
-                self._flipped = Pattern(turned, None, True, *kept, by_column=way)
+                self._flipped = Pattern.compressed(turned, *kept, way)
         return self._flipped
 
     def keys(self) -> Any:
@@ -116,8 +120,9 @@ class Pattern:
             None if x is None else x.to(device)
             for x in (self._indices, self.starts, self.inner)
         )
-        kept = self.coalesced, starts, inner, self.by_column
-        return Pattern(self.shape, where, *kept)
+        made = Pattern(self.shape, where, self.coalesced)
+        made.starts, made.inner, made.by_column = starts, inner, self.by_column
+        return made
 
 
 def positions(keys: Any, shape: tuple[int, ...]) -> Any:

@@ -39,6 +39,17 @@ ASKED, ZERO_AT_ZERO = frozenset(_AS_VALUES.split()), frozenset(_OF_ZERO.split())
 _CONVERTED = frozenset(_CONVERSIONS.split())
 
 
+def _part(name: str, layout: str, attribute: str) -> Any:
+    """The method that returns an attribute of the pattern of tensors of a layout."""
+
+    def part(self: SparseTensor) -> Any:
+        self._need(name, layout)
+        return getattr(self._pattern, attribute)
+
+    part.__name__, part.__qualname__ = name, f"SparseTensor.{name}"
+    return part
+
+
 class SparseTensor:
     """A tensor of which only the entries are kept, in the layout COO, CSR or CSC."""
 
@@ -136,14 +147,6 @@ class SparseTensor:
                 f"torch.{layout}; convert with {way}()"
             )
 
-    def is_coalesced(self) -> bool:
-        self._need("is_coalesced", "sparse_coo")
-        return self._pattern.coalesced
-
-    def _indices(self) -> Any:
-        self._need("_indices", "sparse_coo")
-        return self._pattern.indices
-
     def _values(self) -> Any:
         return self._data.detach()
 
@@ -163,21 +166,12 @@ class SparseTensor:
                 f".coalesce() first, or use _{name}()"
             )
 
-    def crow_indices(self) -> Any:
-        self._need("crow_indices", "sparse_csr")
-        return self._pattern.starts
-
-    def col_indices(self) -> Any:
-        self._need("col_indices", "sparse_csr")
-        return self._pattern.inner
-
-    def ccol_indices(self) -> Any:
-        self._need("ccol_indices", "sparse_csc")
-        return self._pattern.starts
-
-    def row_indices(self) -> Any:
-        self._need("row_indices", "sparse_csc")
-        return self._pattern.inner
+    _indices = _part("_indices", "sparse_coo", "indices")
+    crow_indices = _part("crow_indices", "sparse_csr", "starts")
+    col_indices = _part("col_indices", "sparse_csr", "inner")
+    ccol_indices = _part("ccol_indices", "sparse_csc", "starts")
+    row_indices = _part("row_indices", "sparse_csc", "inner")
+    is_coalesced = _part("is_coalesced", "sparse_coo", "coalesced")
 
     # --- gradients
 
@@ -249,7 +243,7 @@ class SparseTensor:
         column = name == "sparse_csc"
         pattern = whole._pattern.flipped() if column else whole._pattern
         starts, inner, order = pattern.by_rows()
-        made = Pattern(self.shape, None, True, starts, inner, by_column=column)
+        made = Pattern.compressed(self.shape, starts, inner, column)
         return self._like(whole._data if order is None else whole._data[order], made)
 
     def to_sparse_coo(self) -> SparseTensor:
@@ -331,7 +325,7 @@ def rebuild(layout: Any, data: tuple[Any, ...], requires_grad: bool = False) -> 
     else:
         starts, inner, values, size = data
         column = layout == LAYOUTS["sparse_csc"]
-        pattern = Pattern(size, None, True, starts, inner, by_column=column)
+        pattern = Pattern.compressed(size, starts, inner, column)
     made = SparseTensor(pattern, values)
     return made.requires_grad_() if requires_grad else made
 
