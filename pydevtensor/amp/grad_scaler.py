@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from pydevtensor import _C
 from pydevtensor._names import publish as _publish
-from pydevtensor.autograd import no_grad
+from pydevtensor.autograd import _gradients, no_grad
 
 __all__ = ["GradScaler"]
 
@@ -129,21 +130,17 @@ class GradScaler:
             )
         gradients: dict[Any, list[Any]] = {}
         shares: dict[Any, Any] = {}  # by the ranks that have the other parts, a part
-        for group in optimizer.param_groups:
-            for p in group["params"]:
-                gradient = p.grad
-                if gradient is None:
-                    continue
-                shares[getattr(p, "_ranks_of_norm", None)] = p
-                if gradient.dtype == _C.float16:
-                    raise ValueError(
-                        "unscale_(): a gradient is of float16; keep the parameters in "
-                        "float32, and let autocast compute in float16"
-                    )
-                if gradient.is_sparse:
-                    gradient = p.grad = gradient.coalesce()
-                    gradient = gradient.values()
-                gradients.setdefault(gradient.device, []).append(gradient)
+        for p in itertools.chain(*(g["params"] for g in optimizer.param_groups)):
+            gradient = _gradients.entries(p)
+            if gradient is None:
+                continue
+            shares[getattr(p, "_ranks_of_norm", None)] = p
+            if gradient.dtype == _C.float16:
+                raise ValueError(
+                    "unscale_(): a gradient is of float16; keep the parameters in "
+                    "float32, and let autocast compute in float16"
+                )
+            gradients.setdefault(gradient.device, []).append(gradient)
         found = []
         for device, each in gradients.items():
             found.append(_C.zeros((), device=device))

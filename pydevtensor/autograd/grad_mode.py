@@ -1,12 +1,7 @@
 """torch.autograd.grad_mode: whether operations are recorded."""
 
 from pydevtensor._names import publish as _publish
-from pydevtensor.autograd import (
-    enable_grad,
-    inference_mode,
-    no_grad,
-    set_grad_enabled,
-)
+from pydevtensor.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 __all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled"]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydevtensor import _C
 from pydevtensor._functions.checks import real
+from pydevtensor.autograd import _gradients as _gradients_of
 from pydevtensor.autograd import no_grad
 
 __all__ = [
@@ -37,16 +38,9 @@ def _listed(tensors: Any) -> list[Any]:
 
 
 def _gradients(parameters: Any) -> list[Any]:
-    """The gradients to clip in place; of a sparse one its entries."""
-    found = []
-    for parameter in _listed(parameters):
-        gradient = parameter.grad
-        if gradient is not None and gradient.is_sparse:
-            parameter.grad = gradient.coalesce()
-            gradient = parameter.grad.values()
-        if gradient is not None:
-            found.append(gradient)
-    return found
+    """The gradients to clip in place."""
+    found = (_gradients_of.entries(each) for each in _listed(parameters))
+    return [gradient for gradient in found if gradient is not None]
 
 
 def _norm_of(gradients: list[Any], norm_type: float) -> Any:
@@ -160,19 +154,14 @@ def clip_grad_norm_(
     tensor([0.6000, 0.8000])
     """
     parameters = _listed(parameters)
-    parts: dict[
-        Any, list[Any]
-    ] = {}  # by the ranks that have the parameters' other rows
+    parts: dict[Any, list[Any]] = {}  # by the ranks that have the other rows
     for each in parameters:
         parts.setdefault(getattr(each, "_ranks_of_norm", None), []).append(each)
     found = _gradients(parameters)
     if [*parts] not in ([], [None]):
-        found = [
-            _norm_of_ranks(
-                _norm_of(_gradients(part), float(norm_type)), ranks, norm_type
-            )
-            for ranks, part in parts.items()
-        ]
+        norms = (_norm_of(_gradients(p), float(norm_type)) for p in parts.values())
+        pairs = zip(norms, parts, strict=True)
+        found = [_norm_of_ranks(norm, ranks, norm_type) for norm, ranks in pairs]
     total = get_total_norm(found, norm_type, error_if_nonfinite)
     clip_grads_with_norm_(parameters, max_norm, total)
     return total
