@@ -45,10 +45,7 @@ _MARKS = {
 }
 # Functions that register something with a part that is not there. What they return
 # raises when it is called.
-_REGISTERS = {
-    "_C._log_api_usage_once",
-    "_dynamo.mark_static_address",
-}
+_REGISTERS = {"_C._log_api_usage_once", "_dynamo.mark_static_address"}
 # Classes that say how something would be spread, which their objects do not do.
 _SAYS = {f"distributed.tensor.{name}" for name in ("Partial", "Replicate", "Shard")}
 

@@ -7,13 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from pydevtensor import _C
-from pydevtensor._C import (
-    Tensor,
-    default_generator,
-    initial_seed,
-    manual_seed,
-    seed,
-)
+from pydevtensor._C import Tensor, default_generator, initial_seed, manual_seed, seed
 from pydevtensor._names import publish as _publish
 
 __all__ = [

@@ -56,21 +56,20 @@ def real(name: str, x: Tensor) -> None:
 
 
 def same_dtype(first: Tensor, *others: Tensor) -> None:
-    for other in others:
-        if other.dtype != first.dtype:
-            raise RuntimeError(
-                f"the Tensors are of {first.dtype} and {other.dtype}; convert one of "
-                "them with .to()"
-            )
+    _same(
+        "of", "convert one of them with .to()", first.dtype, *(x.dtype for x in others)
+    )
 
 
 def same_device(first: Tensor, *others: Tensor) -> None:
+    way = "bring them to one device with .to()"
+    _same("on", way, first.device, *(x.device for x in others))
+
+
+def _same(word: str, way: str, first: object, *others: object) -> None:
     for other in others:
-        if other.device != first.device:
-            raise RuntimeError(
-                f"the Tensors are on {first.device} and {other.device}; bring them to "
-                "one device with .to()"
-            )
+        if other != first:
+            raise RuntimeError(f"the Tensors are {word} {first} and {other}; {way}")
 
 
 def bool_mask(mask: Tensor) -> None:

@@ -12,12 +12,7 @@ from pydevtensor import Tensor
 from pydevtensor import linalg as _library
 from pydevtensor._names import publish as _publish
 from pydevtensor.array_api._operands import alike, spread
-from pydevtensor.array_api.products import (
-    matmul,
-    matrix_transpose,
-    tensordot,
-    vecdot,
-)
+from pydevtensor.array_api.products import matmul, matrix_transpose, tensordot, vecdot
 
 __all__ = ["cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul"]
 __all__ += ["matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "outer"]

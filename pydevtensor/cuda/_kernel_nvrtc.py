@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from pydevtensor import _C
 from pydevtensor.cuda._kernel_compiler import FILE, HEADER, Compiled, flags_of
@@ -51,28 +52,20 @@ class Cubin(Compiled):
 
     suffix = ".cubin"
 
-    def __init__(
-        self,
-        source: str,
-        name: str,
-        named: Sequence[str],
-        options: Sequence[str],
-        headers: Mapping[str, str],
-        architecture: str,
-    ) -> None:
+    def __init__(self, architecture: str, *given: Any) -> None:
         path, version = _C._module_compiler()
         self.compiler = Path(path)
         self.version = f"{version // 1000}.{version % 1000 // 10}"
         self.architecture = architecture
         self._names: dict[str, str] = {}
-        self._given = source, name, named, options, headers
-        super().__init__(*self._given)
+        self._given = given
+        super().__init__(*given)
 
     def on(self, device: int) -> Cubin:
         architecture = architecture_of(device)
         if architecture == self.architecture:
             return self
-        return Cubin(*self._given, architecture)
+        return Cubin(architecture, *self._given)
 
     def chosen(self, options: Sequence[str]) -> list[str]:
         flags_of(options)  # none is unknown

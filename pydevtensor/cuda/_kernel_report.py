@@ -96,10 +96,7 @@ class KernelReport:
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
         listed = [
             "  ".join(
-                [
-                    *(c.rjust(w) for c, w in zip(row[:-1], widths, strict=True)),
-                    row[-1],
-                ]
+                [*(c.rjust(w) for c, w in zip(row[:-1], widths, strict=True)), row[-1]]
             )
             for row in rows
         ]

@@ -15,12 +15,7 @@ from pydevtensor.distributed import _clocks, _nccl_engine
 from pydevtensor.distributed._nccl_engine import NcclEngine
 from pydevtensor.distributed._rendezvous import LOCAL_RANK, from_environment, meet
 from pydevtensor.distributed._shared_engine import Call, NoEngine, SharedEngine, machine
-from pydevtensor.distributed._stores import (
-    HashStore,
-    PrefixStore,
-    Store,
-    seconds_of,
-)
+from pydevtensor.distributed._stores import HashStore, PrefixStore, Store, seconds_of
 from pydevtensor.distributed._work import Line, Work
 
 __all__ = ["Backend", "GroupMember", "ProcessGroup", "default_pg_timeout"]

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydevtensor import _C
 from pydevtensor._C import Tensor
+from pydevtensor._functions.checks import same_device, same_dtype
 from pydevtensor._names import give
 
 UPPER, TRANSPOSED, UNIT, VECTORS, FULL = 1, 2, 4, 8, 16
@@ -51,14 +52,8 @@ def square(A: Tensor, what: str = "the input") -> None:
 
 
 def alike(A: Tensor, B: Tensor) -> None:
-    if A.dtype != B.dtype:
-        raise RuntimeError(
-            f"the Tensors are of {A.dtype} and {B.dtype}; convert one with .to()"
-        )
-    if A.device != B.device:
-        raise RuntimeError(
-            f"the Tensors are on {A.device} and {B.device}; bring them to one device"
-        )
+    same_dtype(A, B)
+    same_device(A, B)
 
 
 def succeeded(info: Tensor, problem: str, error: type[Exception] = LinAlgError) -> None:

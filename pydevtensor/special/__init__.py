@@ -24,51 +24,21 @@ from pydevtensor._C import (
     sinc,
     xlogy,
 )
-from pydevtensor._C import (
-    digamma as psi,
-)
-from pydevtensor._C import (
-    igamma as gammainc,
-)
-from pydevtensor._C import (
-    igammac as gammaincc,
-)
-from pydevtensor._C import (
-    lgamma as gammaln,
-)
-from pydevtensor._C import (
-    mvlgamma as multigammaln,
-)
-from pydevtensor._C import (
-    sigmoid as expit,
-)
-from pydevtensor._C import (
-    special_entr as entr,
-)
-from pydevtensor._C import (
-    special_erfcx as erfcx,
-)
-from pydevtensor._C import (
-    special_i0e as i0e,
-)
-from pydevtensor._C import (
-    special_i1 as i1,
-)
-from pydevtensor._C import (
-    special_i1e as i1e,
-)
-from pydevtensor._C import (
-    special_log_ndtr as log_ndtr,
-)
-from pydevtensor._C import (
-    special_ndtri as ndtri,
-)
-from pydevtensor._C import (
-    special_xlog1py as xlog1py,
-)
-from pydevtensor._C import (
-    special_zeta as zeta,
-)
+from pydevtensor._C import digamma as psi
+from pydevtensor._C import igamma as gammainc
+from pydevtensor._C import igammac as gammaincc
+from pydevtensor._C import lgamma as gammaln
+from pydevtensor._C import mvlgamma as multigammaln
+from pydevtensor._C import sigmoid as expit
+from pydevtensor._C import special_entr as entr
+from pydevtensor._C import special_erfcx as erfcx
+from pydevtensor._C import special_i0e as i0e
+from pydevtensor._C import special_i1 as i1
+from pydevtensor._C import special_i1e as i1e
+from pydevtensor._C import special_log_ndtr as log_ndtr
+from pydevtensor._C import special_ndtri as ndtri
+from pydevtensor._C import special_xlog1py as xlog1py
+from pydevtensor._C import special_zeta as zeta
 from pydevtensor._names import publish as _publish
 
 globals().update(_C._namespace("special"))

@@ -83,6 +83,21 @@ class FileWriter:
         self.event_writer = _writer.EventFileWriter(self._folder, *self._options)
 
 
+_DRAWN = "draw them with matplotlib and add_figure()"
+
+
+def _missing(kind: str, things: str, way: str) -> Any:
+    """The method add_<kind>() of SummaryWriter, which there is not."""
+
+    def add(self: SummaryWriter, *args: Any, **kwargs: Any) -> None:
+        """Not there: raises NotImplementedError."""
+        raise NotImplementedError(f"SummaryWriter writes no {things} here; {way}")
+
+    add.__name__ = f"add_{kind}"
+    add.__qualname__ = f"SummaryWriter.{add.__name__}"
+    return add
+
+
 class SummaryWriter:
     """Writes numbers, histograms, images and texts for TensorBoard.
 
@@ -352,29 +367,12 @@ class SummaryWriter:
             for tag, number in metric_dict.items():
                 writer.add_scalar(tag, number, global_step)
 
-    def add_graph(self, *args: Any, **kwargs: Any) -> None:
-        """Not there: raises NotImplementedError."""
-        raise _not_written("graphs", "print the module, or draw it in PyTorch")
-
-    def add_embedding(self, *args: Any, **kwargs: Any) -> None:
-        """Not there: raises NotImplementedError."""
-        raise _not_written("embeddings", "write images of them")
-
-    def add_audio(self, *args: Any, **kwargs: Any) -> None:
-        """Not there: raises NotImplementedError."""
-        raise _not_written("sounds", "write files with the module wave")
-
-    def add_video(self, *args: Any, **kwargs: Any) -> None:
-        """Not there: raises NotImplementedError."""
-        raise _not_written("videos", "write their frames with add_images()")
-
-    def add_mesh(self, *args: Any, **kwargs: Any) -> None:
-        """Not there: raises NotImplementedError."""
-        raise _not_written("meshes", "draw them with matplotlib and add_figure()")
-
-    def add_pr_curve(self, *args: Any, **kwargs: Any) -> None:
-        """Not there: raises NotImplementedError."""
-        raise _not_written("curves", "draw them with matplotlib and add_figure()")
+    add_graph = _missing("graph", "graphs", "print the module, or draw it in PyTorch")
+    add_embedding = _missing("embedding", "embeddings", "write images of them")
+    add_audio = _missing("audio", "sounds", "write files with the module wave")
+    add_video = _missing("video", "videos", "write their frames with add_images()")
+    add_mesh = _missing("mesh", "meshes", _DRAWN)
+    add_pr_curve = _missing("pr_curve", "curves", _DRAWN)
 
     def flush(self) -> None:
         """Write what waits."""
@@ -392,10 +390,6 @@ class SummaryWriter:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-def _not_written(things: str, way: str) -> NotImplementedError:
-    return NotImplementedError(f"SummaryWriter writes no {things} here; {way}")
 
 
 def _metadata(plugin: str) -> Any:

@@ -18,6 +18,5 @@ __all__ += ["distributed", "gather", "parallel_apply", "replicate", "scatter"]
 __all__ += ["scatter_kwargs"]
 
 _publish(
-    __name__,
-    {"DistributedDataParallel": "distributed", "distributed": "distributed"},
+    __name__, {"DistributedDataParallel": "distributed", "distributed": "distributed"}
 )

@@ -153,7 +153,4 @@ def _parameters(
         fused = fused + shift
     dtype = former.dtype if bias is None else bias.dtype
     wants = bias is not None and bias.requires_grad
-    return (
-        Parameter(weight, former.requires_grad),
-        Parameter(fused.to(dtype), wants),
-    )
+    return (Parameter(weight, former.requires_grad), Parameter(fused.to(dtype), wants))

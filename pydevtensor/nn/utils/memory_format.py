@@ -7,10 +7,7 @@ from typing import Any
 from pydevtensor.nn.modules import conv
 from pydevtensor.nn.modules.module import Module, need_module
 
-__all__ = [
-    "convert_conv2d_weight_memory_format",
-    "convert_conv3d_weight_memory_format",
-]
+__all__ = ["convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_format"]
 
 
 def _convert(

@@ -27,6 +27,17 @@ class _Fields(NamedTuple):
     unsorted_indices: Any
 
 
+def _converter(name: str, dtype: _C.dtype) -> Any:
+    """The method of PackedSequence that converts to a type."""
+
+    def convert(self: PackedSequence) -> PackedSequence:
+        return self.to(dtype=dtype)
+
+    convert.__name__, convert.__qualname__ = name, f"PackedSequence.{name}"
+    convert.__doc__ = f"Convert data to {str(dtype).removeprefix('torch.')}."
+    return convert
+
+
 class PackedSequence(_Fields):
     """Sequences without padding: the first elements of all, the second of those, ...
 
@@ -102,37 +113,14 @@ class PackedSequence(_Fields):
         ]
         return type(self)(pinned[0], self.batch_sizes, *pinned[1:])
 
-    def double(self) -> PackedSequence:
-        """Convert data to float64."""
-        return self.to(dtype=_C.float64)
-
-    def float(self) -> PackedSequence:
-        """Convert data to float32."""
-        return self.to(dtype=_C.float32)
-
-    def half(self) -> PackedSequence:
-        """Convert data to float16."""
-        return self.to(dtype=_C.float16)
-
-    def long(self) -> PackedSequence:
-        """Convert data to int64."""
-        return self.to(dtype=_C.int64)
-
-    def int(self) -> PackedSequence:
-        """Convert data to int32."""
-        return self.to(dtype=_C.int32)
-
-    def short(self) -> PackedSequence:
-        """Convert data to int16."""
-        return self.to(dtype=_C.int16)
-
-    def char(self) -> PackedSequence:
-        """Convert data to int8."""
-        return self.to(dtype=_C.int8)
-
-    def byte(self) -> PackedSequence:
-        """Convert data to uint8."""
-        return self.to(dtype=_C.uint8)
+    double = _converter("double", _C.float64)
+    float = _converter("float", _C.float32)
+    half = _converter("half", _C.float16)
+    long = _converter("long", _C.int64)
+    int = _converter("int", _C.int32)
+    short = _converter("short", _C.int16)
+    char = _converter("char", _C.int8)
+    byte = _converter("byte", _C.uint8)
 
     @property
     def is_cuda(self) -> bool:

@@ -110,14 +110,7 @@ class Timer:
         names = {"torch": pydevtensor, **globals}
         stmt, setup = (dedent(text).strip("\n ") for text in (stmt, setup))
         self._task_spec = TaskSpec(
-            stmt,
-            setup,
-            "",
-            label,
-            sub_label,
-            description,
-            env,
-            num_threads,
+            stmt, setup, "", label, sub_label, description, env, num_threads
         )
         self._timer = self._timer_cls(stmt, setup, timer, names)
 

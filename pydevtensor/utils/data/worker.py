@@ -269,9 +269,7 @@ def _close_inherited() -> None:
 
 
 os.register_at_fork(
-    before=_lock.acquire,
-    after_in_parent=_lock.release,
-    after_in_child=_close_inherited,
+    before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_close_inherited
 )
 
 

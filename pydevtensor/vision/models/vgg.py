@@ -10,7 +10,7 @@ from typing import Any
 
 import pydevtensor as torch
 from pydevtensor import nn
-from pydevtensor.vision.models._weights import Weights, model
+from pydevtensor.vision.models._weights import Builder, Weights, model
 
 __all__ = ["VGG", "VGG11_Weights", "VGG13_Weights", "VGG16_Weights", "VGG19_Weights"]
 __all__ += ["vgg11", "vgg11_bn", "vgg13", "vgg13_bn", "vgg16", "vgg16_bn", "vgg19"]
@@ -112,71 +112,24 @@ def vgg11(**options: Any) -> VGG:
     return _made("vgg11", False, options)
 
 
-@model(init_weights=False)
-def vgg11_bn(**options: Any) -> VGG:
-    """As vgg11(), with batch normalization after each convolution.
+def _variant(name: str, normed: bool) -> Builder[VGG]:
+    """A function that makes another VGG than vgg11() does."""
 
-    >>> type(torch.vision.models.vgg11_bn).__name__
+    def build(**options: Any) -> VGG:
+        return _made(name, normed, options)
+
+    build.__name__ = build.__qualname__ = f"{name}_bn" if normed else name
+    news = [] if name == "vgg11" else [f"{name[3:]} layers"]
+    news += ["batch normalization after each convolution"] if normed else []
+    build.__doc__ = f"""As vgg11(), with {", and ".join(news)}.
+
+    >>> type(torch.vision.models.{build.__name__}).__name__
     'function'
     """
-    return _made("vgg11", True, options)
+    return model(init_weights=False)(build)
 
 
-@model(init_weights=False)
-def vgg13(**options: Any) -> VGG:
-    """As vgg11(), with 13 layers.
-
-    >>> type(torch.vision.models.vgg13).__name__
-    'function'
-    """
-    return _made("vgg13", False, options)
-
-
-@model(init_weights=False)
-def vgg13_bn(**options: Any) -> VGG:
-    """As vgg11(), with 13 layers, and batch normalization after each convolution.
-
-    >>> type(torch.vision.models.vgg13_bn).__name__
-    'function'
-    """
-    return _made("vgg13", True, options)
-
-
-@model(init_weights=False)
-def vgg16(**options: Any) -> VGG:
-    """As vgg11(), with 16 layers.
-
-    >>> type(torch.vision.models.vgg16).__name__
-    'function'
-    """
-    return _made("vgg16", False, options)
-
-
-@model(init_weights=False)
-def vgg16_bn(**options: Any) -> VGG:
-    """As vgg11(), with 16 layers, and batch normalization after each convolution.
-
-    >>> type(torch.vision.models.vgg16_bn).__name__
-    'function'
-    """
-    return _made("vgg16", True, options)
-
-
-@model(init_weights=False)
-def vgg19(**options: Any) -> VGG:
-    """As vgg11(), with 19 layers.
-
-    >>> type(torch.vision.models.vgg19).__name__
-    'function'
-    """
-    return _made("vgg19", False, options)
-
-
-@model(init_weights=False)
-def vgg19_bn(**options: Any) -> VGG:
-    """As vgg11(), with 19 layers, and batch normalization after each convolution.
-
-    >>> type(torch.vision.models.vgg19_bn).__name__
-    'function'
-    """
-    return _made("vgg19", True, options)
+vgg11_bn = _variant("vgg11", True)
+vgg13, vgg13_bn = _variant("vgg13", False), _variant("vgg13", True)
+vgg16, vgg16_bn = _variant("vgg16", False), _variant("vgg16", True)
+vgg19, vgg19_bn = _variant("vgg19", False), _variant("vgg19", True)

@@ -1,9 +1,7 @@
 """Transforms of images: Pillow's, and tensors of shape (..., C, H, W)."""
 
 from pydevtensor._names import publish as _publish
-from pydevtensor.vision.transforms import (
-    functional as functional,
-)
+from pydevtensor.vision.transforms import functional as functional
 from pydevtensor.vision.transforms.color import *
 from pydevtensor.vision.transforms.compose import *
 from pydevtensor.vision.transforms.convert import *
