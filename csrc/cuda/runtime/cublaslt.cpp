@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include <array>
-#include <map>
+
+#include "cuda/runtime/choices.h"
 
 static dt_library library = {"cuBLASLt",
                              "products with biases",
@@ -161,41 +162,34 @@ Key key_of(int device, const CublasProduct &p, const void *bias, size_t workspac
             workspace};
 }
 
-/* Products that programs repeat: asking again costs more than a small product. */
-#define MAX_CHOICES 1024
-
 } /* namespace */
 
 int cublaslt_add_row(const CublasHandle &blas, dt_stream stream,
                      const CublasProduct &product, double alpha, const void *bias)
 {
-    static std::map<Key, dt_cublaslt_choice> *choices;
+    static Choices<Key, dt_cublaslt_choice> choices;
     const dt_cublaslt *lt = functions_of();
     /* A vector's product is cuBLAS's: there is little to save. */
     if (!lt || product.m < 2 || product.n < 2 || product.k < 1)
         return 0;
     const Key key = key_of(stream.device, product, bias, blas.bytes);
-    if (!choices)
-        choices = new std::map<Key, dt_cublaslt_choice>;
-    if (choices->size() >= MAX_CHOICES)
-        choices->clear();
-    auto known = choices->find(key);
-    if (known != choices->end() && known->second.status)
+    dt_cublaslt_choice *known = choices.find(key);
+    if (known && known->status)
         return 0;
     Described described(lt, product, bias);
-    if (known == choices->end()) {
+    if (!known) {
         dt_cublaslt_choice choice = {};
         described.choose(blas.handle, blas.bytes, &choice);
         choice.status = described.status;
-        known = choices->emplace(key, choice).first;
+        known = choices.keep(key, choice);
     }
-    described.multiply(blas, stream, alpha, known->second);
+    described.multiply(blas, stream, alpha, *known);
     if (described.status == DT_CUBLASLT_NOT_SUPPORTED) {
-        known->second.status = described.status; /* do not try again */
+        known->status = described.status; /* do not try again */
         return 0;
     }
     if (!described.status)
         return 1;
-    choices->erase(known);
+    choices.forget(key);
     return library_fail(&library, described.status, "multiplying matrices");
 }

@@ -3,10 +3,10 @@
 #include <limits.h>
 #include <stdio.h>
 
-#include <map>
 #include <vector>
 
 #include "cuda/runtime/backend.h"
+#include "cuda/runtime/choices.h"
 #include "cuda/runtime/cublas.h"
 
 dt_library cudnn_library = {"cuDNN", "convolutions",        "libcudnn", 9,     "cudnn",
@@ -227,8 +227,7 @@ class Described {
     void *convolution = nullptr;
 };
 
-/* The key of a choice that is kept: cuDNN's answer takes longer than a small convolution.
- */
+/* The key of a choice that is kept. */
 typedef std::vector<int> Key;
 
 Key key_of(int device, const dt_convolution *call, const Sizes &of)
@@ -241,9 +240,6 @@ Key key_of(int device, const dt_convolution *call, const Sizes &of)
         key.insert(key.end(), each, each + of.ndim - 2);
     return key;
 }
-
-/* Convolutions that programs repeat. */
-#define MAX_CHOICES 1024
 
 /* Whether cuDNN says that it has no way to compute this. */
 bool is_unable(int status)
@@ -272,7 +268,7 @@ int64_t cudnn_from_bytes(void)
 
 int cudnn_convolve(dt_stream stream, const dt_convolution *call)
 {
-    static std::map<Key, dt_cudnn_choice> *choices;
+    static Choices<Key, dt_cudnn_choice> choices;
     static bool unusable[DT_MAX_DEVICES];
     Sizes of;
     if (!call->library || !of.take(call))
@@ -288,18 +284,14 @@ int cudnn_convolve(dt_stream stream, const dt_convolution *call)
         dt_error_clear();
         return 0;
     }
-    if (!choices)
-        choices = new std::map<Key, dt_cudnn_choice>;
-    if (choices->size() >= MAX_CHOICES)
-        choices->clear();
     const Key key = key_of(stream.device, call, of);
-    auto known = choices->find(key);
-    if (known != choices->end() && known->second.status)
+    dt_cudnn_choice *known = choices.find(key);
+    if (known && known->status)
         return 0;
     Described described(dnn, call, of);
-    if (known == choices->end())
-        known = choices->emplace(key, described.choose(handle)).first;
-    dt_cudnn_choice &choice = known->second;
+    if (!known)
+        known = choices.keep(key, described.choose(handle));
+    dt_cudnn_choice &choice = *known;
     if (choice.status)
         return 0;
     Scratch workspace(stream, choice.workspace ? choice.workspace : 1);

@@ -1,0 +1,42 @@
+/* The algorithms that a library chose for calls that programs repeat: asking again takes
+ * longer than a small call. */
+#pragma once
+
+#include <map>
+
+namespace {
+
+template <class Key, class Choice>
+class Choices {
+  public:
+    /* The choice of a key; NULL if there is none. */
+    Choice *find(const Key &key)
+    {
+        auto known = made().find(key);
+        return known == made().end() ? nullptr : &known->second;
+    }
+
+    Choice *keep(const Key &key, const Choice &choice)
+    {
+        if (made().size() >= MOST)
+            made().clear();
+        return &made().emplace(key, choice).first->second;
+    }
+
+    void forget(const Key &key) { made().erase(key); }
+
+  private:
+    enum { MOST = 1024 };
+
+    /* Not freed at exit, when another thread may still compute. */
+    std::map<Key, Choice> &made()
+    {
+        if (!choices)
+            choices = new std::map<Key, Choice>;
+        return *choices;
+    }
+
+    std::map<Key, Choice> *choices = nullptr;
+};
+
+} /* namespace */
