@@ -67,6 +67,25 @@ static __device__ __forceinline__ int32_t find_strip(const Depthwise &p,
     return divide_from(number, p.planes);
 }
 
+/* Adds a tap's products with the elements of a strip that are inside. */
+template <typename T, bool NARROW>
+static __device__ __forceinline__ void
+add_strip(const typename Stored<T, NARROW>::Word *from, int32_t column,
+          const int32_t (&rows)[ROWS], const bool (&inside)[ROWS],
+          typename Stored<T, NARROW>::Word tap, Half half, T (&sums)[ROWS])
+{
+    typedef Stored<T, NARROW> S;
+    typename S::Word terms[ROWS] = {};
+    UNROLL
+    for (int r = 0; r < ROWS; r++)
+        if (inside[r])
+            terms[r] = from[rows[r] + column];
+    UNROLL
+    for (int r = 0; r < ROWS; r++)
+        if (inside[r])
+            sums[r] = fma(S::read(terms[r], half), S::read(tap, half), sums[r]);
+}
+
 template <typename T, bool NARROW>
 __global__ void depthwise_output(GRID_CONSTANT(Depthwise) p)
 {
@@ -103,17 +122,7 @@ __global__ void depthwise_output(GRID_CONSTANT(Depthwise) p)
             for (int32_t k = 0; k < w.kernel[2]; k++, column += w.dilation[2]) {
                 if (!is_below(column, w.input[2]))
                     continue;
-                const Word with = weight[k];
-                Word from[ROWS] = {};
-                UNROLL
-                for (int r = 0; r < ROWS; r++)
-                    if (inside[r])
-                        from[r] = x[rows[r] + column];
-                UNROLL
-                for (int r = 0; r < ROWS; r++)
-                    if (inside[r])
-                        sums[r] = fma(S::read(from[r], p.half), S::read(with, p.half),
-                                      sums[r]);
+                add_strip<T, NARROW>(x, column, rows, inside, weight[k], p.half, sums);
             }
         }
     }
@@ -162,20 +171,11 @@ __global__ void depthwise_input(GRID_CONSTANT(Depthwise) p)
                 int32_t column;
                 if (!meets(w, 2, at[2], k, &column))
                     continue;
-                const Word *from = y + column, *with = weight + k;
+                const Word *from = y, *with = weight + k;
                 ROLLED
                 for (unsigned o = 0; o < p.out.divisor; o++) {
-                    const Word factor = *with;
-                    Word term[ROWS] = {};
-                    UNROLL
-                    for (int r = 0; r < ROWS; r++)
-                        if (inside[r])
-                            term[r] = from[rows[r]];
-                    UNROLL
-                    for (int r = 0; r < ROWS; r++)
-                        if (inside[r])
-                            sums[r] = fma(S::read(term[r], p.half),
-                                          S::read(factor, p.half), sums[r]);
+                    add_strip<T, NARROW>(from, column, rows, inside, *with, p.half,
+                                         sums);
                     from += p.windows.divisor;
                     with += p.taps;
                 }
