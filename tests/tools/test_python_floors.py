@@ -29,7 +29,7 @@ LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
     "csrc": 75_700,
-    "core": 28_150,
+    "core": 27_950,
     "processes": 4_480,
     "extras": 9_980,
     "imitations": 700,
