@@ -1,5 +1,7 @@
 """Functions that run in torch.fused() and without it, for comparison bit for bit."""
 
+from contextlib import contextmanager
+
 import pydevtensor as torch
 from pydevtensor import _C
 
@@ -10,16 +12,31 @@ def line():
     return torch.linspace(-3, 3, N)
 
 
-def chains(f, *args):
-    """f's result in fused(), and what was fused: a list of names for each chain."""
+@contextmanager
+def heard():
+    """A list to which each chain that runs in the block adds what it was made of."""
     found = []
     _C._fusion_listen(found)
     try:
-        with torch.fused():
-            result = f(*args)
+        yield found
     finally:
         _C._fusion_listen(None)
+
+
+def chains(f, *args):
+    """f's result in fused(), and what was fused: a list of names for each chain."""
+    with heard() as found, torch.fused():
+        result = f(*args)
     return result, [[step[0] for step in steps] for *_, steps in found]
+
+
+def reports(f, *args):
+    """What each chain says in fused(), where f's result alone is held."""
+    with heard() as found:
+        with torch.fused():
+            kept = f(*args)
+        del kept
+    return found
 
 
 def bits(t):

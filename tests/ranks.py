@@ -18,6 +18,31 @@ def begin(**given):
         os.environ.get("BACKEND", "gloo"), init_method="file://" + FILE, rank=rank, world_size=size, **given)
 """
 
+# A network with what makes sharding hard: a weight of two layers, blocks that take more
+# than a tensor, a parameter that is not used, and one layer that may be frozen.
+NETWORK = """
+class Block(nn.Module):
+    def __init__(self, norm, unused):
+        super().__init__()
+        self.norm, self.up, self.down = norm(7), nn.Linear(7, 18), nn.Linear(18, 7)
+        self.unused = nn.Parameter(torch.ones(unused))
+    def forward(self, x, scale=1.0):
+        return x + scale * self.down(torch.tanh(self.up(self.norm(x))))
+class Net(nn.Module):
+    def __init__(self, norm, unused):
+        super().__init__()
+        self.embed = nn.Embedding(11, 7)
+        self.blocks = nn.ModuleList([Block(norm, unused), Block(norm, unused)])
+        self.head = nn.Linear(7, 11, bias=False)
+        self.head.weight = self.embed.weight
+        self.frozen = nn.Linear(7, 7)
+    def forward(self, x):
+        x = self.frozen(self.embed(x))
+        for i, block in enumerate(self.blocks):
+            x = block(x, scale=0.5 + i)
+        return self.head(x)
+"""
+
 
 @dataclass
 class Ended:

@@ -96,29 +96,13 @@ import copy
 from pydevtensor.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
 begin()
 device = os.environ["DEVICE"].format(rank=rank)
-class Block(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.norm, self.up, self.down = nn.LayerNorm(7), nn.Linear(7, 18), nn.Linear(18, 7)
-        self.unused = nn.Parameter(torch.ones(3))
-    def forward(self, x, scale=1.0):
-        return x + scale * self.down(torch.tanh(self.up(self.norm(x))))
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.embed = nn.Embedding(11, 7)
-        self.blocks = nn.ModuleList([Block(), Block()])
-        self.head = nn.Linear(7, 11, bias=False)
-        self.head.weight = self.embed.weight
-        self.frozen = nn.Linear(7, 7)
-        self.frozen.requires_grad_(False)
-    def forward(self, x):
-        x = self.frozen(self.embed(x))
-        for i, block in enumerate(self.blocks):
-            x = block(x, scale=0.5 + i)
-        return self.head(x)
+"""
+FSDP += (
+    ranks.NETWORK
+    + """
 torch.manual_seed(0)
-whole = Net().to(device)
+whole = Net(nn.LayerNorm, 3).to(device)
+whole.frozen.requires_grad_(False)
 for case in ({}, {"reshard_after_forward": True}, {"reshard_after_forward": False}, {"mesh": 2}):
     if "mesh" in case:
         case["mesh"] = dist.init_device_mesh("cpu", (2, size // 2), mesh_dim_names=("copies", "shards"))
@@ -239,6 +223,7 @@ nn.functional.linear(x, plain.weight, plain.bias).square().mean().backward()
 torch.testing.assert_close(typed.weight._sharding.gather(typed.weight.grad), plain.weight.grad, rtol=0.03, atol=0.03)
 assert str(policy.param_dtype) == "torch.bfloat16"
 """
+)
 
 
 def test_parameters_by_shares(tmp_path):

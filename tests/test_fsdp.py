@@ -17,29 +17,13 @@ begin()
 device = os.environ["DEVICE"].format(rank=rank)
 close = partial(torch.testing.assert_close, rtol=1e-5, atol=1e-6)
 S, T = ShardingStrategy, StateDictType
-class Block(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.norm, self.up, self.down = nn.BatchNorm1d(7), nn.Linear(7, 18), nn.Linear(18, 7)
-        self.unused = nn.Parameter(torch.tensor(1.0))
-    def forward(self, x, scale=1.0):
-        return x + scale * self.down(torch.tanh(self.up(self.norm(x))))
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.embed = nn.Embedding(11, 7)
-        self.blocks = nn.ModuleList([Block(), Block()])
-        self.head = nn.Linear(7, 11, bias=False)
-        self.head.weight = self.embed.weight
-        self.frozen = nn.Linear(7, 7)
-    def forward(self, x):
-        x = self.frozen(self.embed(x))
-        for i, block in enumerate(self.blocks):
-            x = block(x, scale=0.5 + i)
-        return self.head(x)
+"""
+HEAD += (
+    ranks.NETWORK
+    + """
 def make(frozen=False):
     torch.manual_seed(0)
-    net = Net().to(device)
+    net = Net(nn.BatchNorm1d, ()).to(device)
     net.eval()  # so that the batch of one process is that of all ranks
     return net.requires_grad_(True) if not frozen else freeze(net)
 def freeze(net):
@@ -56,6 +40,7 @@ def backward(model, step, part=slice(None), share=1):
     (nn.functional.cross_entropy(model(x[part]), y[part]) / share).backward()
 blocks = ModuleWrapPolicy({Block})
 """
+)
 
 TRAIN = (
     HEAD

@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from chains import N, check, line, same, writes
+from chains import N, check, heard, line, reports, same, writes
 
 import pydevtensor as torch
 from pydevtensor import _C, nn
@@ -166,31 +166,23 @@ def test_many_broadcasts():
 # --- what is stored ---
 
 
-def reports(f, *args):
-    found = []
-    _C._fusion_listen(found)
-    try:
-        with torch.fused():
-            kept = f(*args)
-    finally:
-        _C._fusion_listen(None)
-    del kept
-    return [[step[2:] for step in steps] for *_, steps in found]
+def stores(f, *args):
+    return [[step[2:] for step in steps] for *_, steps in reports(f, *args)]
 
 
 def test_results_that_nobody_holds_are_not_stored():
     x = line()
     stored, passed, dropped = (True, True), (False, True), (False, False)
-    assert reports(lambda a: torch.relu(a * 2 + 1), x) == [[passed, passed, stored]]
+    assert stores(lambda a: torch.relu(a * 2 + 1), x) == [[passed, passed, stored]]
 
     def keeps(a):
         b = a * 2
         return b, b + 1
 
-    assert reports(keeps, x) == [[stored, stored]]
-    assert reports(lambda a: [a * 2, a + 1][1], x) == [[dropped, stored]]
+    assert stores(keeps, x) == [[stored, stored]]
+    assert stores(lambda a: [a * 2, a + 1][1], x) == [[dropped, stored]]
     # A view holds what it shows.
-    assert reports(lambda a: [(a * 2)[5:9], a + 1], x) == [[stored, stored]]
+    assert stores(lambda a: [(a * 2)[5:9], a + 1], x) == [[stored, stored]]
 
 
 def test_memory_of_dead_results_is_given_back():
@@ -397,12 +389,10 @@ def test_gradients():
 def test_the_backward_pass_is_fused():
     x = line()
     a = x.clone().requires_grad_()
-    found = []
     with torch.fused():
         loss = loss_of(a, x)
-    _C._fusion_listen(found)
-    loss.backward()
-    _C._fusion_listen(None)
+    with heard() as found:
+        loss.backward()
     assert max(len(steps) for *_, steps in found) > 3
 
 
@@ -486,10 +476,8 @@ def test_compile_of_modules():
 
     net = Net()
     assert torch.compile(net) is net
-    found = []
-    _C._fusion_listen(found)
-    y = net(x)
-    _C._fusion_listen(None)
+    with heard() as found:
+        y = net(x)
     assert len(found) == 1
     assert same(y, Net()(x))
     assert list(net.state_dict()) == []
@@ -506,10 +494,8 @@ def test_stances():
     net = torch.compile(nn.Softsign())
 
     def fused_calls(*, eagerly):
-        found = []
-        _C._fusion_listen(found)
-        y = compiled(x), net(x)
-        _C._fusion_listen(None)
+        with heard() as found:
+            y = compiled(x), net(x)
         assert same(y, (torch.relu(x * x + x), nn.Softsign()(x)))
         assert len(found) == (0 if eagerly else 2)
 

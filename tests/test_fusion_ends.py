@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from chains import N, check, line, same
+from chains import N, check, line, reports, same
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,16 +15,11 @@ F = nn.functional
 
 def fates(f, *args):
     """For each chain (what ended it, {name: fate}), where the result alone is held."""
-    found = []
-    _C._fusion_listen(found)
-    try:
-        with torch.fused():
-            kept = f(*args)
-    finally:
-        _C._fusion_listen(None)
-    del kept
     fate = {(True, True): "stored", (False, True): "passed", (False, False): "dropped"}
-    return [(why, [(s[0], fate[s[2:]]) for s in steps]) for why, *_, steps in found]
+    return [
+        (why, [(s[0], fate[s[2:]]) for s in steps])
+        for why, *_, steps in reports(f, *args)
+    ]
 
 
 # --- what joins, and what is stored ---
