@@ -1,5 +1,5 @@
-/* The algorithms that a library chose for calls that programs repeat: asking again takes
- * longer than a small call. */
+/* Algorithms and plans that a library chose for calls that programs repeat: asking again
+ * takes longer than a small call. */
 #pragma once
 
 #include <map>
@@ -16,11 +16,21 @@ class Choices {
         return known == made().end() ? nullptr : &known->second;
     }
 
+    /* When there are too many, each is dropped. */
+    template <class Drop>
+    Choice *keep(const Key &key, const Choice &choice, Drop drop)
+    {
+        if (made().size() >= MOST) {
+            for (auto &each : made())
+                drop(each.second);
+            made().clear();
+        }
+        return &made().emplace(key, choice).first->second;
+    }
+
     Choice *keep(const Key &key, const Choice &choice)
     {
-        if (made().size() >= MOST)
-            made().clear();
-        return &made().emplace(key, choice).first->second;
+        return keep(key, choice, [](Choice &) {});
     }
 
     void forget(const Key &key) { made().erase(key); }

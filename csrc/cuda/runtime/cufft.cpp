@@ -3,9 +3,9 @@
 #include <stdio.h>
 
 #include <array>
-#include <map>
 
 #include "cuda/runtime/backend.h"
+#include "cuda/runtime/choices.h"
 #include "device/fourier.h"
 
 /* Its number is one less than CUDA's. */
@@ -69,8 +69,6 @@ struct Plan {
 /* Device, kind, type, batch and sizes: a plan takes cuFFT longer than a transform. Plans
  * of streams are the same ones: each call sets its stream and its workspace. */
 typedef std::array<int64_t, 4 + DT_FOURIER_DIMS> Key;
-/* Transforms that programs repeat. */
-#define MAX_PLANS 1024
 
 Key key_of(int device, const dt_fourier_call *c)
 {
@@ -109,24 +107,16 @@ int make(const dt_cufft *fft, const dt_fourier_call *c, Plan *plan)
 /* NULL after dt_fail. */
 const Plan *plan_for(const dt_cufft *fft, int device, const dt_fourier_call *c)
 {
-    static std::map<Key, Plan> *plans;
-    if (!plans)
-        plans = new std::map<Key, Plan>;
+    static Choices<Key, Plan> plans;
     const Key key = key_of(device, c);
-    const auto known = plans->find(key);
-    if (known != plans->end())
-        return &known->second;
+    if (const Plan *known = plans.find(key))
+        return known;
     if (graphs_under_way()) {
         dt_fail(DT_ERROR_RUNTIME,
                 "cuFFT cannot plan a transform while a graph is captured; call it once "
                 "with the same shape on cuda:%d before the capture",
                 device);
         return nullptr;
-    }
-    if (plans->size() >= MAX_PLANS) {
-        for (const auto &each : *plans)
-            fft->destroy(each.second.handle);
-        plans->clear();
     }
     Plan plan = {};
     int status = make(fft, c, &plan);
@@ -141,7 +131,7 @@ const Plan *plan_for(const dt_cufft *fft, int device, const dt_fourier_call *c)
         library_fail(&cufft_library, status, "planning a transform");
         return nullptr;
     }
-    return &plans->emplace(key, plan).first->second;
+    return plans.keep(key, plan, [=](Plan &old) { fft->destroy(old.handle); });
 }
 
 } /* namespace */
