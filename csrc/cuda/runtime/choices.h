@@ -1,6 +1,7 @@
 /* Algorithms and plans that a library chose for calls that programs repeat: asking again
  * takes longer than a small call. */
-#pragma once
+#ifndef DT_CUDA_RUNTIME_CHOICES_H
+#define DT_CUDA_RUNTIME_CHOICES_H
 
 #include <map>
 
@@ -50,3 +51,5 @@ class Choices {
 };
 
 } /* namespace */
+
+#endif
