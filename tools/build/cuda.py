@@ -41,13 +41,14 @@ ONCE = {
     "csrc/cuda/kernels/attention_warpgroups.cu": WARPGROUPS,
     "csrc/cuda/kernels/attention_warpgroups_backward.cu": WARPGROUPS,
     # Few programs start these: complex numbers, torch.use_deterministic_algorithms(),
-    # chains of torch.compile(), products of integers and of sparse matrices, and what
-    # looks at a matrix before cuSOLVER does.
+    # chains of torch.compile(), losses of probabilities, products of integers and of
+    # sparse matrices, and what looks at a matrix before cuSOLVER does.
     "csrc/cuda/kernels/chain.cu": Once(),
     "csrc/cuda/kernels/elementwise_complex.cu": Once(),
     "csrc/cuda/kernels/index_ordered.cu": Once(),
     "csrc/cuda/kernels/lapack_finite.cu": Once(),
     "csrc/cuda/kernels/matmul_integers.cu": Once(),
+    "csrc/cuda/kernels/nn_loss_soft.cu": Once(),
     "csrc/cuda/kernels/sparse.cu": Once(),
 }
 # What a machine with a GPU has: Linux with NVIDIA's driver, and WSL2.

@@ -39,6 +39,7 @@ STARTS = {
     "moments": ".var(0)",
     "nn_columns": ".log_softmax(0)",
     "nn_loss": "F.cross_entropy(",
+    "nn_loss_soft": "F.cross_entropy(x, x.softmax(1))",
     "nn_norm": "F.layer_norm(",
     "nn_softmax": ".softmax(-1)",
     "nonzero": ".nonzero()",
@@ -106,6 +107,7 @@ def rows(n):
     same(lambda x, w, b: F.layer_norm(x, (n,), w, b), (7, n), (n,), (n,))
     same(lambda x, w, b: F.batch_norm(x, None, None, w, b, True), (n, 5), (5,), (5,))
     same(lambda x: F.cross_entropy(x, target.to(x.device), label_smoothing=0.1), (7, n))
+    same(lambda x: F.cross_entropy(x, x.softmax(1)), (7, n))
     same(lambda x: F.nll_loss(x, target.to(x.device)), (7, n))
     for scan in ("cumsum", "cumprod", "logcumsumexp"):
         same(lambda x, scan=scan: getattr(x, scan)(-1), (3, n), least=0.4)

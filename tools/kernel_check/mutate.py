@@ -151,6 +151,7 @@ FAMILIES = {
     "moments": "moments",
     "nn_columns": "norms",
     "nn_loss": "losses",
+    "nn_loss_soft": "losses",
     "nn_norm": "norms",
     "nn_softmax": "softmax",
     "nonzero": "counting",
