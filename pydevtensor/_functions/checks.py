@@ -56,20 +56,20 @@ def real(name: str, x: Tensor) -> None:
 
 
 def same_dtype(first: Tensor, *others: Tensor) -> None:
-    _same(
-        "of", "convert one of them with .to()", first.dtype, *(x.dtype for x in others)
-    )
+    _same("dtype", "of", "convert one of them with .to()", first, others)
 
 
 def same_device(first: Tensor, *others: Tensor) -> None:
-    way = "bring them to one device with .to()"
-    _same("on", way, first.device, *(x.device for x in others))
+    _same("device", "on", "bring them to one device with .to()", first, others)
 
 
-def _same(word: str, way: str, first: object, *others: object) -> None:
+def _same(
+    name: str, word: str, way: str, first: Tensor, others: tuple[Tensor, ...]
+) -> None:
+    wanted = getattr(first, name)
     for other in others:
-        if other != first:
-            raise RuntimeError(f"the Tensors are {word} {first} and {other}; {way}")
+        if (given := getattr(other, name)) != wanted:
+            raise RuntimeError(f"the Tensors are {word} {wanted} and {given}; {way}")
 
 
 def bool_mask(mask: Tensor) -> None:

@@ -246,6 +246,66 @@ def _projected(inputs: Any, weights: Any, bias: Any) -> Iterable[Any]:
     return q, *map(F.linear, (key, value), others.chunk(2), biases)
 
 
+def _check_sizes(
+    query: Any, key: Any, value: Any, embed_dim: int, num_heads: int, separate: bool
+) -> None:
+    """Raise unless the sizes go together; separate: key and value have weights of their
+    own, and may have other sizes."""
+    batch, size = query.shape[1:]
+    if size != embed_dim:
+        raise AssertionError(
+            f"the query's last size is {size}; the layer's embed_dim is {embed_dim}"
+        )
+    if not num_heads:
+        raise ZeroDivisionError("num_heads is 0; give a divisor of embed_dim")
+    if size % num_heads:
+        raise AssertionError(f"embed_dim {size} is not divisible by {num_heads} heads")
+    if key.shape[:2] != value.shape[:2] or (not separate and key.shape != value.shape):
+        raise AssertionError(
+            f"key has shape {[*key.shape]} and value {[*value.shape]}; their lengths "
+            "and batches, and without kdim and vdim their sizes, have to be equal"
+        )
+    if key.shape[1] != batch:
+        raise RuntimeError(
+            f"query has a batch of {batch} and key one of {key.shape[1]}; give as many "
+            "sequences of each (batch_first tells which dimension they are in)"
+        )
+
+
+def _check_masks(
+    mask: Any, padding: Any, query: Any, keys: int, num_heads: int
+) -> None:
+    """Raise unless the masks have an element for each query and key."""
+    length, batch = query.shape[:2]
+    if mask is not None:
+        wanted = (length, keys) if mask.ndim == 2 else (batch * num_heads, length, keys)
+        if mask.shape != wanted:
+            raise RuntimeError(
+                f"attn_mask has shape {[*mask.shape]}; {length} queries and {keys} "
+                f"keys take {[*wanted]}"
+            )
+    if padding is not None and padding.shape != (batch, keys):
+        raise AssertionError(
+            f"key_padding_mask has shape {[*padding.shape]}; give [{batch}, {keys}]: "
+            "an element for each key of each sequence"
+        )
+
+
+def _with_added(pair: Any, biases: Any, zeros: bool) -> Any:
+    """Keys and values of all heads, with those of biases and with zeros behind them."""
+    heads, _, head_size = pair[0].shape
+    if biases:
+        rows = (bias.reshape(-1, 1, head_size) for bias in biases)
+        pair = [
+            _with_last(x, row.repeat(heads // len(row), 1, 1))
+            for x, row in zip(pair, rows, strict=True)
+        ]
+    if zeros:
+        none = pair[0].new_zeros((heads, 1, head_size))
+        pair = [_with_last(x, none) for x in pair]
+    return pair
+
+
 @function()
 def multi_head_attention_forward(
     query: Tensor,
@@ -332,28 +392,10 @@ def multi_head_attention_forward(
         padding = None if padding is None else padding.unsqueeze(0)
     length, batch, size = query.shape
     keys = key.shape[0]
-    if size != embed_dim_to_check:
-        raise AssertionError(
-            f"the query's last size is {size}; the layer's embed_dim is "
-            f"{embed_dim_to_check}"
-        )
-    if not num_heads:
-        raise ZeroDivisionError("num_heads is 0; give a divisor of embed_dim")
-    if size % num_heads:
-        raise AssertionError(f"embed_dim {size} is not divisible by {num_heads} heads")
+    _check_sizes(
+        query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight
+    )
     head_size = size // num_heads
-    if key.shape[:2] != value.shape[:2] or (
-        not use_separate_proj_weight and key.shape != value.shape
-    ):
-        raise AssertionError(
-            f"key has shape {[*key.shape]} and value {[*value.shape]}; their lengths "
-            "and batches, and without kdim and vdim their sizes, have to be equal"
-        )
-    if key.shape[1] != batch:
-        raise RuntimeError(
-            f"query has a batch of {batch} and key one of {key.shape[1]}; give as many "
-            "sequences of each (batch_first tells which dimension they are in)"
-        )
 
     weights: Any = (in_proj_weight,)
     if use_separate_proj_weight:
@@ -365,18 +407,7 @@ def multi_head_attention_forward(
         )
     q, k, v = _projected((query, key, value), weights, in_proj_bias)
 
-    if mask is not None:
-        wanted = (length, keys) if mask.ndim == 2 else (batch * num_heads, length, keys)
-        if mask.shape != wanted:
-            raise RuntimeError(
-                f"attn_mask has shape {[*mask.shape]}; {length} queries and {keys} "
-                f"keys take {[*wanted]}"
-            )
-    if padding is not None and padding.shape != (batch, keys):
-        raise AssertionError(
-            f"key_padding_mask has shape {[*padding.shape]}; give [{batch}, {keys}]: "
-            "an element for each key of each sequence"
-        )
+    _check_masks(mask, padding, query, keys, num_heads)
 
     # (batch * heads, length, head size)
     q, k, v = (
@@ -384,17 +415,9 @@ def multi_head_attention_forward(
         for x in (q, k, v)
     )
     k, v = _static("static_k", static_k, k), _static("static_v", static_v, v)
-    added = 0
-    if bias_k is not None and bias_v is not None:
-        k, v = (
-            _with_last(x, b.expand(1, batch, size).reshape(-1, 1, head_size))
-            for x, b in ((k, bias_k), (v, bias_v))
-        )
-        added += 1
-    if add_zero_attn:
-        zeros = q.new_zeros((batch * num_heads, 1, head_size))
-        k, v = _with_last(k, zeros), _with_last(v, zeros)
-        added += 1
+    has_biases = bias_k is not None and bias_v is not None
+    k, v = _with_added((k, v), (bias_k, bias_v) if has_biases else (), add_zero_attn)
+    added = has_biases + add_zero_attn
     if added and mask is not None:
         mask = _C.cat([mask, mask.new_zeros((*mask.shape[:-1], added))], -1)
     if added and padding is not None:

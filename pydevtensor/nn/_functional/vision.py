@@ -43,6 +43,54 @@ def _each(name: str, value: Any, input: Any) -> list[Any]:
     return [*value]
 
 
+def _check_way(mode: str, ndim: int, align_corners: Any, antialias: bool) -> None:
+    """Raise for a mode that does not go with the dimensions or the options."""
+    if antialias and not (mode in ("bilinear", "bicubic", "lanczos") and ndim == 2):
+        raise ValueError(
+            "antialias is for 'bilinear', 'bicubic' and 'lanczos' of 4 "
+            "dimensions; leave it out"
+        )
+    if ndim not in _MODES.get(mode, ("", (), ""))[1]:
+        raise NotImplementedError(
+            f"mode {mode!r} of an input of {ndim + 2} dimensions; give "
+            "'nearest', 'nearest-exact' or 'area' for 3 to 5, 'linear' for 3, "
+            "'bilinear', 'bicubic' or 'lanczos' for 4, 'trilinear' for 5"
+        )
+    if mode == "lanczos" and (align_corners or not antialias):
+        raise ValueError("'lanczos' needs antialias=True and takes no align_corners")
+
+
+def _resampled(
+    x: Any,
+    sizes: list[int],
+    way: str,
+    scales: list[float],
+    align_corners: bool,
+    antialias: bool,
+    rounds: bool,
+) -> Any:
+    """x with its last dimensions in other sizes; rounds: integers, after each one."""
+    d = len(sizes) - 1
+    while d >= 0:
+        # Two dimensions at a time, but where what lies between them is rounded.
+        above = -1 if rounds or d == 0 else d - 1
+        x = _C._resample(
+            x,
+            2 + d,
+            sizes[d],
+            way,
+            scales[d],
+            align_corners,
+            antialias,
+            above=-1 if above < 0 else sizes[above],
+            above_scale=0.0 if above < 0 else scales[above],
+        )
+        if rounds:
+            x = (x + 0.5).floor().clamp(0, 255)
+        d -= 1 if above < 0 else 2
+    return x
+
+
 @function()
 def interpolate(
     input: Tensor,
@@ -94,20 +142,8 @@ def interpolate(
         for one in sizes:
             if not isinstance(one, int):
                 raise TypeError(f"size is {size!r}; give ints")
-    if antialias and not (mode in ("bilinear", "bicubic", "lanczos") and ndim == 2):
-        raise ValueError(
-            "antialias is for 'bilinear', 'bicubic' and 'lanczos' of 4 "
-            "dimensions; leave it out"
-        )
-    way, dims, node = _MODES.get(mode, ("", (), ""))
-    if ndim not in dims:
-        raise NotImplementedError(
-            f"mode {mode!r} of an input of {ndim + 2} dimensions; give "
-            "'nearest', 'nearest-exact' or 'area' for 3 to 5, 'linear' for 3, "
-            "'bilinear', 'bicubic' or 'lanczos' for 4, 'trilinear' for 5"
-        )
-    if mode == "lanczos" and (align_corners or not antialias):
-        raise ValueError("'lanczos' needs antialias=True and takes no align_corners")
+    _check_way(mode, ndim, align_corners, antialias)
+    way, _, node = _MODES[mode]
     given = input.shape[2:]
     if sizes is None:
         for factor in factors or ():
@@ -141,24 +177,7 @@ def interpolate(
         for d in range(ndim):
             if sizes[d] in (given[d], 2 * given[d]):
                 scales[d] = 0.0
-    d = ndim - 1
-    while d >= 0:
-        # Two dimensions at a time, but where what lies between them is rounded.
-        above = -1 if rounds or d == 0 else d - 1
-        x = _C._resample(
-            x,
-            2 + d,
-            sizes[d],
-            way,
-            scales[d],
-            bool(align_corners),
-            antialias,
-            above=-1 if above < 0 else sizes[above],
-            above_scale=0.0 if above < 0 else scales[above],
-        )
-        if rounds:
-            x = (x + 0.5).floor().clamp(0, 255)
-        d -= 1 if above < 0 else 2
+    x = _resampled(x, sizes, way, scales, bool(align_corners), antialias, rounds)
     x = x.to(input.dtype)
     return _C._named(x, f"Upsample{node}{ndim}D{'Aa' * antialias}Backward0")
 

@@ -41,6 +41,86 @@ class _Endless(Sampler[None]):
         return len(self.dataset)
 
 
+def _check_types(
+    dataset: Any, num_workers: Any, collate_fn: Any, **orders: Any
+) -> None:
+    """Raise TypeError for arguments of another kind; orders: samplers by name."""
+    if not isinstance(dataset, IterableDataset) and not hasattr(dataset, "__getitem__"):
+        raise TypeError(
+            f"DataLoader: dataset is {repr(dataset)[:60]} "
+            f"({type(dataset).__name__}), which has no __getitem__; give a "
+            "Dataset, a list or an IterableDataset"
+        )
+    if not hasattr(num_workers, "__index__"):
+        raise TypeError(
+            f"DataLoader: num_workers is {num_workers!r} "
+            f"({type(num_workers).__name__}); give an int"
+        )
+    for name, given in orders.items():
+        if given is None or hasattr(given, "__iter__"):
+            continue
+        if not hasattr(given, "__getitem__"):
+            raise TypeError(
+                f"DataLoader: {name} is {given!r:.60} ({type(given).__name__}), "
+                "which is not iterable; give a Sampler, or indices in a list"
+            )
+    if collate_fn is not None and not callable(collate_fn):
+        raise TypeError(
+            f"DataLoader: collate_fn is {collate_fn!r:.60} "
+            f"({type(collate_fn).__name__}); give a function of a list of samples"
+        )
+
+
+def _check_options(
+    is_iterable: bool,
+    batch_size: int | None,
+    shuffle: bool | None,
+    sampler: Any,
+    batch_sampler: Any,
+    num_workers: int,
+    drop_last: bool,
+    timeout: float,
+    workers: tuple[Any, ...],
+) -> None:
+    """Raise ValueError for options that exclude each other; workers: those of workers,
+    of which prefetch_factor comes first."""
+    prefetch_factor = workers[0]
+    ordered = bool(shuffle or sampler is not None)
+    for wrong, why in (
+        (num_workers < 0, f"num_workers is {num_workers}; give 0 or more"),
+        (timeout < 0, f"timeout is {timeout}; give seconds, or 0 for no limit"),
+        (
+            num_workers == 0 and any(option is not None for option in workers),
+            "prefetch_factor, multiprocessing_context and persistent_workers are "
+            "for workers; give num_workers too",
+        ),
+        (
+            prefetch_factor is not None and prefetch_factor < 1,
+            f"prefetch_factor is {prefetch_factor}; give 1 or more",
+        ),
+        (
+            is_iterable and (ordered or batch_sampler is not None),
+            "an IterableDataset has its own order; leave out shuffle, sampler and "
+            "batch_sampler",
+        ),
+        (
+            shuffle and sampler is not None,
+            "shuffle and sampler exclude each other; give one of them",
+        ),
+        (
+            batch_sampler is not None and (batch_size != 1 or ordered or drop_last),
+            "batch_sampler decides the batches; leave out batch_size, shuffle, "
+            "sampler and drop_last",
+        ),
+        (
+            batch_size is None and drop_last,
+            "drop_last needs batches; give a batch_size other than None",
+        ),
+    ):
+        if wrong:
+            raise ValueError("DataLoader: " + why)
+
+
 class DataLoader(Generic[_Sample_co]):
     """Batches of a data set, in order or shuffled; iterate over it once per epoch.
 
@@ -95,66 +175,25 @@ class DataLoader(Generic[_Sample_co]):
     ) -> None:
         samples: Any = dataset
         self._iterable = isinstance(dataset, IterableDataset)
-        if not self._iterable and not hasattr(dataset, "__getitem__"):
-            raise TypeError(
-                f"DataLoader: dataset is {repr(dataset)[:60]} "
-                f"({type(dataset).__name__}), which has no __getitem__; give a "
-                "Dataset, a list or an IterableDataset"
-            )
-        if not hasattr(num_workers, "__index__"):
-            raise TypeError(
-                f"DataLoader: num_workers is {num_workers!r} "
-                f"({type(num_workers).__name__}); give an int"
-            )
-        orders: Any = (("sampler", sampler), ("batch_sampler", batch_sampler))
-        for name, given in orders:
-            if given is None or hasattr(given, "__iter__"):
-                continue
-            if not hasattr(given, "__getitem__"):
-                raise TypeError(
-                    f"DataLoader: {name} is {given!r:.60} ({type(given).__name__}), "
-                    "which is not iterable; give a Sampler, or indices in a list"
-                )
-        if collate_fn is not None and not callable(collate_fn):
-            raise TypeError(
-                f"DataLoader: collate_fn is {collate_fn!r:.60} "
-                f"({type(collate_fn).__name__}); give a function of a list of samples"
-            )
+        _check_types(
+            dataset,
+            num_workers,
+            collate_fn,
+            sampler=sampler,
+            batch_sampler=batch_sampler,
+        )
         workers = (prefetch_factor, multiprocessing_context, persistent_workers or None)
-        ordered = bool(shuffle or sampler is not None)
-        for wrong, why in (
-            (num_workers < 0, f"num_workers is {num_workers}; give 0 or more"),
-            (timeout < 0, f"timeout is {timeout}; give seconds, or 0 for no limit"),
-            (
-                num_workers == 0 and any(option is not None for option in workers),
-                "prefetch_factor, multiprocessing_context and persistent_workers are "
-                "for workers; give num_workers too",
-            ),
-            (
-                prefetch_factor is not None and prefetch_factor < 1,
-                f"prefetch_factor is {prefetch_factor}; give 1 or more",
-            ),
-            (
-                self._iterable and (ordered or batch_sampler is not None),
-                "an IterableDataset has its own order; leave out shuffle, sampler and "
-                "batch_sampler",
-            ),
-            (
-                shuffle and sampler is not None,
-                "shuffle and sampler exclude each other; give one of them",
-            ),
-            (
-                batch_sampler is not None and (batch_size != 1 or ordered or drop_last),
-                "batch_sampler decides the batches; leave out batch_size, shuffle, "
-                "sampler and drop_last",
-            ),
-            (
-                batch_size is None and drop_last,
-                "drop_last needs batches; give a batch_size other than None",
-            ),
-        ):
-            if wrong:
-                raise ValueError("DataLoader: " + why)
+        _check_options(
+            self._iterable,
+            batch_size,
+            shuffle,
+            sampler,
+            batch_sampler,
+            num_workers,
+            drop_last,
+            timeout,
+            workers,
+        )
         if num_workers and prefetch_factor is None:
             prefetch_factor = 2
         if batch_sampler is not None:
