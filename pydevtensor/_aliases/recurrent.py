@@ -78,6 +78,51 @@ def _check_weights(kind, weights, inputs, directions):
     return [results, hidden] if kind == recurrent.LSTM else [results]
 
 
+def _check_options(kind, hx, params, flags, layers, dropout):
+    if not isinstance(params, (list, tuple)):
+        raise TypeError(
+            f"params is of type {type(params).__name__}; give a list of Tensors"
+        )
+    for value in flags:
+        if not isinstance(value, bool):
+            raise TypeError(f"an option is {value!r}; give True or False")
+    if not isinstance(layers, int) or not isinstance(dropout, (int, float)):
+        raise TypeError(
+            f"num_layers is {layers!r} and dropout {dropout!r}; give an int and a float"
+        )
+    if not isinstance(hx, (list, tuple) if kind == recurrent.LSTM else _C.Tensor):
+        raise TypeError(
+            f"hx is of type {type(hx).__name__}; give a Tensor, or for lstm() a list "
+            "of two"
+        )
+
+
+def _as_rows(x, batch_sizes, batch_first):
+    """The elements of all steps below each other, and how many each step has."""
+    packed = batch_sizes is not None
+    if x.ndim != (2 if packed else 3):
+        raise (RuntimeError if packed else IndexError)(
+            f"the input has shape {[*x.shape]}; give (L, N, features), or with "
+            "batch_sizes (rows, features)"
+        )
+    if packed:
+        sizes = batch_sizes.tolist()
+        if sum(sizes) != len(x) or not sizes:
+            raise RuntimeError(
+                f"batch_sizes sum to {sum(sizes)}, and there are {len(x)} rows; pack "
+                "with nn.utils.rnn.pack_padded_sequence()"
+            )
+        return x, sizes
+    steps = x.transpose(0, 1) if batch_first else x
+    if not len(steps):
+        raise RuntimeError(
+            f"the input of shape {[*x.shape]} has no steps; give one or more"
+        )
+    count, features = steps.shape[1:]
+    rows = steps.reshape(-1, features) if x.numel() else x.new_empty(0, features)
+    return rows, [count] * len(steps)
+
+
 def _layers(
     kind,
     input,
@@ -91,33 +136,18 @@ def _layers(
     batch_first,
 ):
     """The results of all steps and the last states, by the arguments of lstm()."""
-    x, options = input, [has_biases, num_layers, dropout, train, bidirectional]
+    batch_sizes, options = None, [has_biases, num_layers, dropout, train, bidirectional]
     # In place of the states there are batch_sizes.
-    packed = not isinstance(hx if kind == recurrent.LSTM else params, (list, tuple))
-    if packed:
+    if not isinstance(hx if kind == recurrent.LSTM else params, (list, tuple)):
         # (data, batch_sizes, hx, params, ...), and no batch_first.
         batch_sizes, hx, params, *options = hx, params, *options, batch_first
         batch_first = False
-    if not isinstance(params, (list, tuple)):
-        raise TypeError(
-            f"params is of type {type(params).__name__}; give a list of Tensors"
-        )
     has_biases, layers, dropout, train, bidirectional = options
-    for value in (has_biases, train, bidirectional, batch_first):
-        if not isinstance(value, bool):
-            raise TypeError(f"an option is {value!r}; give True or False")
-    if not isinstance(layers, int) or not isinstance(dropout, (int, float)):
-        raise TypeError(
-            f"num_layers is {layers!r} and dropout {dropout!r}; give an int and a float"
-        )
-    if not isinstance(hx, (list, tuple) if kind == recurrent.LSTM else _C.Tensor):
-        raise TypeError(
-            f"hx is of type {type(hx).__name__}; give a Tensor, or for lstm() a list "
-            "of two"
-        )
+    flags = has_biases, train, bidirectional, batch_first
+    _check_options(kind, hx, params, flags, layers, dropout)
     states: list[Any] = [*hx] if kind == recurrent.LSTM else [hx]
-    _meet(x, (*states, *params))
-    directions = 1 + bool(bidirectional)
+    _meet(input, (*states, *params))
+    directions = 1 + bidirectional
     # Without projections the states are as wide as an LSTM's second.
     projected = (
         kind == recurrent.LSTM
@@ -125,33 +155,15 @@ def _layers(
         and states[0].shape[-1:] != states[1].shape[-1:]
     )
     weights = _weights(params, layers, directions, has_biases, projected)
-    if x.ndim != (2 if packed else 3):
-        raise (RuntimeError if packed else IndexError)(
-            f"the input has shape {[*x.shape]}; give (L, N, features), or with "
-            "batch_sizes (rows, features)"
-        )
-    if packed:
-        sizes = batch_sizes.tolist()
-        if sum(sizes) != len(x) or not sizes:
-            raise RuntimeError(
-                f"batch_sizes sum to {sum(sizes)}, and there are {len(x)} rows; pack "
-                "with nn.utils.rnn.pack_padded_sequence()"
-            )
-    else:
-        x = x.transpose(0, 1) if batch_first else x
-        sizes = [x.shape[1]] * x.shape[0]
-        if not sizes:
-            raise RuntimeError(
-                f"the input of shape {[*input.shape]} has no steps; give one or more"
-            )
-        x = x.reshape(-1, x.shape[2]) if x.numel() else x.new_empty(0, x.shape[2])
+    x, sizes = _as_rows(input, batch_sizes, batch_first)
     wanted = _check_weights(kind, weights, x.shape[1], directions)
     if len(states) != len(wanted):
         raise RuntimeError(f"hx has {len(states)} states; give {len(wanted)}")
     for state, size in zip(states, wanted, strict=True):
         _fits("a state", state, layers * directions, sizes[0], size)
+    packed, dropped = batch_sizes is not None, dropout if train else 0.0
     y, last = recurrent.run_layers(
-        kind, x, states, weights, sizes, directions, dropout if train else 0.0, packed
+        kind, x, states, weights, sizes, directions, dropped, packed
     )
     if not packed:
         y = y.reshape(len(sizes), sizes[0], y.shape[1])

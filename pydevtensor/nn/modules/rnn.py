@@ -117,28 +117,30 @@ class RNNBase(Parametrized):
         self.bidirectional = bidirectional
         self.proj_size = proj_size
         self._all_weights: list[list[str]] = []
-        out_size = proj_size or hidden_size
-        rows = recurrent.GATES[_KINDS[mode]] * hidden_size
         for layer in range(num_layers):
-            inputs = input_size
-            if layer:
-                inputs = out_size * (2 if bidirectional else 1)
             for suffix in ("", "_reverse") if bidirectional else ("",):
-                shapes: dict[str, tuple[Any, ...]] = {
-                    "weight_ih": (rows, inputs),
-                    "weight_hh": (rows, out_size),
-                }
-                if bias:
-                    shapes.update(bias_ih=(rows,), bias_hh=(rows,))
-                if proj_size:
-                    shapes["weight_hr"] = (proj_size, hidden_size)
-                names = []
+                end = f"_l{layer}{suffix}"
+                shapes = {f"{k}{end}": v for k, v in self._shapes(layer).items()}
                 for name, shape in shapes.items():
-                    names.append(f"{name}_l{layer}{suffix}")
                     value = _C.empty(shape, device=device, dtype=dtype)
-                    self.register_parameter(names[-1], Parameter(value))
-                self._all_weights.append(names)
+                    self.register_parameter(name, Parameter(value))
+                self._all_weights.append([*shapes])
         self.reset_parameters()
+
+    def _shapes(self, layer: int) -> dict[str, tuple[int, ...]]:
+        """The shapes of the parameters of one direction of a layer."""
+        rows = recurrent.GATES[_KINDS[self.mode]] * self.hidden_size
+        results = self.proj_size or self.hidden_size
+        inputs = (
+            (2 if self.bidirectional else 1) * results if layer else self.input_size
+        )
+        shapes: dict[str, tuple[int, ...]] = {"weight_ih": (rows, inputs)}
+        shapes["weight_hh"] = rows, results
+        if self.bias:
+            shapes.update(bias_ih=(rows,), bias_hh=(rows,))
+        if self.proj_size:
+            shapes["weight_hr"] = self.proj_size, self.hidden_size
+        return shapes
 
     def _make(self, **options: Any) -> None:
         RNNBase.__init__(self, type(self)._mode, **options)
