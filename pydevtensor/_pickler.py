@@ -2,6 +2,7 @@
 
 import copyreg
 import functools
+import importlib
 import struct
 import sys
 import types
@@ -278,6 +279,10 @@ def as_theirs(module):
 def _put_global(p, value, name):
     """A class or a function by its name."""
     module = _whichmodule(value, name)
+    if module.startswith(
+        "torch."
+    ):  # a name of install_as_torch(), perhaps not yet used
+        importlib.import_module(module)
     found = sys.modules.get(module)
     for part in name.split("."):
         found = getattr(found, part, None)

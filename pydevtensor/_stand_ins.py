@@ -41,7 +41,6 @@ _MARKS = {
     "compiler.assume_constant_result",
     "compiler.nested_compile_region",
     "jit.script_if_tracing",
-    "jit.script_method",
 }
 # Functions that register something with a part that is not there. What they return
 # raises when it is called.

@@ -403,3 +403,27 @@ def test_private_modules_are_there_where_a_name_has_advice():
     assert run("import torch.distributed.fsdp as f; print(f.fully_shard.__name__)") == (
         "fully_shard\n"
     )
+
+
+def test_whole_modules_in_files(tmp_path):
+    """Their classes are named in the file by PyTorch's names, not yet imported here."""
+    run(f"""
+import sys, torch
+net = torch.nn.Sequential(torch.nn.Linear(2, 1), torch.nn.ReLU())
+assert "torch.nn.modules.linear" not in sys.modules
+torch.save(net, {str(tmp_path / "net.pt")!r})
+back = torch.load({str(tmp_path / "net.pt")!r}, weights_only=False)
+assert type(back) is torch.nn.Sequential and torch.equal(back[0].weight, net[0].weight)
+""")
+
+
+def test_the_name_of_a_sharing_strategy():
+    from pydevtensor import multiprocessing
+
+    before = multiprocessing.get_sharing_strategy()
+    for name in multiprocessing.get_all_sharing_strategies():
+        multiprocessing.set_sharing_strategy(name)
+        assert multiprocessing.get_sharing_strategy() == name
+    multiprocessing.set_sharing_strategy(before)
+    with pytest.raises(AssertionError, match="file_system"):
+        multiprocessing.set_sharing_strategy("files")

@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from collections import OrderedDict
 
 import pytest
 
@@ -230,3 +231,22 @@ def test_hooks_that_remove_hooks(device):
         for _ in range(2):  # in the second pass none is left
             (y * 3).sum().backward(retain_graph=True)
         assert calls == [0, 1, *range(4, 12)]
+
+
+def test_handles_of_dicts():
+    from pydevtensor.utils.hooks import RemovableHandle, unserializable_hook
+
+    hooks, options, others = OrderedDict(), OrderedDict(), OrderedDict()
+    first = RemovableHandle(hooks)
+    second = RemovableHandle(hooks, extra_dict=[options, others])
+    hooks.update({first.id: "a", second.id: "b"})
+    options[second.id] = others[second.id] = "c"
+    second.remove()
+    second.remove()
+    assert list(hooks.values()) == ["a"] and not options and not others
+    with first:
+        pass
+    assert not hooks
+    assert isinstance(torch.nn.ReLU().register_forward_hook(print), RemovableHandle)
+    assert unserializable_hook(print) is print
+    assert unserializable_hook(lambda: 0).__torch_unserializable__

@@ -48,6 +48,27 @@ print(f(1), len(said), said[0].filename, said[0].message)
     assert out.startswith("2 1 <string> torch.jit.script() gives back what it gets")
 
 
+def test_script_modules(quiet):
+    class Twice(torch.jit.ScriptModule):
+        @torch.jit.script_method
+        def forward(self, x):
+            return 2 * x
+
+    net = nn.Linear(2, 1)
+    assert Twice()(3) == 6 and isinstance(Twice(), nn.Module)
+    assert not isinstance(net, torch.jit.ScriptModule)
+    assert isinstance(torch.jit.script(net), torch.jit.ScriptModule)
+    assert isinstance(reloaded(net), torch.jit.ScriptModule)
+    assert not isinstance(torch.jit.script(net), Twice)
+
+
+def test_forked_calls():
+    assert torch.jit.wait(torch.jit.fork(lambda x, y: x - y, 3, y=1)) == 2
+    later = torch.jit.fork(lambda: [][0])
+    with pytest.raises(IndexError):
+        later.wait()
+
+
 @pytest.fixture
 def quiet():
     with warnings.catch_warnings():

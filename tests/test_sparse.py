@@ -247,12 +247,36 @@ def test_a_leaf_is_not_changed_in_place(device):
         lambda s: s.permute(0, 1) % 2,
         lambda s: torch.ones(7, 5) < s,
         lambda s: torch.einsum("ij,kj", s, s),
-        lambda s: torch.zeros(2, layout=s.layout),
+        lambda s: torch.ones(2, layout=s.layout),
+        lambda s: torch.zeros(2, 2, layout=torch.sparse_bsr),
     ],
 )
 def test_what_is_not_there_says_to_use_a_dense_tensor(call):
     with pytest.raises(NotImplementedError, match=r"to_dense\(\)|to_sparse\(\)"):
         call(random_coo("cpu").float())
+
+
+@pytest.mark.parametrize("name", ["sparse_coo", "sparse_csr", "sparse_csc"])
+def test_zeros_of_a_layout(device, name):
+    layout = getattr(torch, name)
+    for make in (torch.zeros, torch.empty):
+        x = make(2, 3, layout=layout, device=device, dtype=torch.float64)
+        assert x.layout == layout and x.shape == (2, 3) and x._nnz() == 0
+        assert str(x.device) == device and x.dtype == torch.float64
+        y = make((2, 3), layout=layout, device=device, requires_grad=True)
+        assert y.requires_grad and y.is_leaf and not y.to_dense().any()
+        assert make(size=(1, 4), layout=layout, device=device).shape == (1, 4)
+    with pytest.raises(TypeError):
+        torch.zeros("a", layout=layout)
+
+
+def test_what_has_no_layout_here():
+    with pytest.raises(NotImplementedError, match="to_sparse_csr"):
+        torch.eye(2).to_sparse_bsr((1, 1))
+    with pytest.raises(NotImplementedError, match="to_sparse_csc"):
+        torch.eye(2).to_sparse_bsc((1, 1))
+    with pytest.raises(RuntimeError, match="batches and blocks"):
+        torch.sparse_csr_tensor([[0, 1], [0, 1]], [[0], [0]], [[1.0], [2.0]])
 
 
 def test_other_mistakes_keep_their_errors(device):

@@ -45,6 +45,7 @@ LEFT_OUT = {
 }
 LEFT_OUT |= {"requires_grad_", "cuda", "is_pinned", "pin_memory", "item", "tolist"}
 LEFT_OUT |= {"numpy", "to_dlpack", "new", "new_tensor", "imag"}
+LEFT_OUT |= {"to_sparse_bsr", "to_sparse_bsc"}  # say what to use instead
 # These have a type of their own.
 INDICES = {"index", "LU_pivots", "indices", "mask", "condition", "repeats", "sorter"}
 

@@ -93,6 +93,7 @@ MODULES = (
     "utils.data",
     "utils.dlpack",
     "utils.flop_counter",
+    "utils.hooks",
     "vision",
     "vision.datasets",
     "vision.models",

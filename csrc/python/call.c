@@ -156,7 +156,6 @@ done:
 PyObject *dt_call_record(dt_signature *signature, bool in_place, DT_CALL_PARAMETERS)
 {
     PyObject *result = call_dense(signature, in_place, self, values, count, kwnames);
-    return result || !dt_py.sparse_type
-               ? result
-               : dt_call_sparse(signature->name, self, values, count, kwnames);
+    return result ? result
+                  : dt_call_sparse(signature->name, self, values, count, kwnames);
 }

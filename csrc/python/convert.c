@@ -544,7 +544,6 @@ PyObject *dt_call_public(dt_signature *signature, dt_public_body *body,
                          DT_CALL_PARAMETERS)
 {
     PyObject *result = call_dense(signature, body, self, values, count, kwnames);
-    return result || !dt_py.sparse_type
-               ? result
-               : dt_call_sparse(signature->name, self, values, count, kwnames);
+    return result ? result
+                  : dt_call_sparse(signature->name, self, values, count, kwnames);
 }

@@ -3,6 +3,7 @@
 #include "autograd/sparse_gradient.h"
 #include "python/functions.h"
 #include "python/history.h"
+#include "python/types/dtype.h"
 
 bool dt_sparse_check(PyObject *value)
 {
@@ -27,9 +28,12 @@ PyObject *dt_call_sparse(const char *name, DT_CALL_PARAMETERS)
     Py_ssize_t nkeywords = kwnames ? PyTuple_GET_SIZE(kwnames) : 0,
                first = self != NULL;
     bool found = false;
+    /* zeros(2, 3, layout=torch.sparse_coo), which dt_take_layout refuses. */
+    bool layout = name && (!strcmp(name, "zeros") || !strcmp(name, "empty"));
     for (Py_ssize_t i = 0; i < count + nkeywords && !found; i++)
-        found = has_sparse(values[i]);
-    if (!found || !name || !PyErr_ExceptionMatches(PyExc_TypeError))
+        found = has_sparse(values[i]) || (layout && dt_layout_object_check(values[i]));
+    if (!found || !name ||
+        !PyErr_ExceptionMatches(layout ? PyExc_NotImplementedError : PyExc_TypeError))
         return NULL;
     PyErr_Clear();
     DT_REF module = PyImport_ImportModule(CALLS);

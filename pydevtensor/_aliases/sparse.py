@@ -265,6 +265,42 @@ def to_sparse_csc(input: Tensor) -> Any:
 
 
 @method()
+def to_sparse_bsr(input: Tensor, blocksize: Any, dense_dim: int | None = None) -> Any:
+    """Not there: raises NotImplementedError; to_sparse_csr() is.
+
+    blocksize: PyTorch's size of a block. dense_dim: how many dimensions a value has.
+
+    >>> try:
+    ...     torch.eye(2).to_sparse_bsr((1, 1))
+    ... except NotImplementedError as error:
+    ...     print(error)
+    to_sparse_bsr(): no sparse tensors of blocks are there; call to_sparse_csr()
+    """
+    raise _no_blocks("csr")
+
+
+@method()
+def to_sparse_bsc(input: Tensor, blocksize: Any, dense_dim: int | None = None) -> Any:
+    """Not there: raises NotImplementedError; to_sparse_csc() is.
+
+    blocksize: PyTorch's size of a block. dense_dim: how many dimensions a value has.
+
+    >>> try:
+    ...     torch.eye(2).to_sparse_bsc((1, 1))
+    ... except NotImplementedError as error:
+    ...     print(error)
+    to_sparse_bsc(): no sparse tensors of blocks are there; call to_sparse_csc()
+    """
+    raise _no_blocks("csc")
+
+
+def _no_blocks(instead: str) -> NotImplementedError:
+    return NotImplementedError(
+        f"no sparse tensors of blocks are there; call to_sparse_{instead}()"
+    )
+
+
+@method()
 def to_dense(
     input: Tensor, dtype: Dtype | None = None, *, masked_grad: bool | None = None
 ) -> Tensor:

@@ -334,7 +334,9 @@ def grad(
 class RemovableHandle:
     """The handle of a hook: remove(), or the end of a `with`, removes the hook.
 
-    id: the number of the hook.
+    remove: the dict that has the hook, or will have it, by the handle's id; or a
+    function that removes it. id: the number of the hook; None: a new one. extra_dict:
+    another dict, or several, with something by the same id.
 
     >>> x = torch.ones(2, requires_grad=True)
     >>> handle = x.register_hook(lambda gradient: gradient * 10)
@@ -344,9 +346,14 @@ class RemovableHandle:
     tensor([1., 1.])
     """
 
-    def __init__(self, remove: Callable[[], None], id: int = 0) -> None:
+    def __init__(
+        self, remove: Any, id: int | None = None, *, extra_dict: Any = None
+    ) -> None:
+        self.id: int = next(_hook_ids) if id is None else id
+        if not callable(remove):
+            extra = extra_dict if isinstance(extra_dict, list) else [extra_dict]
+            remove = functools.partial(_forget, [remove, *extra], self.id)
         self._remove: Callable[[], None] | None = remove
-        self.id = id
 
     def remove(self) -> None:
         """Remove the hook. A second call does nothing."""
@@ -362,6 +369,12 @@ class RemovableHandle:
 
 
 _hook_ids = itertools.count()
+
+
+def _forget(dicts: list[Any], key: int) -> None:
+    for each in dicts:
+        if each is not None:
+            each.pop(key, None)
 
 
 def _add_hook(

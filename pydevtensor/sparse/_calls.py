@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from pydevtensor import _C
-from pydevtensor.sparse._pattern import Pattern
+from pydevtensor.sparse._make import coo
+from pydevtensor.sparse._pattern import LAYOUTS, Pattern
 from pydevtensor.sparse._products import of_two, product
 from pydevtensor.sparse._tensor import (
     ASKED,
@@ -403,6 +404,25 @@ def dense_gradient(gradient: Any) -> Any:
 
 
 # --- creation and comparison
+
+
+@function("zeros", "empty")
+def zeros(
+    *size: Any,
+    dtype: Any = None,
+    layout: Any,
+    device: Any = None,
+    requires_grad: bool = False,
+    **unused: Any,
+) -> Any:
+    """A sparse tensor without entries."""
+    if layout not in LAYOUTS.values():
+        raise absent("zeros")
+    given = (unused["size"],) if "size" in unused else size
+    made = coo(
+        _C.empty(*given, device="meta").shape, dtype=dtype, device=device
+    ).to_sparse(layout=layout)
+    return made.requires_grad_() if requires_grad else made
 
 
 @function("zeros_like", "empty_like")

@@ -147,7 +147,10 @@ def _check_coo(pattern: Pattern, coalesced: bool) -> None:
 def _check_vectors(names: tuple[str, str], starts: Any, inner: Any, held: Any) -> None:
     for name, each in zip((*names, "values"), (starts, inner, held), strict=True):
         if each.dim() != 1:
-            raise RuntimeError(f"{name} has {each.dim()} dimensions; give a vector")
+            raise RuntimeError(
+                f"{name} has {each.dim()} dimensions; give a vector: batches and "
+                "blocks are for other layouts, so make a tensor of each matrix"
+            )
     for name, each in zip(names, (starts, inner), strict=True):
         if each.dtype not in (_C.int64, _C.int32):
             raise RuntimeError(f"{name} is of {each.dtype}; give int64 or int32")

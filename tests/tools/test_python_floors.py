@@ -31,8 +31,8 @@ BUDGET = {
     "csrc": 75_700,
     "core": 27_950,
     "processes": 4_480,
-    "extras": 9_980,
-    "imitations": 700,
+    "extras": 9_995,
+    "imitations": 730,
     "tools": 1_525,
 }
 

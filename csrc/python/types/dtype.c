@@ -312,7 +312,11 @@ int dt_setup_dtype_type(PyObject *module)
     strided = add_named(module, layout_type, "strided", 0);
     return strided && add_named(module, layout_type, "sparse_coo", 1) &&
                    add_named(module, layout_type, "sparse_csr", 2) &&
-                   add_named(module, layout_type, "sparse_csc", 3)
+                   add_named(module, layout_type, "sparse_csc", 3) &&
+                   /* for programs that ask whether a tensor's layout is one of them */
+                   add_named(module, layout_type, "sparse_bsr", 4) &&
+                   add_named(module, layout_type, "sparse_bsc", 5) &&
+                   add_named(module, layout_type, "jagged", 6)
                ? 0
                : -1;
 }

@@ -18,8 +18,9 @@ from pydevtensor._absent import warn_of_compiling as _warn_of_compiling
 from pydevtensor._answers import answer as _answer
 from pydevtensor._names import publish as _publish
 
-__all__ = ["annotate", "export", "freeze", "ignore", "is_scripting", "is_tracing"]
-__all__ += ["load", "optimize_for_inference", "save", "script", "trace", "unused"]
+__all__ = ["annotate", "export", "fork", "freeze", "ignore", "is_scripting"]
+__all__ += ["is_tracing", "load", "optimize_for_inference", "save", "script"]
+__all__ += ["script_method", "trace", "unused", "wait"]
 
 _FORMAT = "pydevtensor.jit"
 # What Module itself keeps, and save() writes in another way or not at all.
@@ -122,6 +123,42 @@ def unused(fn: Callable[..., Any]) -> Callable[..., Any]:
     2
     """
     return fn
+
+
+def script_method(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A decorator of the methods of a ScriptModule that gives the function fn back.
+
+    >>> torch.jit.script_method(len)([1, 2])
+    2
+    """
+    return fn
+
+
+def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call func(*args, **kwargs) now; a torch.futures.Future with what it gives.
+
+    wait() raises the error that it raised.
+
+    >>> torch.jit.fork(torch.add, torch.ones(2), 1).wait()
+    tensor([2., 2.])
+    """
+    from pydevtensor.futures import Future
+
+    made: Future[Any] = Future()
+    try:
+        made.set_result(func(*args, **kwargs))
+    except Exception as error:
+        made.set_exception(error)
+    return made
+
+
+def wait(future: Any) -> Any:
+    """The value of a future, such as fork() gives; raises its error.
+
+    >>> torch.jit.wait(torch.jit.fork(len, [1, 2]))
+    2
+    """
+    return future.wait()
 
 
 def annotate(the_type: Any, the_value: Any) -> Any:
@@ -353,4 +390,4 @@ def _rebuilt(record: Any, layers: dict[str, type[Any]], known: dict[Any, Any]) -
     return module
 
 
-_publish(__name__)
+_publish(__name__, later={"ScriptModule": "_script_module"})
