@@ -47,6 +47,18 @@ def made(device):
             D.OneHotCategorical(t(1.0, 2.0, 5.0)),
             D.Multinomial(6, t(1.0, 2.0, 1.0)),
             D.MultivariateNormal(t(0.0, 1.0), torch.eye(2, dtype=F64) + 0.5),
+            D.Weibull(t(2.0), t(1.5)),
+            D.Pareto(t(2.0), t(9.0)),
+            D.InverseGamma(t(9.0), t(3.0)),
+            D.Kumaraswamy(t(2.0), t(0.5)),
+            D.FisherSnedecor(t(4.0), t(19.0)),
+            D.GeneralizedPareto(t(1.0, 0.0), t(2.0, 1.0), t(0.1, -0.5)),
+            D.NegativeBinomial(t(4.0), t(0.25)),
+            D.ContinuousBernoulli(t(0.25, 0.5)),
+            D.LowRankMultivariateNormal(
+                t(0.0, 1.0), t(1.0, -2.0).unsqueeze(-1), t(0.5, 2.0)
+            ),
+            D.Wishart(t(5.0), torch.eye(2, dtype=F64) + 0.5),
             D.MixtureSameFamily(
                 D.Categorical(t(1.0, 3.0)), D.Normal(t(-1.0, 1.0), t(1.0, 0.5))
             ),
@@ -67,6 +79,23 @@ def test_moments_of_samples(device):
         spread = (x - d.mean).square()
         error = (spread.mean(0) - d.variance).abs() / (spread.var(0) / n).sqrt()
         assert (error < 6).all(), d
+
+
+def test_angles_and_correlations(device):
+    """Those without a mean of samples that is the distribution's."""
+    torch.manual_seed(7)
+    with torch.device(device):
+        d = D.VonMises(t(1.0, -3.0), t(4.0, 0.5))
+        x = d.sample((4000,))
+        assert x.device == d.loc.device and (x.abs() <= math.pi).all()
+        means = (x - d.loc).cos().mean(0), (x - d.loc).sin().mean(0)
+        assert (means[0] - (1 - d.variance)).abs().max() < 0.05
+        assert means[1].abs().max() < 0.05
+        factors = D.LKJCholesky(3, t(2.0)).sample((2000,))
+        assert D.constraints.corr_cholesky.check(factors).all()
+        # An element is of a beta distribution on (-1, 1) of concentration + 1/2.
+        r = (factors @ factors.mT)[:, 0, 1, 0]
+        assert r.mean().abs() < 0.05 and (r.var() - 1 / 6).abs() < 0.02
 
 
 def test_a_seed_gives_the_same_samples_again(device):

@@ -9,7 +9,8 @@ import pydevtensor as torch
 from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 
-__all__ = ["Constraint", "boolean", "dependent", "dependent_property", "greater_than"]
+__all__ = ["Constraint", "boolean", "corr_cholesky", "dependent", "dependent_property"]
+__all__ += ["greater_than"]
 __all__ += ["greater_than_eq", "half_open_interval", "independent", "integer_interval"]
 __all__ += ["interval", "is_dependent", "less_than", "lower_cholesky"]
 __all__ += ["lower_triangular", "multinomial", "nonnegative", "nonnegative_integer"]
@@ -269,6 +270,11 @@ def _positive_definite(x: Tensor) -> Tensor:
     return symmetric & (linalg.cholesky_ex(x.detach()).info == 0)
 
 
+def _corr_cholesky(x: Tensor) -> Tensor:
+    unit = ((x.square().sum(-1) - 1).abs() <= 1e-4).all(-1)
+    return unit & lower_cholesky.check(x)
+
+
 def _simplex(x: Tensor) -> Tensor:
     return (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < 1e-6)
 
@@ -290,6 +296,7 @@ lower_cholesky: _Test = _Test(
     lambda x: _lower(x) & (x.diagonal(dim1=-2, dim2=-1) > 0).all(-1),
     2,
 )
+corr_cholesky: _Test = _Test("CorrCholesky()", _corr_cholesky, 2)
 positive_definite: _Test = _Test("PositiveDefinite()", _positive_definite, 2)
 nonnegative_integer: Constraint = integer_interval(0, None)
 positive_integer: Constraint = integer_interval(1, None)

@@ -17,6 +17,8 @@ from pydevtensor.distributions.utils import broadcast_all
 
 __all__ = ["Gumbel"]
 
+EULER = 0.57721566490153286
+
 
 class Gumbel(TransformedDistribution):
     """The distribution of greatest values of many.
@@ -59,7 +61,7 @@ class Gumbel(TransformedDistribution):
 
     @property
     def mean(self) -> Tensor:
-        return self.loc + self.scale * 0.57721566490153286
+        return self.loc + self.scale * EULER
 
     @property
     def mode(self) -> Tensor:
@@ -80,7 +82,7 @@ class Gumbel(TransformedDistribution):
         return (y - y.exp()) - self.scale.log()
 
     def entropy(self) -> Tensor:
-        return self.scale.log() + (1 + 0.57721566490153286)
+        return self.scale.log() + (1 + EULER)
 
 
 _publish(__name__)

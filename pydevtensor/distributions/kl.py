@@ -19,7 +19,7 @@ from pydevtensor.distributions.distribution import Distribution
 from pydevtensor.distributions.exponential import Exponential
 from pydevtensor.distributions.gamma import Gamma
 from pydevtensor.distributions.geometric import Geometric
-from pydevtensor.distributions.gumbel import Gumbel
+from pydevtensor.distributions.gumbel import EULER, Gumbel
 from pydevtensor.distributions.half_normal import HalfNormal
 from pydevtensor.distributions.independent import Independent
 from pydevtensor.distributions.laplace import Laplace
@@ -33,7 +33,6 @@ from pydevtensor.distributions.uniform import Uniform
 __all__ = ["kl_divergence", "register_kl"]
 
 _formulas: dict[tuple[type[Any], type[Any]], Callable[..., Any]] = {}
-_EULER = 0.57721566490153286
 
 
 def register_kl(type_p: type[Any], type_q: type[Any]) -> Callable[..., Any]:
@@ -162,7 +161,7 @@ def _geometric(p: Any, q: Any) -> Tensor:
 def _gumbel(p: Any, q: Any) -> Tensor:
     ratio, far = p.scale / q.scale, (q.loc - p.loc) / q.scale
     moved = (far + (1 + ratio).lgamma()).exp()
-    return -ratio.log() - far + ratio * _EULER + moved - (1 + _EULER)
+    return -ratio.log() - far + ratio * EULER + moved - (1 + EULER)
 
 
 @register_kl(Laplace, Laplace)

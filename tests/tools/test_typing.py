@@ -197,7 +197,6 @@ def test_stubs_say_what_the_package_has(tmp_path):
     (tmp_path / "allowed").write_text(
         # Shown from Python 3.12 on.
         ".*\\.Tensor\\.__buffer__\n"
-        # Can be imported only where the package tensorboard is installed.
         "pydevtensor\\.utils\\.tensorboard\n"
         # What mypy cannot know of a named tuple that has no instance dictionary.
         "pydevtensor\\.nn\\.modules\\.(module\\._|_loading\\.)IncompatibleKeys\n"
@@ -207,6 +206,8 @@ def test_stubs_say_what_the_package_has(tmp_path):
         "pydevtensor\\.distributions\\..*\\.support\n"
         "pydevtensor\\.distributions\\..*\\.(HalfCauchy|HalfNormal|_OfMagnitudes)\\.scale\n"
         "pydevtensor\\.distributions\\..*\\.LogNormal\\.(loc|scale)\n"
+        "pydevtensor\\.distributions\\..*\\.InverseGamma\\.(concentration|rate)\n"
+        "pydevtensor\\.distributions\\..*\\.Relaxed(Bernoulli|OneHotCategorical)\\.\\w+\n"
         "pydevtensor\\.distributions\\._families\\._OfCategories\\.\\w+\n"
         # Methods that a table of functions gives the class.
         "pydevtensor\\.sparse\\._tensor\\.SparseTensor\\.\\w+\n"

@@ -1,0 +1,58 @@
+"""Vectors of parts of 1, by sticks that are broken."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from pydevtensor._names import publish as _publish
+from pydevtensor.distributions import constraints
+from pydevtensor.distributions.independent import Independent
+from pydevtensor.distributions.normal import Normal
+from pydevtensor.distributions.transformed_distribution import TransformedDistribution
+from pydevtensor.distributions.transforms import StickBreakingTransform
+
+__all__ = ["LogisticNormal"]
+
+
+class LogisticNormal(TransformedDistribution):
+    """Vectors of parts that sum to 1, one element longer than loc.
+
+    loc            means of normal numbers, a Tensor (..., k)
+    scale          their standard deviations, positive; the two broadcast
+    validate_args  whether values out of range raise ValueError; None: the default
+
+    >>> from pydevtensor.distributions import LogisticNormal
+    >>> LogisticNormal(torch.zeros(2), torch.ones(2)).event_shape
+    torch.Size([3])
+    """
+
+    arg_constraints: ClassVar[Any] = {
+        "loc": constraints.real,
+        "scale": constraints.positive,
+    }
+    support: Any = constraints.simplex
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        base = Normal(loc, scale, validate_args=validate_args)
+        if not base.batch_shape:
+            base = base.expand((1,))  # type: ignore[assignment]
+        steps = StickBreakingTransform()
+        super().__init__(base, steps, validate_args=validate_args)
+
+    @property
+    def _normal(self) -> Any:
+        base: Any = self.base_dist
+        return base.base_dist if isinstance(base, Independent) else base
+
+    @property
+    def loc(self) -> Any:
+        """The means of the normal numbers."""
+        return self._normal.loc
+
+    @property
+    def scale(self) -> Any:
+        """The standard deviations of the normal numbers."""
+        return self._normal.scale
+
+
+_publish(__name__)

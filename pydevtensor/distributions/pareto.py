@@ -1,0 +1,76 @@
+"""The Pareto distribution."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from pydevtensor import Tensor
+from pydevtensor._names import publish as _publish
+from pydevtensor.distributions import constraints
+from pydevtensor.distributions.exponential import Exponential
+from pydevtensor.distributions.transformed_distribution import TransformedDistribution
+from pydevtensor.distributions.transforms import AffineTransform, ExpTransform
+from pydevtensor.distributions.utils import broadcast_all
+
+__all__ = ["Pareto"]
+
+
+class Pareto(TransformedDistribution):
+    """The Pareto distribution, of numbers from scale on with a heavy tail.
+
+    scale          the least value, positive, a number or a Tensor
+    alpha          how fast the tail falls, positive; the two broadcast
+    validate_args  whether values out of range raise ValueError; None: the default
+
+    >>> from pydevtensor.distributions import Pareto
+    >>> Pareto(1.0, 2.0).mean
+    tensor(2.)
+    """
+
+    scale: Tensor
+    alpha: Tensor
+
+    arg_constraints: ClassVar[Any] = {
+        "alpha": constraints.positive,
+        "scale": constraints.positive,
+    }
+
+    def __init__(
+        self, scale: Any, alpha: Any, validate_args: bool | None = None
+    ) -> None:
+        self.scale, self.alpha = broadcast_all(scale, alpha)
+        base = Exponential(self.alpha, validate_args=validate_args)
+        steps = [ExpTransform(), AffineTransform(0, self.scale)]
+        super().__init__(base, steps, validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Pareto:
+        a, b = (self.scale, self.alpha)
+        return type(self)(a.expand(batch_shape), b.expand(batch_shape), False)
+
+    @constraints.dependent_property
+    def support(self) -> Any:
+        """The support: from scale on."""
+        return constraints.greater_than_eq(self.scale)
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean: inf for an alpha up to 1."""
+        a = self.alpha.clamp(min=1)
+        return a * self.scale / (a - 1)
+
+    @property
+    def mode(self) -> Tensor:
+        """scale."""
+        return self.scale
+
+    @property
+    def variance(self) -> Tensor:
+        """The variance: inf for an alpha up to 2."""
+        a = self.alpha.clamp(min=2)
+        return self.scale.square() * a / ((a - 1).square() * (a - 2))
+
+    def entropy(self) -> Tensor:
+        return (self.scale / self.alpha).log() + 1 + self.alpha.reciprocal()
+
+
+_publish(__name__)

@@ -1,0 +1,97 @@
+"""Numbers between 0 and 1 that are nearly 0 or 1."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import pydevtensor as torch
+from pydevtensor import Tensor
+from pydevtensor._names import publish as _publish
+from pydevtensor.distributions import constraints
+from pydevtensor.distributions._families import _OfSuccess
+from pydevtensor.distributions.distribution import Distribution
+from pydevtensor.distributions.transformed_distribution import (
+    TransformedDistribution,
+    parameter,
+)
+from pydevtensor.distributions.transforms import SigmoidTransform
+from pydevtensor.distributions.utils import clamp_probs
+
+__all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]
+
+
+class LogitRelaxedBernoulli(_OfSuccess):
+    """The logits of RelaxedBernoulli's numbers (Maddison and others, 2017).
+
+    temperature    how far the numbers are from 0 and 1, positive, a Tensor
+    probs          the probability of 1, a number or a Tensor
+    logits         in its place, the logarithm of the odds
+    validate_args  whether values out of range raise ValueError; None: the default
+
+    >>> from pydevtensor.distributions.relaxed_bernoulli import LogitRelaxedBernoulli
+    >>> LogitRelaxedBernoulli(torch.tensor(0.5), 0.5).log_prob(torch.tensor(0.0))
+    tensor(-2.0794)
+    """
+
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(
+        self,
+        temperature: Any,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        self.temperature = temperature
+        super().__init__(probs, logits, validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Distribution:
+        new: Any = super().expand(batch_shape, _instance)
+        new.temperature = self.temperature  # which is for the whole batch
+        return new
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        probs = clamp_probs(self.probs.expand(self._extended_shape(sample_shape)))
+        u = clamp_probs(torch.rand_like(probs))
+        odds = u.log() - (-u).log1p() + probs.log() - (-probs).log1p()
+        return odds / self.temperature
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """The logarithm of the density at value."""
+        far = self.logits - self._checked(value) * self.temperature
+        return torch.as_tensor(self.temperature).log() + far - 2 * far.exp().log1p()
+
+
+class RelaxedBernoulli(TransformedDistribution):
+    """Numbers between 0 and 1 with gradients, nearer to them the lower the temperature.
+
+    temperature    positive, a Tensor
+    probs          the probability of 1, a number or a Tensor
+    logits         in its place, the logarithm of the odds
+    validate_args  whether values out of range raise ValueError; None: the default
+
+    >>> from pydevtensor.distributions import RelaxedBernoulli
+    >>> RelaxedBernoulli(torch.tensor(0.5), 0.5).probs
+    tensor(0.5000)
+    """
+
+    arg_constraints: ClassVar[Any] = _OfSuccess.arg_constraints
+    support: Any = constraints.unit_interval
+
+    def __init__(
+        self,
+        temperature: Any,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        base = LogitRelaxedBernoulli(temperature, probs, logits)
+        super().__init__(base, SigmoidTransform(), validate_args=validate_args)
+
+    temperature: Any = parameter("temperature", "How far numbers are from 0 and 1.")
+    probs: Any = parameter("probs", "The probability of 1.")
+    logits: Any = parameter("logits", "The logarithm of the odds.")
+
+
+_publish(__name__)

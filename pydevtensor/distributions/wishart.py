@@ -1,0 +1,154 @@
+"""The Wishart distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import pydevtensor as torch
+from pydevtensor import Size, Tensor
+from pydevtensor._names import publish as _publish
+from pydevtensor.distributions import constraints
+from pydevtensor.distributions.chi2 import Chi2
+from pydevtensor.distributions.distribution import Distribution
+from pydevtensor.distributions.multivariate_normal import MultivariateNormal
+from pydevtensor.distributions.utils import lazy_property
+
+__all__ = ["Wishart"]
+
+
+class Wishart(Distribution):
+    """Covariances of samples of normal vectors, times the samples' size.
+
+    AssertionError unless one of the three matrices is given. Batches broadcast.
+
+    df                 degrees of freedom, more than k - 1, a number or a Tensor
+    covariance_matrix  of the vectors, a Tensor (..., k, k)
+    precision_matrix   in its place, its inverse
+    scale_tril         in its place, its lower Cholesky factor
+    validate_args      whether values out of range raise ValueError; None: the
+                       default
+
+    >>> from pydevtensor.distributions import Wishart
+    >>> Wishart(torch.tensor(3.0), torch.eye(2)).mean
+    tensor([[3., 0.],
+            [0., 3.]])
+    """
+
+    arg_constraints: ClassVar[Any] = {
+        "covariance_matrix": constraints.positive_definite,
+        "precision_matrix": constraints.positive_definite,
+        "scale_tril": constraints.lower_cholesky,
+        "df": constraints.greater_than(0),
+    }
+    support = constraints.positive_definite
+    has_rsample = True
+
+    def __init__(
+        self,
+        df: Any,
+        covariance_matrix: Tensor | None = None,
+        precision_matrix: Tensor | None = None,
+        scale_tril: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        given = {
+            "covariance_matrix": covariance_matrix,
+            "precision_matrix": precision_matrix,
+            "scale_tril": scale_tril,
+        }
+        chosen = [name for name, matrix in given.items() if matrix is not None]
+        if len(chosen) != 1:
+            raise AssertionError(
+                "Wishart: give one of covariance_matrix, precision_matrix and "
+                f"scale_tril, not {chosen}"
+            )
+        matrix: Any = given[chosen[0]]
+        if matrix.dim() < 2:
+            raise ValueError(
+                f"Wishart: a matrix has the shape {tuple(matrix.shape)}; give matrices"
+            )
+        df = torch.as_tensor(df, dtype=matrix.dtype, device=matrix.device)
+        batch = torch.broadcast_shapes(matrix.shape[:-2], df.shape)
+        k = matrix.shape[-1]
+        if not (df > k - 1).all():
+            raise ValueError(f"Wishart: df is {df!r}; give more than {k - 1}")
+        self.df: Tensor = df.expand(batch)
+        zero = matrix.new_zeros((*batch, k))
+        self._normal = MultivariateNormal(zero, **given, validate_args=validate_args)
+        setattr(self, chosen[0], getattr(self._normal, chosen[0]))
+        count = torch.arange(k, dtype=df.dtype, device=df.device)
+        self._chi2 = Chi2(self.df.unsqueeze(-1) - count)
+        event = matrix.shape[-2:]
+        super().__init__(batch, event, validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Wishart:
+        L = self.scale_tril.expand(Size(batch_shape) + self.event_shape)
+        return type(self)(self.df.expand(batch_shape), scale_tril=L)
+
+    @lazy_property
+    def covariance_matrix(self) -> Tensor:
+        """The covariance of the vectors."""
+        return self._normal.covariance_matrix
+
+    @lazy_property
+    def precision_matrix(self) -> Tensor:
+        """Its inverse."""
+        return self._normal.precision_matrix
+
+    @lazy_property
+    def scale_tril(self) -> Tensor:
+        """Its lower Cholesky factor."""
+        return self._normal.scale_tril
+
+    @property
+    def _degrees(self) -> Tensor:
+        return self.df.view(*self._batch_shape, 1, 1)
+
+    @property
+    def mean(self) -> Tensor:
+        return self._degrees * self.covariance_matrix
+
+    @property
+    def mode(self) -> Tensor:
+        """The most likely value: NaN for a df up to k + 1."""
+        factor = self._degrees - self.event_shape[-1] - 1
+        return torch.where(factor > 0, factor, math.nan) * self.covariance_matrix
+
+    @property
+    def variance(self) -> Tensor:
+        V = self.covariance_matrix
+        d = V.diagonal(dim1=-2, dim2=-1)
+        return self._degrees * (V.square() + d.unsqueeze(-1) * d.unsqueeze(-2))
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        """Random matrices, by Bartlett's decomposition; PyTorch 2.13 discards the first
+        ones that it draws, so that its numbers for a seed differ.
+
+        sample_shape  how many, sizes
+        """
+        k = self.event_shape[-1]
+        noise = self._chi2.rsample(sample_shape).sqrt().diag_embed()
+        i, j = torch.tril_indices(k, k, offset=-1, device=noise.device)
+        shape = (*sample_shape, *self._batch_shape, k * (k - 1) // 2)
+        noise[..., i, j] = torch.randn(shape, dtype=noise.dtype, device=noise.device)
+        factor = self.scale_tril @ noise
+        return factor @ factor.mT
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """The logarithm of the density at value."""
+        value, n, k = self._checked(value), self.df, self.event_shape[-1]
+        trace = (self.precision_matrix * value).sum((-2, -1))
+        norm = n * (k * math.log(2) / 2 + self._normal._logdet())
+        norm = norm + torch.mvlgamma(n / 2, k)
+        return (n - k - 1) / 2 * torch.linalg.slogdet(value)[1] - trace / 2 - norm
+
+    def entropy(self) -> Tensor:
+        n, k = self.df, self.event_shape[-1]
+        halves = n.unsqueeze(-1) / 2 - torch.arange(k, device=n.device) / 2
+        log = (k + 1) * (k * math.log(2) / 2 + self._normal._logdet())
+        log = log + torch.mvlgamma(n / 2, k) + n * k / 2
+        return log - (n - k - 1) / 2 * halves.digamma().sum(-1)
+
+
+_publish(__name__)
