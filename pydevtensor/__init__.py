@@ -110,6 +110,7 @@ _LATER = {
     "load_ipython_extension": "_magic",
     "jit": "jit",
     "library": "library",
+    "onnx": "onnx",
     "ops": "ops",
     "testing": "testing",
     "types": "types",

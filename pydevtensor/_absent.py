@@ -35,7 +35,7 @@ _WAY_ROUND = {
     "nn.qat": _QUANTIZED,
     "nn.quantizable": _QUANTIZED,
     "nn.quantized": _QUANTIZED,
-    "onnx": "save the state_dict() and export the model where PyTorch is installed",
+    "onnx": "write models with torch.onnx.export()",
     "package": _STATE_DICT,
     "quantization": _QUANTIZED,
     "quantize_per_channel": _QUANTIZED,

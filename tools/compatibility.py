@@ -62,6 +62,8 @@ DIFFERS = {
     "`nn`",
     "library": "operators stay when their `Library` goes; `vmap` loops over them",
     "multiprocessing": "Python's; tensors go as copies but for those in shared memory",
+    "onnx": "`export` writes records of `torch.fx` traces, and gives an "
+    "`onnx.ModelProto`",
     "ops": "`aten` has this package's functions and methods; overloads of one name are "
     "one function",
     "profiler": "events are kernels, copies and waits, by source line",

@@ -76,6 +76,8 @@ MODULES = (
     "nn.utils.prune",
     "nn.utils.rnn",
     "nn.utils.stateless",
+    "onnx",
+    "onnx.errors",
     "ops",
     "optim",
     "optim.lr_scheduler",

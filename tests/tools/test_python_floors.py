@@ -31,7 +31,7 @@ BUDGET = {
     "csrc": 75_700,
     "core": 27_950,
     "processes": 4_480,
-    "extras": 10_910,
+    "extras": 11_930,
     "imitations": 730,
     "tools": 1_525,
 }
