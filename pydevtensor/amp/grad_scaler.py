@@ -7,7 +7,8 @@ from typing import Any
 
 from pydevtensor import _C
 from pydevtensor._names import publish as _publish
-from pydevtensor.autograd import _gradients, no_grad
+from pydevtensor.autograd import no_grad
+from pydevtensor.autograd._gradients import entries
 
 __all__ = ["GradScaler"]
 
@@ -131,7 +132,7 @@ class GradScaler:
         gradients: dict[Any, list[Any]] = {}
         shares: dict[Any, Any] = {}  # by the ranks that have the other parts, a part
         for p in itertools.chain(*(g["params"] for g in optimizer.param_groups)):
-            gradient = _gradients.entries(p)
+            gradient = entries(p)
             if gradient is None:
                 continue
             shares[getattr(p, "_ranks_of_norm", None)] = p

@@ -7,8 +7,8 @@ from typing import Any
 
 from pydevtensor import _C
 from pydevtensor._functions.checks import real
-from pydevtensor.autograd import _gradients as _gradients_of
 from pydevtensor.autograd import no_grad
+from pydevtensor.autograd._gradients import entries
 
 __all__ = [
     "clip_grad_norm",
@@ -39,7 +39,7 @@ def _listed(tensors: Any) -> list[Any]:
 
 def _gradients(parameters: Any) -> list[Any]:
     """The gradients to clip in place."""
-    found = (_gradients_of.entries(each) for each in _listed(parameters))
+    found = (entries(each) for each in _listed(parameters))
     return [gradient for gradient in found if gradient is not None]
 
 
