@@ -155,8 +155,8 @@ def test_the_version_compares_as_that_of_the_release():
         ("torch.nn.no_such", "AttributeError", "pydevtensor.nn has no 'no_such'"),
         ("import torch.nn._functional", "ModuleNotFoundError", "torch.nn._functional"),
         ("import torch.fx.no_such", "ModuleNotFoundError", "as a class"),
-        ("import torch.onnx.no_such", "ModuleNotFoundError", "save the state_dict()"),
-        ("torch.onnx.export()", "NotImplementedError", "save the state_dict()"),
+        ("import torch.onnx.no_such", "ModuleNotFoundError", "torch.onnx.export()"),
+        ("torch.onnx.dynamo_export()", "AttributeError", "torch.onnx.export()"),
         (
             "torch.hub.load('a', 'b')",
             "NotImplementedError",

@@ -323,3 +323,13 @@ for _ in range(3):
 print("made")
 """
     assert ranks.run(tmp_path, 2, code) == ["made\n"] * 2
+
+
+def test_names_that_programs_ask_for():
+    from pydevtensor import distributed as dist
+    from pydevtensor.distributed import constants
+
+    assert dist.Backend.default_device_backend_map["cuda"] == "nccl"
+    assert dist.Backend.default_device_backend_map["cpu"] in dist.Backend.backend_list
+    assert constants.default_pg_timeout == dist.default_pg_timeout
+    assert constants.default_pg_nccl_timeout.total_seconds() > 0

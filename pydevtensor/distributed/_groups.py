@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from pydevtensor import _C
 from pydevtensor.distributed import _clocks, _nccl_engine
@@ -38,6 +38,9 @@ class Backend(str):
     GLOO = "gloo"
     NCCL = "nccl"
     MPI = "mpi"
+    # The backend for the tensors of a type of device.
+    default_device_backend_map: ClassVar[dict[str, str]] = {"cpu": GLOO, "cuda": NCCL}
+    backend_list: ClassVar[list[str]] = [UNDEFINED, GLOO, NCCL, MPI]
 
     def __new__(cls, name: str) -> Backend:
         if not isinstance(name, str):

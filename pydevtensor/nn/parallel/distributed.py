@@ -212,6 +212,10 @@ class DistributedDataParallel(Module):
 
     # --- equal modules ---
 
+    def _get_ddp_logging_data(self) -> dict[str, Any]:
+        """Facts that programs ask for, which are few here."""
+        return {"can_set_static_graph": False, "static_graph": self.static_graph}
+
     def _compare_ranks(self) -> None:
         """RuntimeError where another rank's parameters differ from this one's."""
         mine = [
