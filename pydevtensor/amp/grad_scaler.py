@@ -132,9 +132,11 @@ class GradScaler:
         gradients: dict[Any, list[Any]] = {}
         shares: dict[Any, Any] = {}  # by the ranks that have the other parts, a part
         for p in itertools.chain(*(g["params"] for g in optimizer.param_groups)):
-            gradient = entries(p)
+            gradient = p.grad
             if gradient is None:
                 continue
+            if gradient.is_sparse:
+                gradient = entries(p)
             shares[getattr(p, "_ranks_of_norm", None)] = p
             if gradient.dtype == _C.float16:
                 raise ValueError(

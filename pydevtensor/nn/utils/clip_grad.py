@@ -39,8 +39,11 @@ def _listed(tensors: Any) -> list[Any]:
 
 def _gradients(parameters: Any) -> list[Any]:
     """The gradients to clip in place."""
-    found = (entries(each) for each in _listed(parameters))
-    return [gradient for gradient in found if gradient is not None]
+    return [
+        entries(each) if each.grad.is_sparse else each.grad
+        for each in _listed(parameters)
+        if each.grad is not None
+    ]
 
 
 def _norm_of(gradients: list[Any], norm_type: float) -> Any:
