@@ -58,7 +58,7 @@ def test_what_the_package_has_is_no_stand_in():
 
 
 CALLS = {
-    "torch.distributed.fsdp.CPUOffloadPolicy()": "FullyShardedDataParallel",
+    "torch.distributed.fsdp.DataParallelMeshDims()": "FullyShardedDataParallel",
     "torch.distributed.rpc.init_rpc('a')": "send() and recv()",
     "torch.sparse.spsolve(torch.ones(3, 3), torch.ones(3))": "call to_dense()",
     "torch.quantize_per_tensor(torch.ones(3), 1, 0, torch.qint8)": ".to(torch.float16)",

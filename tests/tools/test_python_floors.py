@@ -30,7 +30,7 @@ LONGEST = 600
 BUDGET = {
     "csrc": 75_700,
     "core": 27_950,
-    "processes": 4_480,
+    "processes": 4_750,
     "extras": 11_930,
     "imitations": 730,
     "tools": 1_525,

@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING
 
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributed.fsdp._fully_shard import (
+    CPUOffloadPolicy,
     FSDPModule,
     MixedPrecisionPolicy,
+    OffloadPolicy,
+    UnshardHandle,
     fully_shard,
+    register_fsdp_forward_method,
 )
 from pydevtensor.distributed.fsdp.api import (
     BackwardPrefetch,
@@ -37,7 +41,9 @@ from pydevtensor.distributed.fsdp.fully_sharded_data_parallel import (
 if TYPE_CHECKING:
     from pydevtensor.distributed.fsdp import wrap
 
-__all__ = ["BackwardPrefetch", "CPUOffload", "FSDPModule", "FlatParameter"]
+__all__ = ["BackwardPrefetch", "CPUOffload", "CPUOffloadPolicy", "FSDPModule"]
+__all__ += ["FlatParameter", "OffloadPolicy", "UnshardHandle"]
+__all__ += ["register_fsdp_forward_method"]
 __all__ += ["FullOptimStateDictConfig", "FullStateDictConfig"]
 __all__ += ["FullyShardedDataParallel", "LocalOptimStateDictConfig"]
 __all__ += ["LocalStateDictConfig", "MixedPrecision", "MixedPrecisionPolicy"]
@@ -48,5 +54,12 @@ __all__ += ["StateDictSettings", "StateDictType", "fully_shard", "wrap"]
 _publish(
     __name__,
     later=("wrap",),
-    home_of=("FSDPModule", "FlatParameter", "MixedPrecisionPolicy"),
+    home_of=(
+        "CPUOffloadPolicy",
+        "FSDPModule",
+        "FlatParameter",
+        "MixedPrecisionPolicy",
+        "OffloadPolicy",
+        "UnshardHandle",
+    ),
 )

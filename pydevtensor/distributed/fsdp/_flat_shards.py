@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -96,24 +97,32 @@ class FlatShards(Shards):
     @no_grad()
     def whole(self, parts: Sequence[Tensor], dtype: Any = None) -> list[Tensor]:
         """Tensors of the parameters' shapes, in one memory, of parts of all ranks."""
+        return self._whole(parts, dtype, False)()
+
+    def _whole(
+        self, parts: Sequence[Tensor], dtype: Any, is_async: bool
+    ) -> Callable[[], list[Tensor]]:
         if not parts:
-            return []
+            return list
         pad = self.share - sum(part.numel() for part in parts)
         own = _C.cat([*parts, parts[0].new_zeros(pad)]).detach()
         own = own.to(self.device, dtype)
         if self.group is None:
-            return self._views(own)
+            return partial(self._views, own)
         flat = own.new_empty(self.size * self.share)
-        dist.all_gather_into_tensor(flat, own, group=self.group)
-        return self._views(flat)
+        work = dist.all_gather_into_tensor(flat, own, self.group, is_async)
+        return partial(self._views, flat, work)
 
-    def _views(self, flat: Tensor) -> list[Tensor]:
+    def _views(self, flat: Tensor, work: Any = None) -> list[Tensor]:
+        if work is not None:
+            work.wait()
         parts = flat[: sum(self.counts)].split(self.counts)
         return [p.view(shape) for p, shape in zip(parts, self.shapes, strict=True)]
 
-    def gather(self) -> list[Tensor]:
+    @no_grad()
+    def start(self, is_async: bool) -> Callable[[], list[Tensor]]:
         """In one memory."""
-        return self.whole(self.leaves, self.param_dtype)
+        return self._whole(self.leaves, self.param_dtype, is_async)
 
     def scatter(self, gradients: list[Any]) -> list[Any]:
         """Its elements."""

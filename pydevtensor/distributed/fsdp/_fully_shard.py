@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any
 
 from pydevtensor import _C
@@ -40,6 +41,50 @@ class MixedPrecisionPolicy:
     cast_forward_inputs: bool = True
 
 
+@dataclass
+class OffloadPolicy:
+    """Where a sharded module's own rows are: where its parameters were.
+
+    >>> torch.distributed.fsdp.OffloadPolicy()
+    OffloadPolicy()
+    """
+
+
+@dataclass
+class CPUOffloadPolicy(OffloadPolicy):
+    """A sharded module's own rows are in the host's memory, and so are gradients and
+    what an optimizer keeps. They are copied to the GPU to be gathered.
+
+    pin_memory  whether the rows are in pinned memory
+
+    >>> torch.distributed.fsdp.CPUOffloadPolicy()
+    CPUOffloadPolicy(pin_memory=True)
+    """
+
+    pin_memory: bool = True
+
+
+class UnshardHandle:
+    """A gathering under way, from FSDPModule.unshard(async_op=True).
+
+    >>> torch.distributed.fsdp.UnshardHandle().wait()
+    """
+
+    def wait(self) -> None:
+        """Let the module have the gathered parameters, for which the current stream
+        waits."""
+
+
+class _Unsharding(UnshardHandle):
+    def __init__(self, module: FSDPModule) -> None:
+        self._module: FSDPModule | None = module
+
+    def wait(self) -> None:
+        module, self._module = self._module, None
+        if module is not None:
+            module._shards.begin(keeps=True, retains=True)
+
+
 def cast(values: Any, dtype: Any) -> Any:
     """Values in which floating tensors have a type; None: as they are."""
 
@@ -58,37 +103,45 @@ class FSDPModule(Unit):
     """
 
     _policy: MixedPrecisionPolicy
+    _shards: RowShards
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The module's result, with all rows of its parameters meanwhile."""
+        return self._run(super().__call__, args, kwargs)  # type: ignore[misc]
+
+    def _run(self, method: Any, args: Any, kwargs: Any) -> Any:
         if self._policy.cast_forward_inputs:
             args, kwargs = cast((args, kwargs), self._policy.param_dtype)
-        run = super().__call__  # type: ignore[misc]
-        found = self._whole_in(run, args, kwargs)
+        found = self._whole_in(method, args, kwargs)
         return cast(found, self._policy.output_dtype)
 
-    def unshard(self, async_op: bool = False) -> None:
-        """Gather all rows of the module's own parameters, until reshard().
+    @property
+    def _retains(self) -> bool:  # type: ignore[override]
+        return self._reshards is False
 
-        async_op: NotImplementedError if True. All ranks call it.
+    def unshard(self, async_op: bool = False) -> UnshardHandle | None:
+        """Gather all rows of the module's own parameters, which it has until the end of
+        its next forward(), or reshard().
+
+        async_op: return at once, a handle to wait for; forward() waits by itself. All
+        ranks call it.
         """
+        self._shards.fetch(is_async=async_op)
+        handle = _Unsharding(self)
         if async_op:
-            raise NotImplementedError(
-                "unshard(): async_op=True; leave it out, the rows are there when it "
-                "returns"
-            )
-        if not self._shown:
-            self._shards.begin(keeps=True)
-            self._shown = True
+            return handle
+        handle.wait()
+        return None
 
     def reshard(self) -> None:
         """Let go of other ranks' rows."""
-        self._shown = False
         self._shards.hide()
+        self._shards.drop()
 
-    def _all(self, recurse: bool) -> list[FSDPModule]:
+    def _all(self, recurse: bool) -> list[RowShards]:
         module: Any = self
-        return sharded_modules(module) if recurse else [self]
+        found = sharded_modules(module) if recurse else [self]
+        return [each._shards for each in found]
 
     def set_requires_gradient_sync(
         self, requires_gradient_sync: bool, *, recurse: bool = True
@@ -98,18 +151,120 @@ class FSDPModule(Unit):
         requires_gradient_sync: whether. recurse: also in sharded modules inside.
         """
         for each in self._all(recurse):
-            each._shards.reduces = requires_gradient_sync
+            each.reduces = each.all_reduces = requires_gradient_sync
+
+    def set_requires_all_reduce(
+        self, requires_all_reduce: bool, *, recurse: bool = True
+    ) -> None:
+        """Whether backward() reduces gradients over the ranks that have the same rows;
+        else it adds up those of the others, and rows have no gradient yet.
+
+        requires_all_reduce: whether. recurse: also in sharded modules inside.
+        """
+        for each in self._all(recurse):
+            each.all_reduces = requires_all_reduce
 
     def set_reshard_after_forward(
         self, reshard_after_forward: bool, recurse: bool = True
     ) -> None:
         """Whether rows of other ranks are let go between the forward and the backward
-        pass, and gathered again.
+        pass, and gathered again. Without a backward pass, those that are not let go
+        serve the next forward pass.
 
         reshard_after_forward: whether. recurse: also in sharded modules inside.
+        ValueError unless it is a bool.
+        """
+        if not isinstance(reshard_after_forward, bool):
+            raise ValueError(
+                f"reshard_after_forward is {reshard_after_forward!r} "
+                f"({type(reshard_after_forward).__name__}); give True or False"
+            )
+        module: Any = self
+        for each in sharded_modules(module) if recurse else [self]:
+            each._reshards = reshard_after_forward
+
+    def set_reshard_after_backward(
+        self, reshard_after_backward: bool, *, recurse: bool = True
+    ) -> None:
+        """Whether rows of other ranks are let go after the backward pass; else they
+        serve the next forward pass, unless an optimizer has changed rows meanwhile.
+
+        reshard_after_backward: whether. recurse: also in sharded modules inside.
         """
         for each in self._all(recurse):
-            each._reshards = reshard_after_forward
+            each.frees = reshard_after_backward
+
+    def set_modules_to_forward_prefetch(self, modules: list[FSDPModule]) -> None:
+        """Gather the parameters of other modules while this one's forward() runs.
+
+        modules: those that are called next, in this order, instead of the one that was
+        in the pass before. ValueError for a module that is not sharded.
+        """
+        self._shards.ahead.next = _shards_of(modules)
+
+    def set_modules_to_backward_prefetch(self, modules: list[FSDPModule]) -> None:
+        """Gather the parameters of other modules while this one's backward pass runs.
+
+        modules: those whose turn comes next, in this order, instead of the one whose
+        forward() ended before this one's. ValueError for a module that is not sharded.
+        """
+        self._shards.ahead.previous = _shards_of(modules)
+
+    def set_gradient_divide_factor(self, factor: float) -> None:
+        """Divide the sum of all ranks' gradients by a number, instead of by the ranks.
+
+        factor: the number.
+        """
+        self._shards.factor = factor
+
+    def set_unshard_in_backward(self, unshard_in_backward: bool) -> None:
+        """Whether the parameters are gathered ahead of the backward pass; else where an
+        operation needs them.
+
+        unshard_in_backward: whether.
+        """
+        self._shards.recalls = unshard_in_backward
+
+    def set_is_last_backward(self, is_last_backward: bool) -> None:
+        """Changes nothing: each backward pass ends with its gradients reduced.
+
+        is_last_backward: whether no other follows before the optimizer's step.
+        """
+
+
+def _shards_of(modules: Any) -> list[Any]:
+    for each in modules:
+        if not isinstance(each, FSDPModule):
+            raise ValueError(
+                f"a {type(each).__name__} is given, which is not sharded; give modules "
+                "that fully_shard() was called with"
+            )
+    return [each._shards for each in modules]
+
+
+def register_fsdp_forward_method(module: Any, method_name: str) -> None:
+    """Let another method of a sharded module have its parameters whole, as forward()
+    has.
+
+    module: a module; one that is not sharded stays as it is. method_name: the method's.
+    ValueError if there is none of that name.
+
+    >>> dist = torch.distributed
+    >>> dist.fsdp.register_fsdp_forward_method(nn.Linear(2, 1), 'extra_repr')
+    """
+    if not isinstance(module, FSDPModule):
+        return
+    if not hasattr(module, method_name):
+        raise ValueError(
+            f"{type(module).__name__} has no method {method_name}; give one that it has"
+        )
+    method = getattr(module, method_name)
+
+    @wraps(method)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return module._run(method, args, kwargs)
+
+    setattr(module, method_name, run)
 
 
 def sharded_modules(module: Module) -> list[FSDPModule]:
@@ -144,6 +299,7 @@ def fully_shard(
     mesh: DeviceMesh | None = None,
     reshard_after_forward: bool | None = None,
     mp_policy: MixedPrecisionPolicy | None = None,
+    offload_policy: OffloadPolicy | None = None,
     ignored_params: Any = None,
 ) -> Any:
     """Give each rank a share of the rows of a module's parameters; returns the module.
@@ -153,6 +309,7 @@ def fully_shard(
     reshard_after_forward  let other ranks' rows go after forward(), and gather them
                            again in backward(); None: unless no sharded module calls it
     mp_policy              the types of elements that it computes and sends in
+    offload_policy         CPUOffloadPolicy(): this rank's rows are in the host's memory
     ignored_params         parameters that stay whole, on each rank
 
     Parameters in sharded modules inside are theirs: shard those first. The parameters
@@ -169,16 +326,28 @@ def fully_shard(
     >>> dist.destroy_process_group()
     """
     parameters = own_parameters(module, ignored_params or ())
+    device = parameters[0][0].device if parameters else _C.device("cpu")
     if mesh is None:
-        device = parameters[0][0].device.type if parameters else "cpu"
-        mesh = init_device_mesh(device, (dist.get_world_size(),))
+        mesh = init_device_mesh(device.type, (dist.get_world_size(),))
     _check(module, parameters, mesh)
+    home, pins = device, False
+    if isinstance(offload_policy, CPUOffloadPolicy):
+        home = _C.device("cpu")
+        if mesh.device_type == "cuda" and device.type == "cpu":
+            device = _C.device("cuda", _C._device_index(None))
+        pins = offload_policy.pin_memory and device.type == "cuda"
     policy = mp_policy or MixedPrecisionPolicy()
     kind = type(module)
     # The class is made anew: methods of FSDPModule come before its own.
     module.__class__ = type(f"FSDP{kind.__name__}", (FSDPModule, kind), {})
     module._shards = RowShards(
-        parameters, mesh, policy.param_dtype, policy.reduce_dtype
+        parameters,
+        mesh,
+        policy.param_dtype,
+        policy.reduce_dtype,
+        device,
+        home,
+        pins,
     )
     module._policy, module._reshards = policy, reshard_after_forward
     module._shown = False

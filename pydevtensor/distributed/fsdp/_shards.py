@@ -9,11 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
+from weakref import ref
 
 from pydevtensor import _C
 from pydevtensor import distributed as dist
+from pydevtensor._tree import flatten
 from pydevtensor.autograd import Function, no_grad
 from pydevtensor.distributed.device_mesh import DeviceMesh
+from pydevtensor.distributed.fsdp._ahead import Ahead, enter, leave
 from pydevtensor.nn.parameter import Parameter
 
 Tensor = _C.Tensor
@@ -108,6 +111,23 @@ class ShardedParameter(ShardedTensor, Share):
         return self._sharding.group
 
 
+class Fetched:
+    """Whole parameters, of which the gathering is under way or over.
+
+    versions: of this rank's parts, when it began. finish: waits for it.
+    """
+
+    def __init__(self, versions: list[int], finish: Callable[[], list[Tensor]]) -> None:
+        self.versions, self._finish = versions, finish
+        self._tensors: list[Tensor] | None = None
+
+    def take(self) -> list[Tensor]:
+        """The parameters, in the memory that they came to."""
+        if self._tensors is None:
+            self._tensors = self._finish()
+        return [tensor.detach() for tensor in self._tensors]
+
+
 class Shards:
     """Parameters that are gathered, and whose gradients are reduced, together.
 
@@ -116,6 +136,9 @@ class Shards:
     shards: False, where all ranks have them whole. group: the ranks that have the other
     parts; None: there are none. replicas: those that have the same parts. param_dtype,
     reduce_dtype: the types in which parameters and gradients are sent; None: their own.
+
+    Those that were gathered ahead are used if this rank's part has not been written
+    since. A program that writes it through .data has to reshard() before.
     """
 
     leaves: list[Any]
@@ -141,10 +164,38 @@ class Shards:
         self.copies = self.replicas.size() if self.replicas is not None else 1
         self.waiting: list[Any] = [None] * len(parameters)  # gradients to be reduced
         self.back: list[Tensor] = []  # all rows, gathered again for a backward pass
+        self.fetched: Fetched | None = None
+        self.factor: float | None = None  # what gradients are divided by; None: ranks
+        self.frees = True  # the whole parameters, at the end of backward()
+        self.ahead = Ahead()
+        self.recalls = True  # backward() gathers them ahead
+        self._brings: list[Any] = []  # what operations call that have saved them
 
-    def gather(self) -> list[Tensor]:
-        """The parameters, whole, in the type in which they are used."""
+    def start(self, is_async: bool) -> Callable[[], list[Tensor]]:
+        """Begins to gather. A function that waits, and returns the parameters, whole,
+        in the type in which they are used."""
         raise NotImplementedError
+
+    def fetch(self, is_async: bool = True) -> None:
+        """Begins to gather, unless the parameters are there or on their way."""
+        versions = [leaf._version for leaf in self.leaves]
+        if self.fetched is None or self.fetched.versions != versions:
+            self.drop()
+            self.fetched = Fetched(versions, self.start(is_async))
+
+    def drop(self) -> None:
+        """Lets go of what was fetched, after its end."""
+        fetched, self.fetched = self.fetched, None
+        if fetched is not None:
+            fetched.take()
+
+    def gather(self, retains: bool = False) -> list[Tensor]:
+        """The parameters, whole, which stay fetched if it retains them."""
+        self.fetch(is_async=False)
+        assert self.fetched is not None
+        found, self.versions = self.fetched.take(), self.fetched.versions
+        self.fetched = Fetched(self.versions, lambda: found) if retains else None
+        return found
 
     def scatter(self, gradients: list[Any]) -> list[Any]:
         """For each leaf, its part of the mean of all ranks' gradients."""
@@ -160,29 +211,53 @@ class Shards:
             for owner, name in owners:
                 owner._parameters[name] = tensor
 
-    def begin(self, keeps: bool) -> int:
+    def begin(self, keeps: bool, retains: bool = False) -> int:
         """Shows the whole parameters to the modules. keeps: their memory, for the
-        backward pass; else operations save how to get them again. How many recalls have
-        begun."""
+        backward pass; else operations save how to get them again. retains: also for the
+        next pass. How many recalls have begun."""
         self.back = []
-        tensors = _Gather.apply(self, *self.leaves)
+        tensors = _Gather.apply(self, retains, *self.leaves)
         self.show(tensors)
+        self._brings.clear()
         if keeps or not _C.is_grad_enabled():
+            if keeps and not self.frees:
+                self.back = [t.detach() for t in tensors]
             return 0
         for i in self.recalled:
-            _C._begin_recall(tensors[i], partial(self._bring, i))
+            bring = partial(self._bring, i)
+            self._brings.append(ref(bring))
+            _C._begin_recall(tensors[i], bring)
         return len(self.recalled)
 
     def _bring(self, i: int) -> Tensor:
         if not self.back:
+            self._brings.clear()
             self.back = self.gather()
         return self.back[i]
+
+    def awaits(self) -> bool:
+        """Whether the backward pass has to gather them still: operations have saved
+        them."""
+        return self.recalls and any(bring() is not None for bring in self._brings)
+
+    def before_backward(self, gradient: Tensor) -> None:
+        """Fetches what the backward pass needs of this, and of others next."""
+        if self.awaits():
+            self.fetch()
+        if self.ahead.in_backward == "before":
+            self.ahead.for_backward()
 
     @no_grad()
     def reduce(self, gradients: Sequence[Any]) -> list[Any]:
         """For each leaf its gradient, from those of whole parameters; None where they
         wait for the next pass."""
-        self.back = []
+        if self.ahead.in_backward == "after":
+            self.ahead.for_backward()
+        back, self.back = self.back, []
+        if self.frees:
+            self.drop()
+        elif back:
+            self.fetched = Fetched(self.versions, lambda: back)
         for i, gradient in enumerate(gradients):
             if gradient is not None and self.waiting[i] is not None:
                 gradient = self.waiting[i] + gradient
@@ -192,12 +267,18 @@ class Shards:
         came, self.waiting = self.waiting, [None] * len(self.owners)
         return self.scatter(came)
 
-    def mean(self, flat: Tensor) -> Tensor:
-        """This rank's part of the mean of a tensor of all ranks, which it changes."""
-        own = flat.div_(self.size * self.copies)
+    def mean_of_parts(self, flat: Tensor) -> Tensor:
+        """This rank's part of the mean of a tensor, which it changes, of the ranks that
+        have the other parts."""
+        own = flat.div_(self.factor or self.size * self.copies)
         if self.group is not None:
             own = flat.new_empty(flat.numel() // self.size)
             dist.reduce_scatter_tensor(own, flat.view(-1), group=self.group)
+        return own
+
+    def mean(self, flat: Tensor) -> Tensor:
+        """This rank's part of the mean of a tensor of all ranks, which it changes."""
+        own = self.mean_of_parts(flat)
         if self.replicas is not None:
             dist.all_reduce(own, group=self.replicas)
         return own
@@ -212,12 +293,19 @@ class RowShards(Shards):
         mesh: DeviceMesh,
         param_dtype: Any,
         reduce_dtype: Any,
+        device: Any,
+        home: Any,
+        pins: bool,
     ) -> None:
         super().__init__(parameters, mesh, True, param_dtype, reduce_dtype)
         self.leaves = []
+        self.device = device
+        self.all_reduces = True  # gradients, over the ranks that have the same rows
+        self.partial: dict[Any, Tensor] = {}  # by type, those that wait for it
         for parameter, _ in parameters:
             sharding = Sharding(tuple(parameter.shape), self.group, mesh)
-            rows = parameter.detach()[sharding.rows()].clone()
+            rows = parameter.detach()[sharding.rows()].to(home, copy=True)
+            rows = rows.pin_memory() if pins and rows.numel() else rows
             shard = _C._make_subclass(ShardedParameter, rows, parameter.requires_grad)
             shard._sharding = sharding
             self.leaves.append(shard)
@@ -232,25 +320,38 @@ class RowShards(Shards):
             kinds.setdefault(sent, []).append(i)
         return kinds
 
+    def _counts(self, members: list[int]) -> list[int]:
+        """The elements that a rank sends of each parameter."""
+        shardings = [self.leaves[i]._sharding for i in members]
+        return [s.most * s.row for s in shardings]
+
     @no_grad()
-    def gather(self) -> list[Tensor]:
+    def start(self, is_async: bool) -> Callable[[], list[Tensor]]:
         """Each in memory of its own."""
-        found: list[Any] = [None] * len(self.leaves)
+        came = []
         for dtype, members in self._kinds(self.param_dtype).items():
             shards = [self.leaves[i] for i in members]
-            counts = [s._sharding.most * s._sharding.row for s in shards]
+            counts = self._counts(members)
             own = _C.zeros(sum(counts), dtype=dtype, device=shards[0].device)
             for part, shard in zip(own.split(counts), shards, strict=True):
                 part[: shard.numel()].copy_(shard.detach().reshape(-1))
+            own = own.to(self.device)
             flat = own.new_empty(self.size * own.numel())
-            dist.all_gather_into_tensor(flat, own, group=self.group)
-            parts = flat.view(self.size, -1).split(counts, dim=1)
-            for i, part, shard in zip(members, parts, shards, strict=True):
-                shape = shard._sharding.shape
+            work = dist.all_gather_into_tensor(flat, own, self.group, is_async)
+            came.append((members, flat, work))
+        return partial(self._finish, came)
+
+    @no_grad()
+    def _finish(self, came: list[tuple[list[int], Tensor, Any]]) -> list[Tensor]:
+        found: list[Any] = [None] * len(self.leaves)
+        for members, flat, work in came:
+            if work is not None:
+                work.wait()
+            parts = flat.view(self.size, -1).split(self._counts(members), dim=1)
+            for i, part in zip(members, parts, strict=True):
+                shape = self.leaves[i]._sharding.shape
                 whole = part.contiguous().view(-1, *shape[1:]) if part.numel() else None
-                found[i] = (
-                    shard.new_empty(shape) if whole is None else whole[: shape[0]]
-                )
+                found[i] = flat.new_empty(shape) if whole is None else whole[: shape[0]]
         return found
 
     def scatter(self, gradients: list[Any]) -> list[Any]:
@@ -262,14 +363,20 @@ class RowShards(Shards):
             members = [i for i in members if i not in self.frozen]
             if not members:
                 continue
-            shardings = [self.leaves[i]._sharding for i in members]
-            counts = [s.most * s.row for s in shardings]
-            device = self.leaves[members[0]].device
-            flat = _C.zeros((self.size, sum(counts)), dtype=dtype, device=device)
+            counts = self._counts(members)
+            flat = _C.zeros((self.size, sum(counts)), dtype=dtype, device=self.device)
             for i, part in zip(members, flat.split(counts, dim=1), strict=True):
                 if gradients[i] is not None:
                     _fill(part, gradients[i].reshape(-1))
-            own = self.mean(flat)
+            own = self.mean_of_parts(flat)
+            if dtype in self.partial:
+                own += self.partial.pop(dtype)
+            if self.replicas is not None and not self.all_reduces:
+                self.partial[dtype] = own
+                continue
+            if self.replicas is not None:
+                dist.all_reduce(own, group=self.replicas)
+            own = own.to(self.leaves[members[0]].device)
             for i, part in zip(members, own.split(counts), strict=True):
                 shard = self.leaves[i]
                 rows = part[: shard.numel()].view(shard.shape)
@@ -290,16 +397,16 @@ class _Gather(Function):
     """All rows of parameters, whose gradients become those of this rank's rows."""
 
     @staticmethod
-    def forward(ctx: Any, shards: Shards, *parameters: Tensor) -> Any:
+    def forward(ctx: Any, shards: Shards, retains: bool, *parameters: Tensor) -> Any:
         ctx.shards = shards
         ctx.set_materialize_grads(False)
-        found = shards.gather()
+        found = shards.gather(retains)
         ctx.mark_non_differentiable(*[found[i] for i in shards.frozen])
         return tuple(found)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        return (None, *ctx.shards.reduce(gradients))
+        return (None, None, *ctx.shards.reduce(gradients))
 
 
 class Unit:
@@ -308,20 +415,30 @@ class Unit:
     _shards: Shards
     _reshards: bool | None  # after forward(); None: unless it is the outermost
     _shown: bool  # has its parameters whole until further notice
+    _retains = False  # whole parameters, where it does not reshard, for the next pass
 
     def _whole_in(self, forward: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """forward(*args, **kwargs), with all parameters whole meanwhile."""
         if self._shown:
             return forward(*args, **kwargs)
         reshards = bool(_inside) if self._reshards is None else self._reshards
-        count = self._shards.begin(keeps=not reshards)
+        shards = self._shards
+        root = _inside[0]._shards if _inside else shards
+        enter(shards, root)
+        count = shards.begin(not reshards, self._retains and not reshards)
+        shards.ahead.for_forward(root)
         _inside.append(self)
         try:
-            return forward(*args, **kwargs)
+            found = forward(*args, **kwargs)
         finally:
             _inside.remove(self)
             _C._end_recalls(count)
-            self._shards.hide()
+            shards.hide()
+        leave(shards, root)
+        for each in flatten(found)[0] if _C.is_grad_enabled() else ():
+            if isinstance(each, Tensor) and each.grad_fn is not None:
+                each.register_hook(shards.before_backward)
+        return found
 
 
 _inside: list[Unit] = []  # whose forward() runs

@@ -38,8 +38,10 @@ class ShardingStrategy(Enum):
 
 
 class BackwardPrefetch(Enum):
-    """BACKWARD_PRE or BACKWARD_POST, which change nothing: a unit's parameters are
-    gathered when the backward pass needs the first one.
+    """When the parameters of the unit whose turn comes next are gathered.
+
+    BACKWARD_PRE   before this unit's gradients are computed, and meanwhile
+    BACKWARD_POST  after that, while they are reduced
 
     >>> torch.distributed.fsdp.BackwardPrefetch.BACKWARD_PRE.name
     'BACKWARD_PRE'

@@ -50,6 +50,11 @@ Tensor = _C.Tensor
 _WRAPPED = "_fsdp_wrapped_module"
 _HYBRID = (ShardingStrategy.HYBRID_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2)
 _KEEP = (ShardingStrategy.SHARD_GRAD_OP, ShardingStrategy._HYBRID_SHARD_ZERO2)
+_AHEAD: dict[BackwardPrefetch | None, Any] = {
+    BackwardPrefetch.BACKWARD_PRE: "before",
+    BackwardPrefetch.BACKWARD_POST: "after",
+    None: "never",
+}
 _CONFIGS: dict[StateDictType, tuple[Any, Any]] = {
     StateDictType.FULL_STATE_DICT: (FullStateDictConfig, FullOptimStateDictConfig),
     StateDictType.LOCAL_STATE_DICT: (LocalStateDictConfig, LocalOptimStateDictConfig),
@@ -93,7 +98,10 @@ class FullyShardedDataParallel(Unit, Module):
     sharding_strategy  of ShardingStrategy: FULL_SHARD without it
     cpu_offload        CPUOffload(True) keeps this rank's part in the host's memory
     auto_wrap_policy   which modules inside become units: torch.distributed.fsdp.wrap
-    backward_prefetch, forward_prefetch, limit_all_gathers  change nothing
+    backward_prefetch  when the unit whose turn comes next in backward() is gathered
+    forward_prefetch   whether the unit that is called next is gathered ahead, from the
+                       second pass on
+    limit_all_gathers  changes nothing
     mixed_precision    a MixedPrecision
     ignored_modules    modules that stay whole, on each rank
     ignored_states     parameters, or modules, that do
@@ -164,6 +172,8 @@ class FullyShardedDataParallel(Unit, Module):
                 "cpu_offload": cpu_offload,
                 "mixed_precision": mixed_precision,
                 "ignored_states": skipped,
+                "backward_prefetch": backward_prefetch,
+                "forward_prefetch": forward_prefetch,
                 "param_init_fn": param_init_fn,
                 "device_id": device_id,
                 "sync_module_states": sync_module_states,
@@ -191,6 +201,8 @@ class FullyShardedDataParallel(Unit, Module):
             use_orig_params,
             "cpu" if offloads else None,
         )
+        self._shards.ahead.in_backward = _AHEAD[backward_prefetch]
+        self._shards.ahead.in_forward = forward_prefetch
         keeps = strategy in _KEEP or strategy is ShardingStrategy.NO_SHARD
         self._reshards = False if keeps else None
         self._shown = self._complete = False
