@@ -311,23 +311,6 @@ def test_fsdp_on_gpus(tmp_path):
         ranks.run(tmp_path, 2, code, **on_gpus(schedule))
 
 
-def test_what_does_not_go(tmp_path):
-    code = """
-    begin()
-    x = torch.ones(3, device="cuda")
-    dist.all_reduce(x)
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    try:
-        with torch.cuda.graph(graph):
-            dist.all_reduce(x)
-    except RuntimeError as error:
-        print(error)
-    """
-    for text in ranks.run(tmp_path, 2, code, **on_gpus()):
-        assert "simulated NCCL has no calls that a graph captures" in text
-
-
 def test_without_a_gpu(tmp_path):
     code = """
     assert not dist.is_nccl_available()
@@ -427,11 +410,53 @@ def test_copies_of_gloo_are_counted_and_refused(tmp_path):
         dist.all_reduce(x)
     assert (seen.device_to_host, seen.host_to_device) == (1, 1), seen
     assert seen.device_to_host_bytes == seen.host_to_device_bytes == 20
-    with torch.cuda.transfer_guard("disallow"):
-        try:
-            dist.all_reduce(x)
-        except RuntimeError as error:
-            print(error)
+    host = torch.ones(5)
+    calls = [
+        lambda: dist.all_reduce(x),
+        lambda: dist.all_reduce(x, async_op=True).wait(),
+        lambda: dist.all_gather_into_tensor(torch.empty(5 * size), x),
+        lambda: dist.broadcast(x, 0, async_op=True).wait(),
+        lambda: dist.send(x, 1 - rank),
+        lambda: dist.recv(x, 1 - rank),
+    ]
+    for mode in ("disallow", "disallow_implicit"):
+        with torch.cuda.transfer_guard(mode):
+            dist.all_reduce(host)
+            for call in calls:
+                try:
+                    call()
+                except RuntimeError as error:
+                    print(error)
+                else:
+                    assert False
+    with torch.cuda.transfer_guard(host_to_device="disallow_implicit"):
+        dist.send(x, 1) if rank == 0 else dist.recv(host, 0)
+        y = x.cpu()
+        dist.all_reduce(y)
+    # Of a whole process, which a thread that makes calls for the program is in, too.
+    before = torch._C._transfer_rules(False, 4, 4, 4)
+    with torch.cuda.transfer_guard("allow"):
+        dist.all_reduce(x, async_op=True).wait()
+    torch._C._transfer_rules(False, *before)
     """
     for text in ranks.run(tmp_path, 2, code, **on_gpus(BACKEND="gloo")):
-        assert "transfer" in text and "program.py" in text
+        rows = text.splitlines()
+        assert len(rows) == 12
+        for i, row in enumerate(rows):
+            assert f"(program.py:{20 + i % 6})" in row
+            assert "the copy of a float32 tensor of shape [5] from cuda:0" in row
+            assert f"transfer_guard('disallow{'_implicit' * (i > 5)}')" in row
+            assert "use 'nccl', or give a tensor of the CPU" in row
+
+
+def test_the_clock_makes_no_copies_for_a_program(tmp_path):
+    code = """
+    begin()
+    x = torch.ones(5, device="cuda")
+    with torch.cuda.transfer_guard("disallow"):
+        dist.all_reduce(x)
+        dist.all_reduce(x, async_op=True).wait()
+    assert x.tolist() == [4.0] * 5
+    """
+    more = {"PYDEVTENSOR_SIM_LINK": "ib400", "PYDEVTENSOR_SIM_CARD": "t4"}
+    ranks.run(tmp_path, 2, code, **on_gpus(**more))

@@ -251,6 +251,17 @@ static void check_blocks(Work &work)
                              work.title().c_str(), block->bytes, block->device));
 }
 
+/* Lets the ranks of a replay's work meet. */
+static void meet_again(Stream &stream, Work &work)
+{
+    std::string why;
+    if (!work.meeting)
+        return;
+    work.meeting = work.fault ? nullptr : work.meeting->again(stream, &why);
+    if (!why.empty())
+        set_fault(work, format("a replay of %s %s", work.title().c_str(), why.c_str()));
+}
+
 static void replay(Exec &exec, Stream &on)
 {
     std::map<const Moment *, MomentRef> moments; /* of this replay, by the capture's */
@@ -266,6 +277,7 @@ static void replay(Exec &exec, Stream &on)
             break;
         case Work::kRun:
             check_blocks(work);
+            meet_again(stream, work);
             push(stream, std::move(work));
             break;
         case Work::kHousekeeping:

@@ -78,9 +78,15 @@ struct Moment {
 };
 using MomentRef = std::shared_ptr<Moment>;
 
+struct Stream;
+
 /* Work that other processes take part in: its stream goes on when it is over. */
 struct Meeting {
     bool over = false;
+    virtual ~Meeting() = default;
+    /* The same once more, for work that a replay of a graph queues next on a stream. NULL
+     * and why if there can be none. */
+    virtual std::shared_ptr<Meeting> again(Stream &stream, std::string *why) const = 0;
 };
 
 /* A unit of queued work. */

@@ -48,13 +48,12 @@ int queue(dt_nccl_comm comm, cudaStream_t handle, std::vector<Item> items)
                      "the stream is not one of the communicator's device");
     if (comm->status)
         return wrong(comm->status, comm->text);
-    if (stream->capture)
-        return wrong(DT_NCCL_INVALID_USAGE,
-                     "simulated NCCL has no calls that a graph captures");
     device_at(stream->device).counted.launches++;
     if (failure("launch", cudaErrorLaunchOutOfResources))
         return DT_NCCL_CUDA_ERROR;
     CallRef call = std::make_shared<Call>();
+    call->comm = comm;
+    call->open = comm->open;
     call->stream = stream;
     call->says = described;
     call->says.names = comm->names;
@@ -82,7 +81,8 @@ int queue(dt_nccl_comm comm, cudaStream_t handle, std::vector<Item> items)
         }
     }
     call->items = std::move(items);
-    comm->calls.push_back(call);
+    if (!stream->capture) /* else replays make it */
+        comm->calls.push_back(call);
     push(*stream, std::move(work));
     tell_meetings();
     return DT_NCCL_SUCCESS;
@@ -332,6 +332,7 @@ int end(dt_nccl_comm comm, bool abort)
     {
         Entry in(Entry::kNothing);
         comm->closing = true;
+        *comm->open = false;
         tell_meetings();
         while (!comm->ended) {
             if (abort && !comm->aborted) {

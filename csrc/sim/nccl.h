@@ -12,6 +12,8 @@
 #include "sim/core.h"
 #include "sim/internal.h"
 
+struct ncclComm;
+
 namespace sim {
 
 /* The words of this thread's calls. */
@@ -41,9 +43,13 @@ struct Item {
 
 /* Functions that start together. */
 struct Call : Meeting {
+    ncclComm *comm = nullptr;
+    std::shared_ptr<const bool> open; /* whether there is the communicator */
     Stream *stream = nullptr;
     Description says;
     std::vector<Item> items;
+
+    std::shared_ptr<Meeting> again(Stream &on, std::string *why) const override;
 };
 using CallRef = std::shared_ptr<Call>;
 
@@ -56,6 +62,7 @@ struct ncclComm {
     std::thread thread; /* that takes part in meetings */
     std::deque<sim::CallRef> calls;
     std::vector<int> names;
+    std::shared_ptr<bool> open = std::make_shared<bool>(true);
     bool closing = false, aborted = false, ended = false;
     int status = DT_NCCL_SUCCESS;
     std::string text; /* of the status */

@@ -174,6 +174,20 @@ bool ncclComm::exchange(Call &call, std::string *why)
     return !messages || pass_messages(call, why);
 }
 
+std::shared_ptr<Meeting> Call::again(Stream &on, std::string *why) const
+{
+    if (!*open) {
+        *why = "calls a communicator that has been destroyed after the capture";
+        return nullptr;
+    }
+    CallRef next = std::make_shared<Call>(*this);
+    next->stream = &on;
+    next->says.line += " in a graph";
+    comm->calls.push_back(next);
+    tell_meetings();
+    return next;
+}
+
 /* --- the communicator's thread --- */
 
 /* Copies what is sent; *done: the work's operands are valid. */

@@ -15,7 +15,7 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
-from pydevtensor import _C
+from pydevtensor import _C, _graphs
 from pydevtensor._streams import Event, Stream, current
 from pydevtensor.distributed._errors import DistBackendError
 from pydevtensor.distributed._shared_engine import Call
@@ -149,9 +149,14 @@ class Communicator:
             for each in later:
                 each()
             work._end.record(self.stream)
-        if not self._simulated:  # whose calls have a time limit of their own
+        # A simulated GPU's calls have a time limit of their own; those that a graph
+        # captures are under way in its replays.
+        if not self._simulated and not self._is_capturing():
             self._under_way.append(work)
         return work
+
+    def _is_capturing(self) -> bool:
+        return bool(_graphs.captured) and _C._graph_capturing(self.device.index)
 
     def check(self) -> None:
         """Raise the error that it has had."""
