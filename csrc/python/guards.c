@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "device/activity.h"
+#include "python/arguments.h"
 #include "python/errors.h"
 #include "python/source_lines.h"
 #include "python/threads.h"
@@ -69,7 +70,14 @@ static int log_copy(const char *what)
     return done ? 0 : dt_fail(DT_ERROR_RUNTIME, "the copy could not be logged");
 }
 
-static int check_copy(const dt_activity *activity, rule r)
+static rule rule_of(dt_activity_kind kind)
+{
+    int direction = kind - DT_ACTIVITY_HOST_TO_DEVICE;
+    return own[direction] ? own[direction] : copies.process[direction];
+}
+
+/* hint: what to do instead; NULL: as the copy is. */
+static int check_copy(const dt_activity *activity, rule r, const char *hint)
 {
     char what[COPY_TEXT];
     describe(activity, what);
@@ -78,8 +86,9 @@ static int check_copy(const dt_activity *activity, rule r)
     return dt_fail(
         DT_ERROR_RUNTIME, "%s is forbidden by transfer_guard('disallow%s'); %s", what,
         r == ASKED ? "_implicit" : "",
-        r != ASKED ? "keep the tensor where it is, or allow the copy with `with "
-                     "torch.cuda.transfer_guard('allow'):`"
+        hint         ? hint
+        : r != ASKED ? "keep the tensor where it is, or allow the copy with `with "
+                       "torch.cuda.transfer_guard('allow'):`"
         : activity->kind == DT_ACTIVITY_DEVICE_TO_HOST
             ? "keep the value on the device, or ask for the copy with .cpu()"
             : "ask for the copy with .to(device)");
@@ -89,17 +98,15 @@ static int begin_guard(const dt_activity *activity, void **mark)
 {
     (void)mark;
     rule r = ALLOWED;
-    if (activity->kind < DT_ACTIVITY_WAIT) {
-        int direction = activity->kind - DT_ACTIVITY_HOST_TO_DEVICE;
-        r = own[direction] ? own[direction] : copies.process[direction];
-    }
+    if (activity->kind < DT_ACTIVITY_WAIT)
+        r = rule_of(activity->kind);
     bool copy = r == LOGGED || r == FORBIDDEN || (r == ASKED && !activity->asked);
     bool wait = waits != ALLOW && activity->waits &&
                 !(activity->kind == DT_ACTIVITY_WAIT && activity->asked);
     if (!copy && !wait)
         return 0;
     DT_WITH_GIL;
-    int status = copy ? check_copy(activity, r) : 0;
+    int status = copy ? check_copy(activity, r, NULL) : 0;
     if (!status && wait)
         status = check_wait(activity);
     return status;
@@ -152,10 +159,34 @@ static PyObject *transfer_rules(PyObject *Py_UNUSED(self), PyObject *args)
     return before;
 }
 
+/* _refuse_copy(tensor, to_host, hint): raises if a rule forbids the copy of a GPU's tensor
+ * to the host or back that a call makes for the program later. */
+static PyObject *refuse_copy(PyObject *Py_UNUSED(self), PyObject *args)
+{
+    PyObject *tensor;
+    int to_host;
+    const char *hint;
+    if (!PyArg_ParseTuple(args, "Ops:_refuse_copy", &tensor, &to_host, &hint))
+        return NULL;
+    if (!dt_tensor_check(tensor))
+        return PyErr_Format(PyExc_TypeError, "%s is given; give a Tensor",
+                            Py_TYPE(tensor)->tp_name);
+    const dt_tensor *t = dt_tensor_of(tensor);
+    const dt_activity activity = {.kind = to_host ? DT_ACTIVITY_DEVICE_TO_HOST
+                                                  : DT_ACTIVITY_HOST_TO_DEVICE,
+                                  .device = dt_tensor_device(t),
+                                  .tensor = t};
+    rule r = rule_of(activity.kind);
+    if (r >= ASKED && check_copy(&activity, r, hint) < 0)
+        return dt_raise();
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef functions[] = {
     {"_set_sync_debug_mode", set_sync_debug_mode, METH_O, NULL},
     {"_get_sync_debug_mode", get_sync_debug_mode, METH_NOARGS, NULL},
     {"_transfer_rules", transfer_rules, METH_VARARGS, NULL},
+    {"_refuse_copy", refuse_copy, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Any, ClassVar
 
 from pydevtensor import _C
+from pydevtensor._tree import flatten
 from pydevtensor.distributed import _clocks, _nccl_engine
 from pydevtensor.distributed._nccl_engine import NcclEngine
 from pydevtensor.distributed._rendezvous import LOCAL_RANK, from_environment, meet
@@ -119,6 +120,20 @@ class ProcessGroup:
         on_gpu = any(t is not None and t.device.type == "cuda" for t in tensors)
         return self._nccl if on_gpu else None
 
+    def _refuse_copies(self, given: Iterable[Any], taken: Iterable[Any]) -> None:
+        """Raise if cuda.transfer_guard refuses to copy what is on a GPU to the host, or
+        back what is taken: here, as another thread may make the copies."""
+        if _clocks.RUNS:  # where a model stands for NCCL
+            return
+        for to_host, tensors in ((True, given), (False, taken)):
+            for t in tensors:
+                if isinstance(t, _C.Tensor) and t.device.type == "cuda":
+                    hint = (
+                        f"the backend {self._backend} exchanges in the host's memory; "
+                        "use 'nccl', or give a tensor of the CPU"
+                    )
+                    _C._refuse_copy(t, to_host, hint)
+
     def _do(
         self,
         run: Callable[[], Any],
@@ -147,7 +162,8 @@ class ProcessGroup:
         tensors: Any,
     ) -> Work | None:
         """Run a call of all ranks, of the tensors that this one gives, and takes."""
-        timed = None
+        results, timed = list(results), None
+        self._refuse_copies(flatten(tensors)[0], results)
         if _clocks.RUNS:
             timed, untimed = _clocks.Timed(self, call, tensors, "all"), run
             run = lambda: timed.collect(untimed)

@@ -50,6 +50,7 @@ def _send(
         return found.rank()
 
     line = f"to {peer}"
+    found._refuse_copies([tensor], [])
     if not _clocks.RUNS:
         return found._do(run, [tensor], is_async, line)
     timed = _clocks.Timed(found, call, [tensor], line)
@@ -88,6 +89,7 @@ def _receive(
         return rank
 
     line = f"from {peer}"
+    found._refuse_copies([tensor], [tensor])
     if not _clocks.RUNS:
         return found._do(run, [tensor], is_async, line), sender
     timed = _clocks.Timed(found, call, [tensor], line)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+from pydevtensor import _C
 from pydevtensor.distributed import _clocks
 from pydevtensor.distributed._stores import seconds_of
 from pydevtensor.futures import Future
@@ -86,6 +87,23 @@ class Work:
         return f"<Work, {state}>"
 
 
+def _as_here(run: Callable[[], Any]) -> Callable[[], Any]:
+    """run(), for another thread, with this thread's rules of copies."""
+    rules = _C._transfer_rules(True, 0, 0, 0)
+    if not any(rules):
+        return run
+    _C._transfer_rules(True, *rules)
+
+    def run_there() -> Any:
+        before = _C._transfer_rules(True, *rules)
+        try:
+            return run()
+        finally:
+            _C._transfer_rules(True, *before)
+
+    return run_there
+
+
 class Line:
     """Makes calls one after another, in a thread where the caller does not wait."""
 
@@ -111,7 +129,7 @@ class Line:
             finally:
                 self._count_down()
             return None
-        work = Work(run, results)
+        work = Work(_as_here(run), results)
         self._start()
         self._waiting.put(work)
         if is_async:
