@@ -120,6 +120,7 @@ HOSTS = {
     "pack_access.h": "index",
     "radix.h": "sort",
     "reduce_kernels.h": "reduce",
+    "rounds.h": "reduce",
     "row_walk.h": "moments",
     "tensor_table.h": "optim",
     "warp.h": "scan nn_softmax",

@@ -1,6 +1,5 @@
 /* Where the greatest or least element is: reductions of pairs of value and place. */
-#include "cuda/kernels/compute.h"
-#include "cuda/kernels/row_walk.h"
+#include "cuda/kernels/rounds.h"
 
 template <typename T>
 struct Found {
@@ -10,8 +9,7 @@ struct Found {
 
 /* Whether a goes before b: a NaN before all, then by size, then the earlier place. */
 template <typename T>
-static __device__ __forceinline__ bool goes_before(const Found<T> &a, const Found<T> &b,
-                                                   bool greatest)
+static __device__ __forceinline__ bool goes_before(const Found<T> &a, const Found<T> &b)
 {
     if (a.index < 0 || b.index < 0)
         return b.index < 0;
@@ -19,61 +17,66 @@ static __device__ __forceinline__ bool goes_before(const Found<T> &a, const Foun
     if (a_nan != b_nan)
         return a_nan;
     if (!a_nan && a.value != b.value)
-        return greatest ? a.value > b.value : a.value < b.value;
+        return a.value > b.value;
     return a.index < b.index;
 }
 
-/* The type in which elements are compared: one for all integers. */
-template <typename T>
-using Compared =
-    std::conditional_t<dt_kind_of<T> == DT_KIND_FLOAT, Compute<T>, int64_t>;
-
-/* Loads an element of dtype, to be compared as C. */
+/* The least elements are found as the greatest of these. */
 template <typename C>
-static __device__ __forceinline__ C compared(const char *at, dt_dtype dtype)
+static __device__ __forceinline__ C mirrored(C value)
 {
-    C value = C();
-    with_element_type(dtype, [&](auto zero) {
-        typedef decltype(zero) T;
-        if constexpr (std::is_same_v<Compared<T>, C>)
-            value = (C)(Compute<T>)*(const T *)at;
-    });
-    return value;
+    if constexpr (std::is_integral_v<C>)
+        return ~value;
+    else
+        return -value;
 }
 
 /* places: where the elements of a second stage come from, in their order; NULL: an
  * element's own number. */
 template <typename C>
-__global__ void argreduce_kernel(char *values, int64_t *indices, const char *input,
-                                 const int64_t *places, GRID_CONSTANT(ReductionPlan) f,
-                                 dt_dtype dtype, bool greatest)
+__global__ void __launch_bounds__(BLOCK, std::is_integral_v<C> ? 4 : 5)
+    argreduce_kernel(char *values, int64_t *indices, const char *input,
+                     const int64_t *places, GRID_CONSTANT(ReductionPlan) f,
+                     GRID_CONSTANT(Stored) as, bool greatest, bool vectors)
 {
+    constexpr int N = pack_of<C>;
     Place p = place_of(f);
     Found<C> best = {C(), -1};
-    if (p.live && p.first < p.end) {
-        const char *base = input + offset_in(f.kept, p.result);
-        auto load = [&](const char *at) { return compared<C>(at, dtype); };
-        best = {load(base + offset_in(f.reduced, p.first)), p.first};
+    if (p.live) {
         /* A thread meets its elements in their order. */
-        auto use = [&](C value, int64_t i) {
-            if ((greatest ? value > best.value : value < best.value) ||
-                (value != value && best.value == best.value))
-                best = {value, i};
+        auto use = [&](const Round &r, const Asked<C, N>(&packs)[AHEAD]) {
+            Vector<C, N> elements[AHEAD];
+            UNROLL
+            for (int n = 0; n < AHEAD; n++)
+                elements[n] = elements_of<C, N>(packs[n], as);
+            int place = -1;
+            UNROLL
+            for (int n = 0; n < AHEAD; n++)
+                UNROLL
+            for (int k = 0; k < N; k++) {
+                const C plain = elements[n].v[k],
+                        value = greatest ? plain : mirrored(plain);
+                bool better = !(value <= best.value) && best.value == best.value;
+                if (n == 0 && k == 0)
+                    better = better || best.index < 0;
+                if (better && r.has(n, k)) {
+                    best.value = value;
+                    place = r.place(n, k);
+                }
+            }
+            best.index = place < 0 ? best.index : r.first + place;
         };
-        each_element<false>(f.reduced, base, p.first + f.threads, p.end, f.threads,
-                            load, use);
+        each_round<C, N>(f, input + offset_in(f.kept, p.result), vectors,
+                         p.part * f.part, p.end, as, use);
     }
     best = reduce_group<false>(best, f.threads, [&](Found<C> a, Found<C> b) {
-        return goes_before(b, a, greatest) ? b : a;
+        return goes_before(b, a) ? b : a;
     });
     if (p.live && threadIdx.x % (unsigned)f.threads == 0) {
         int64_t at = p.result * f.parts + p.part;
+        best.value = greatest ? best.value : mirrored(best.value);
         if (values)
-            with_element_type(dtype, [&](auto zero) {
-                typedef decltype(zero) T;
-                if constexpr (std::is_same_v<Compared<T>, C>)
-                    ((T *)values)[at] = (T)(Compute<T>)best.value;
-            });
+            put_result(values + at * as.size, best.value, as);
         if (indices)
             indices[at] = places && best.index >= 0
                               ? places[p.result * f.elements + best.index]
@@ -86,10 +89,12 @@ static int start_argreduce(dt_stream stream, void *values, int64_t *indices,
                            const ReductionPlan &f, dt_dtype dtype, bool greatest)
 {
     return with_type(dtype, [&](auto zero) {
+        typedef Taken<decltype(zero)> C;
+        const Stored as = stored_as(dtype);
+        const bool vectors = has_vectors(f, input, as.size, pack_of<C>);
         return START_REDUCTION("starting a search for an extreme", stream,
-                               (argreduce_kernel<Compared<decltype(zero)>>), f,
-                               (char *)values, indices, (const char *)input, places, f,
-                               dtype, greatest);
+                               (argreduce_kernel<C>), f, (char *)values, indices,
+                               (const char *)input, places, f, as, greatest, vectors);
     });
 }
 

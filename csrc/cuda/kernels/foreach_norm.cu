@@ -20,8 +20,8 @@ __global__ void __launch_bounds__(BLOCK, 4)
     int64_t begin = ((int64_t)blockIdx.x - row.first) * DT_FOREACH_NORM_CHUNK;
     int64_t end = begin + DT_FOREACH_NORM_CHUNK;
     end = end < row.numel ? end : row.numel;
-    size_t bytes = chains_of<T> * (size_t)stored_size<T>(c.from);
-    T chains[chains_of<T>];
+    size_t bytes = pack_of<T> * (size_t)c.from.size;
+    T chains[pack_of<T>];
     reduce_elements<T>(c, data, is_aligned(data, bytes), begin, end,
                        zero_of<T, T>(c.op), chains);
     T acc = meet<T>(c.op, chains, BLOCK);
@@ -39,8 +39,8 @@ int start_norms(dt_stream stream, dt_reduce_op op, const dt_foreach_norm_call *c
     c.mapped = true;
     c.f.threads = BLOCK;
     c.f.reduced.ndim = 1;
-    c.from = half_of(call->stored);
-    c.f.reduced.strides[0][0] = stored_size<T>(c.from);
+    c.from = stored_as(call->stored);
+    c.f.reduced.strides[0][0] = c.from.size;
     return START_BARRIERS("starting a norm", stream, (norm_kernel<T, Table>), blocks,
                           (T *)call->partials + call->entries[begin].first, table, c);
 }

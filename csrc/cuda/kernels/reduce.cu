@@ -19,9 +19,6 @@ static void set_layout(Layout<1> *layout, int ndim, const int64_t *shape,
 /* Threads and warps that fill a large GPU. The same for all: of a number that fits the
  * card, sums would have other digits on each. */
 static const int64_t kThreads = 1 << 18, kWarps = 1 << 11;
-/* Results are cut for more threads than that, since blocks that start when others have
- * ended leave a GPU half empty at the end, the more so the fewer they are. */
-static const int64_t kSpread = 8;
 /* Elements that one thread adds up before partial sums meet. */
 static const int64_t kRun = 32;
 
@@ -31,13 +28,13 @@ static void set_blocks(ReductionPlan *f)
     f->blocks = (f->results + f->each - 1) / f->each;
 }
 
-static void cut(ReductionPlan *f, bool along_results)
+static void cut(ReductionPlan *f, bool along_results, int64_t spread)
 {
     /* A warp meets without a barrier. */
     bool warps = f->elements <= 32 * 8 || f->results >= kWarps;
     f->threads = along_results ? 1 : warps ? 32 : BLOCK;
     int64_t busy = f->results * f->threads;
-    int64_t wanted = busy < kThreads ? kSpread * kThreads / busy : 1;
+    int64_t wanted = busy < kThreads ? spread * kThreads / busy : 1;
     int64_t most = f->elements / (f->threads * kRun);
     f->parts = wanted < most ? wanted : most;
     if (f->parts < 1)
@@ -50,7 +47,7 @@ static void cut(ReductionPlan *f, bool along_results)
     set_blocks(f);
 }
 
-int reduce_plan(const dt_reduction *call, ReductionPlan *f)
+int reduce_plan(const dt_reduction *call, ReductionPlan *f, int64_t spread)
 {
     if ((call->kept_ndim > 1 && call->kept_numel >= MAX_LAYOUT_NUMEL) ||
         (call->reduced_ndim > 1 && call->reduced_numel >= MAX_LAYOUT_NUMEL))
@@ -70,7 +67,8 @@ int reduce_plan(const dt_reduction *call, ReductionPlan *f)
         call->kept_ndim ? call->kept_strides[call->kept_ndim - 1] : INT64_MAX;
     int64_t reduced =
         call->reduced_ndim ? call->reduced_strides[call->reduced_ndim - 1] : INT64_MAX;
-    cut(f, call->reduced_numel < 8 || (kept < reduced && call->kept_numel >= 32));
+    cut(f, call->reduced_numel < 8 || (kept < reduced && call->kept_numel >= 32),
+        spread);
     return 0;
 }
 
@@ -102,9 +100,8 @@ static const struct {
 typedef int (*reduce_fn)(dt_stream stream, const Reduction *call);
 static const reduce_fn kernels[DT_NDTYPES][NACCUMULATES] = {
 #define DT_DTYPE(ID, name, alias, type)                                                \
-    {reduce_start<Compute<type>, Compute<type>>,                                       \
-     reduce_start<Compute<type>, Total<Compute<type>>>,                                \
-     reduce_start<Compute<type>, bool>},
+    {reduce_start<Taken<type>, Taken<type>>, reduce_start<Taken<type>, Taken<type>>,   \
+     reduce_start<Taken<type>, bool>},
 #define DT_DTYPE_COMPLEX(...)
 #include "ops/dtype.def"
 };
@@ -120,7 +117,7 @@ int dt_cuda_reduce(dt_stream stream, dt_reduce_op op, const dt_reduction *call)
             "%s: not defined for tensors of type %s on a GPU; convert them first",
             rows[op].name, dt_dtype_name(in));
     Reduction c = {};
-    if (reduce_plan(call, &c.f))
+    if (reduce_plan(call, &c.f, 32))
         return -1;
     c.input = (const char *)call->input;
     c.out = call->output;
@@ -129,26 +126,26 @@ int dt_cuda_reduce(dt_stream stream, dt_reduce_op op, const dt_reduction *call)
     c.op = op;
     c.mapped = c.finished = true;
     c.starts = row.starts;
-    c.from = half_of(in);
-    c.to = half_of(call->output_dtype);
+    c.from = stored_as(in);
+    c.to = stored_as(call->output_dtype);
     if (c.f.parts == 1)
         return kernels[in][row.accumulates](stream, &c);
 
-    dt_dtype partial = c.to ? DT_FLOAT32 : call->output_dtype;
+    dt_dtype partial = c.to.half ? DT_FLOAT32 : call->output_dtype;
     int64_t results = c.f.results, parts = c.f.parts;
     size_t item = dt_dtype_size(partial);
     Scratch memory(stream, (size_t)(results * parts) * item);
     c.out = memory.data;
     c.finished = false;
-    c.to = WHOLE;
+    c.to = stored_as(partial);
     if (!memory.data || kernels[in][row.accumulates](stream, &c))
         return -1;
     c.input = (const char *)memory.data;
     c.out = call->output;
     c.mapped = false;
-    c.from = WHOLE;
-    c.to = half_of(call->output_dtype);
+    c.from = c.to;
+    c.to = stored_as(call->output_dtype);
     c.finished = true;
     c.f = reduce_plan_parts(results, parts, item);
-    return kernels[partial][AS_ITSELF](stream, &c);
+    return kernels[partial][row.accumulates](stream, &c);
 }

@@ -7,8 +7,7 @@
 #ifndef DT_CUDA_KERNELS_REDUCE_KERNELS_H
 #define DT_CUDA_KERNELS_REDUCE_KERNELS_H
 
-#include "cuda/kernels/pack.h"
-#include "cuda/kernels/reduce_plan.h"
+#include "cuda/kernels/rounds.h"
 #include "cuda/kernels/device_functions.h"
 #include "ops/reduce.h"
 #include "ops/reduce_ops.h"
@@ -25,7 +24,7 @@ typedef struct Reduction {
     bool starts;   /* the row has no identity: from an element, which changes nothing a
                       second time */
     bool vectors;  /* the kernel's: vectors of elements are in memory, and aligned */
-    Half from, to; /* stored types of input and results: partial ones are WHOLE */
+    Stored from, to; /* input and results */
     ReductionPlan f;
 } Reduction;
 POINTERS_OF(Reduction, f(s.input); f(s.out);)
@@ -73,28 +72,6 @@ LONG Acc finished(dt_reduce_op op, Acc acc, int64_t count, double parameter)
     return result;
 }
 
-/* Reduces packs, each element into its chain: the first `count` elements of one pack, or
- * all of several. Without `mapped` they are partial results. */
-template <int COUNT, typename T, typename Acc, int N>
-static __device__ __forceinline__ void
-reduce_packs(const Reduction &c, const StoredPack<T, N> *packs, int count, Acc *chains)
-{
-    with_row<T, Acc>(c.op, [&](auto row) {
-        UNROLL
-        for (int f = 0; f < COUNT; f++) {
-            Vector<T, N> vector = packs[f].elements(c.from);
-            UNROLL
-            for (int k = 0; k < N; k++) {
-                Acc value = row.map(vector.v[k], c.parameter);
-                if constexpr (std::is_same_v<T, Acc>)
-                    value = c.mapped ? value : vector.v[k];
-                if (COUNT > 1 || k < count)
-                    chains[k] = row.combine(chains[k], value);
-            }
-        }
-    });
-}
-
 /* --- threads --- */
 
 /* Reduces the chains of a thread, and what the threads of a result have: the answer is
@@ -114,81 +91,64 @@ static __device__ __forceinline__ Acc meet(dt_reduce_op op, const Acc (&chains)[
     return acc;
 }
 
-/* Elements of a vector, each of which goes into a chain of its own; and elements of a
- * chain that are added one to the other. */
-template <typename T>
-constexpr int chains_of = sizeof(T) == 8 ? 2 : 4;
+/* Packs of a thread that go into its chains one after the other: each of their elements
+ * into a chain of its own. */
 enum { RUN = 32 };
-/* Vectors that a thread asks for before it reduces the first of them. */
-enum { AHEAD = 4 };
 
-/* The pack of elements i, i + gap, ...; what lies beyond the end is any element. */
-template <typename T, int N>
-static __device__ __forceinline__ StoredPack<T, N>
-elements_from(const Reduction &c, const char *base, bool vectors, int64_t i,
-              int64_t gap, int64_t end)
-{
-    StoredPack<T, N> pack;
-    if (vectors && i + N <= end) {
-        pack.read(base + offset_in(c.f.reduced, i), c.from);
-        return pack;
-    }
-    const char *at[N];
-    UNROLL
-    for (int k = 0; k < N; k++, i += gap)
-        at[k] = base + (i < end ? offset_in(c.f.reduced, i) : 0);
-    pack.read_each(at, c.from);
-    return pack;
-}
-
-/* Reduces a thread's packs of the elements from `first` to `end` of what starts at `base`
- * into chains. The elements of a pack follow each other where they are read as vectors;
- * else neighbouring threads read neighbouring ones. */
+/* Reduces a thread's elements from `first` to `end` of what starts at `base` into chains,
+ * those of a round by pairs. */
 template <typename T, typename Acc, int N>
 static __device__ __forceinline__ void
 reduce_elements(const Reduction &c, const char *base, bool vectors, int64_t first,
                 int64_t end, Acc start, Acc (&chains)[N])
 {
-    const int threads = c.f.threads, gap = vectors ? 1 : threads, step = threads * N;
     /* In runs, so that a long sum is not one long chain of roundings. */
     Acc runs[N];
     UNROLL
     for (int k = 0; k < N; k++)
         runs[k] = chains[k] = start;
     int length = 0;
-    int64_t i = first + threadIdx.x % (unsigned)threads * (vectors ? N : 1);
-    ROLLED
-    while (i < end) {
-        int packs = 1;
-        if (c.f.reduced.ndim == 1 && i + (AHEAD - 1) * step + (N - 1) * gap < end) {
-            packs = AHEAD;
-            StoredPack<T, N> ahead[AHEAD];
-            UNROLL
-            for (int f = 0; f < AHEAD; f++)
-                ahead[f] =
-                    elements_from<T, N>(c, base, vectors, i + f * step, gap, end);
-            reduce_packs<AHEAD>(c, ahead, N, runs);
-        } else {
-            const auto pack = elements_from<T, N>(c, base, vectors, i, gap, end);
-            int count = 0;
-            UNROLL
-            for (int k = 0; k < N; k++)
-                count += i + k * gap < end;
-            reduce_packs<1>(c, &pack, count, runs);
-        }
-        i += packs * step;
-        length += packs;
-        if (length < RUN && i < end)
-            continue;
+    auto use = [&](const Round &r, const Asked<T, N>(&packs)[AHEAD]) {
+        Vector<T, N> values[AHEAD];
+        UNROLL
+        for (int n = 0; n < AHEAD; n++)
+            values[n] = elements_of<T, N>(packs[n], c.from);
+        const bool whole = r.template is_whole<N>();
+        length += AHEAD;
+        const bool ends = length == RUN || r.first + r.packs * r.step >= end;
+        length = ends ? 0 : length;
         with_row<T, Acc>(c.op, [&](auto row) {
+            Acc terms[AHEAD][N];
+            UNROLL
+            for (int n = 0; n < AHEAD; n++)
+                UNROLL
+            for (int k = 0; k < N; k++) {
+                const T value = values[n].v[k];
+                terms[n][k] = row.map(value, c.parameter);
+                if constexpr (std::is_same_v<T, Acc>)
+                    terms[n][k] = c.mapped ? terms[n][k] : value;
+            }
+            if (!whole)
+                UNROLL
+            for (int n = 0; n < AHEAD; n++)
+                UNROLL
+            for (int k = 0; k < N; k++)
+                terms[n][k] = r.has(n, k) ? terms[n][k] : start;
             UNROLL
             for (int k = 0; k < N; k++) {
-                chains[k] = row.combine(chains[k], runs[k]);
-                runs[k] = start;
+                Acc &run = runs[k];
+                run = row.combine(run,
+                                  row.combine(row.combine(terms[0][k], terms[1][k]),
+                                              row.combine(terms[2][k], terms[3][k])));
+                if (ends) {
+                    chains[k] = row.combine(chains[k], run);
+                    run = start;
+                }
             }
         });
-        length = 0;
-    }
+    };
+    static_assert(AHEAD == 4 && RUN % AHEAD == 0, "rounds of two pairs");
+    each_round<T, N>(c.f, base, vectors, first, end, c.from, use);
 }
 
 template <typename T, typename Acc>
@@ -196,12 +156,12 @@ __global__ void __launch_bounds__(BLOCK, 4) reduce_kernel(GRID_CONSTANT(Reductio
 {
     const ReductionPlan &f = c.f;
     Place p = place_of(f);
-    Acc start = zero_of<T, Acc>(c.op), chains[chains_of<T>] = {};
+    Acc start = zero_of<T, Acc>(c.op), chains[pack_of<T>] = {};
     if (p.live) {
         const char *base = c.input + offset_in(f.kept, p.result);
         if constexpr (std::is_same_v<T, Acc>)
             if (c.starts)
-                start = element_at<T>(base, c.from);
+                start = first_of<T>(base, c.from);
         reduce_elements<T>(c, base, c.vectors, p.part * f.part, p.end, start, chains);
     }
     Acc acc = meet<T>(c.op, chains, f.threads);
@@ -209,7 +169,7 @@ __global__ void __launch_bounds__(BLOCK, 4) reduce_kernel(GRID_CONSTANT(Reductio
         int64_t at = p.result * f.parts + p.part;
         if (c.finished)
             acc = finished<T>(c.op, acc, c.count, c.parameter);
-        put_element((char *)c.out + at * stored_size<Acc>(c.to), acc, c.to);
+        put_result((char *)c.out + at * c.to.size, acc, c.to);
     }
 }
 
@@ -218,18 +178,8 @@ __global__ void __launch_bounds__(BLOCK, 4) reduce_kernel(GRID_CONSTANT(Reductio
 template <typename T, typename Acc>
 int reduce_start(dt_stream stream, const Reduction *given)
 {
-    const size_t item = stored_size<T>(given->from), bytes = chains_of<T> * item;
     Reduction c = *given;
-    /* A run, or rows of whole vectors. */
-    const Layout<1> &reduced = c.f.reduced;
-    const int last = reduced.ndim - 1;
-    c.vectors = reduced.strides[0][last] == (int64_t)item &&
-                is_aligned(c.input, bytes) &&
-                (last == 0 || reduced.sizes[last].divisor % chains_of<T> == 0);
-    for (int d = 0; d < last; d++)
-        c.vectors = c.vectors && reduced.strides[0][d] % (int64_t)bytes == 0;
-    for (int d = 0; d < c.f.kept.ndim; d++)
-        c.vectors = c.vectors && c.f.kept.strides[0][d] % (int64_t)bytes == 0;
+    c.vectors = has_vectors(c.f, c.input, c.from.size, pack_of<T>);
     return START_REDUCTION("starting a reduction", stream, (reduce_kernel<T, Acc>), c.f,
                            c);
 }

@@ -18,8 +18,11 @@ typedef struct ReductionPlan {
 } ReductionPlan;
 NO_POINTERS(ReductionPlan)
 
-/* Plans a reduction; sizes beyond a Layout's are an error. */
-int reduce_plan(const dt_reduction *call, ReductionPlan *out);
+/* Plans a reduction; sizes beyond a Layout's are an error. Results are cut for `spread`
+ * times the threads that a GPU has: blocks that start when others have ended leave it half
+ * empty at the end, the more so the fewer they are, and what blocks read at a time lies the
+ * closer together the shorter their parts are. But the parts must meet. */
+int reduce_plan(const dt_reduction *call, ReductionPlan *out, int64_t spread = 8);
 /* The second stage: `results` results of `parts` elements that follow one another. */
 ReductionPlan reduce_plan_parts(int64_t results, int64_t parts, size_t item);
 

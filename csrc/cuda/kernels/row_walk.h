@@ -38,37 +38,31 @@ struct RowWalk {
     }
 };
 
-/* use(load(address), i) of the elements i = first, first + step, ... below end of what
- * starts at `base`. Of one dimension, or with ROWS of two, four are asked for before the
- * first of them is used. */
-template <bool ROWS, class Load, class Use>
+/* use(load(address)) of the elements first, first + step, ... below end of what starts at
+ * `base`. A thread asks for four of two dimensions before it uses the first. */
+template <class Load, class Use>
 static __device__ __forceinline__ void
 each_element(const Layout<1> &layout, const char *base, int64_t first, int64_t end,
              int64_t step, Load load, Use use)
 {
-    constexpr int AHEAD = 4;
+    constexpr int EACH = 4;
     int64_t i = first;
-    auto rounds = [&](auto offset_of) {
-        ROLLED
-        for (; i + (AHEAD - 1) * step < end; i += AHEAD * step) {
-            decltype(load(base)) ahead[AHEAD];
-            UNROLL
-            for (int f = 0; f < AHEAD; f++)
-                ahead[f] = load(base + offset_of(i + f * step));
-            UNROLL
-            for (int f = 0; f < AHEAD; f++)
-                use(ahead[f], i + f * step);
-        }
-    };
-    if (layout.ndim == 1) {
-        rounds([&](int64_t at) { return at * layout.strides[0][0]; });
-    } else if (ROWS && layout.ndim == 2) {
+    if (layout.ndim == 2) {
         RowWalk walk(layout, first, step);
-        rounds([&](int64_t) { return walk.next(); });
+        ROLLED
+        for (; i + (EACH - 1) * step < end; i += EACH * step) {
+            decltype(load(base)) ahead[EACH];
+            UNROLL
+            for (int f = 0; f < EACH; f++)
+                ahead[f] = load(base + walk.next());
+            UNROLL
+            for (int f = 0; f < EACH; f++)
+                use(ahead[f]);
+        }
     }
     ROLLED
     for (; i < end; i += step)
-        use(load(base + offset_in(layout, i)), i);
+        use(load(base + offset_in(layout, i)));
 }
 
 #endif
