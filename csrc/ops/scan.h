@@ -74,11 +74,10 @@ struct Max {
     {
         return {min ? mirror(x) : x, index};
     }
-    DT_FN_LONG State combine(State a, State b)
+    DT_FN State combine(State a, State b)
     {
-        if (a.index < 0 || b.index < 0)
-            return b.index < 0 ? a : b;
-        return replaces(b.value, a.value) ? b : a;
+        const bool later = b.index >= 0 && (a.index < 0 || replaces(b.value, a.value));
+        return later ? b : a;
     }
     DT_FN T value(const State &s, bool min) { return min ? mirror(s.value) : s.value; }
     DT_FN int64_t index(const State &s) { return s.index; }
