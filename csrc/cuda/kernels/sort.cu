@@ -1,8 +1,9 @@
 /* Rows in order. Elements become keys, whole numbers in the order that is wanted; a key
  * and its element's place make items that all differ, so that equal elements stay in
  * order whatever sorts them. Chunks are sorted by a bitonic network in shared memory.
- * Longer rows are sorted by digits (radix.h); where only the first few are wanted, those
- * of each chunk go on to another round of chunks instead. */
+ * Longer rows are sorted by digits (radix.h). Where only the first few are wanted, those
+ * of each chunk go on to another round of chunks instead; very few are selected before
+ * they are sorted. */
 #include <limits.h>
 
 #include "cuda/kernels/radix.h"
@@ -92,6 +93,84 @@ __global__ void chunk_kernel(const void *x, const Key *keys_in,
     }
 }
 
+/* Items of which a warp selects some, SELECTED at most. */
+template <typename Key>
+constexpr int selection_of = sizeof(Key) == 8 ? 512 : 1024;
+#define SELECTED 128
+
+/* As chunk_kernel, but the first `keep` of each selection_of<Key> items go on as they stand:
+ * a warp finds the key below which they are, bit by bit. Among equal ones, and padding, the
+ * first go on. */
+template <typename Key>
+__global__ void __launch_bounds__(BLOCK, 4)
+    select_kernel(const void *x, const Key *keys_in, const unsigned *places_in,
+                  Key *keys_out, unsigned *places_out, GRID_CONSTANT(Chunks) c,
+                  GRID_CONSTANT(dt_key_order) order)
+{
+    constexpr int SPAN = selection_of<Key>, EACH = SPAN / 32, SIDE = 16 / sizeof(Key);
+    typedef Vector<Key, SIDE> Side;
+    STATIC_SHARED(Key[BLOCK / 32][SPAN], staged);
+    const unsigned lane = threadIdx.x % 32, lower = (1u << lane) - 1;
+    const int64_t chunk = (int64_t)blockIdx.x * (BLOCK / 32) + threadIdx.x / 32;
+    if (chunk >= c.rows * c.of_row)
+        return;
+    const int64_t row = divide(chunk, c.by_row), base = row * c.n;
+    const int64_t first = (chunk - row * c.of_row) * SPAN;
+    const int left = (int)(c.n - first < SPAN ? c.n - first : SPAN);
+    Key *const mine = staged[threadIdx.x / 32];
+    UNROLL_BY_4
+    for (int i = (int)lane; i < SPAN; i += 32) {
+        Key key = (Key)order.all;
+        if (i < left)
+            key = x ? dt_key_of(bits_at<Key>(x, base + first + i, c.size), order)
+                    : keys_in[base + first + i];
+        mine[i] = key;
+    }
+    __syncwarp();
+    Side keys[EACH / SIDE];
+    UNROLL
+    for (int s = 0; s < EACH / SIDE; s++)
+        keys[s] = ((const Side *)mine)[s * 32 + lane];
+    /* The items below `bound` go on, and the first ones of those equal to it. */
+    Key bound = 0;
+    int below = 0;
+    ROLLED
+    for (Key bit = (Key)(order.all ^ order.all >> 1); bit && below < c.keep;
+         bit >>= 1) {
+        const Key higher = bound | bit;
+        int count = 0;
+        UNROLL
+        for (int s = 0; s < EACH / SIDE; s++)
+            UNROLL
+        for (int k = 0; k < SIDE; k++)
+            count += keys[s].v[k] < higher;
+        count = reduce_group<true>(count, 32, [](int a, int b) { return a + b; });
+        bound = count <= c.keep ? higher : bound;
+        below = count <= c.keep ? count : below;
+    }
+    int equal = (int)c.keep - below;
+    int64_t to = chunk * c.keep;
+    ROLLED
+    for (int i = (int)lane; i < SPAN; i += 32) {
+        const Key key = mine[i];
+        bool takes = key < bound;
+        if (equal > 0) {
+            const unsigned ties = __ballot_sync(0xffffffffu, key == bound);
+            takes = takes || (key == bound && __popc(ties & lower) < equal);
+            equal -= __popc(ties);
+        }
+        const unsigned taken = __ballot_sync(0xffffffffu, takes);
+        if (takes) {
+            const int64_t at = to + __popc(taken & lower);
+            keys_out[at] = key;
+            places_out[at] = i >= left ? UINT_MAX
+                             : x       ? (unsigned)(first + i)
+                                       : places_in[base + first + i];
+        }
+        to += __popc(taken);
+    }
+}
+
 struct Gather {
     int64_t n, width, k; /* elements of a row of x, of places, and of the result */
     int64_t all;         /* of the result */
@@ -173,19 +252,50 @@ static int sort_chunks(dt_stream stream, const dt_sorting *s, const void *x, int
                           dt_key_order_of(s->dtype, s->descending));
 }
 
+/* Rounds of selections, until each row has its first k items. */
+template <typename Key>
+static int select_items(dt_stream stream, const dt_sorting *s, const Buffers<Key> &b,
+                        int *from)
+{
+    const dt_key_order order = dt_key_order_of(s->dtype, s->descending);
+    const void *elements = s->x; /* of the first round */
+    for (int64_t width = s->n; width > s->k; elements = nullptr, *from = 1 - *from) {
+        Chunks c = {};
+        c.size = (int)dt_dtype_size(s->dtype);
+        c.rows = s->rows;
+        c.n = width;
+        c.of_row = (width + selection_of<Key> - 1) / selection_of<Key>;
+        c.by_row = long_divider_for(c.of_row);
+        c.keep = s->k;
+        const int64_t blocks = (c.rows * c.of_row * 32 + BLOCK - 1) / BLOCK;
+        if (START_BARRIERS("selecting what comes first", stream, (select_kernel<Key>),
+                           blocks, elements, b.keys[*from], b.places[*from],
+                           b.keys[1 - *from], b.places[1 - *from], c, order))
+            return -1;
+        width = c.of_row * s->k;
+    }
+    return 0;
+}
+
 /* Rounds, each of which leaves the first k of every chunk. */
 template <typename Key>
 static int sort_by_chunks(dt_stream stream, const dt_sorting *s)
 {
+    const bool selects = s->k <= SELECTED && s->n > SELECTED;
     /* A chunk that is not full may be padded to what is kept of it. */
     int64_t span = (int64_t)1 << span_bits_for(s->n);
     int64_t padded = (s->n + span - 1) / span * span;
+    if (selects)
+        padded = (s->n + selection_of<Key> - 1) / selection_of<Key> * s->k;
     Buffers<Key> b(stream, (size_t)(s->rows * padded));
     if (!b.memory.data)
         return -1;
-    int64_t width = s->n;
-    const void *elements = s->x; /* of the first round */
-    for (int from = 0;; from = 1 - from, elements = nullptr) {
+    int from = 0;
+    if (selects && select_items(stream, s, b, &from))
+        return -1;
+    int64_t width = selects ? s->k : s->n;
+    const void *elements = selects ? nullptr : s->x; /* of the first round */
+    for (;; from = 1 - from, elements = nullptr) {
         if (sort_chunks<Key>(stream, s, elements, width, s->k, b, from))
             return -1;
         span = (int64_t)1 << span_bits_for(width);
