@@ -241,6 +241,40 @@ def test_tensor_cores_take_operands_as_they_lie(gpu, dtype, size, expected):
     assert (forward, backward) == expected
 
 
+@pytest.mark.parametrize("size", [40, 64, 128])
+def test_float32_on_tensor_cores_is_as_exact_as_float32(device, size):
+    """Sums of a hundred products near 1, and their small differences in the gradients."""
+    torch.manual_seed(21)
+    of = [torch.randn(1, heads, 70, size) + 1 for heads in (4, 2, 2)]
+    found = [x.clone().to(device).requires_grad_() for x in of]
+    wide = [x.double().requires_grad_() for x in of]
+    out = sdpa(*found, is_causal=True, enable_gqa=True)
+    expected = whole(*wide, causal=True, groups=2)
+    out.backward(torch.ones_like(out) + out.detach())
+    expected.backward(torch.ones_like(expected) + expected.detach())
+    pairs = [
+        (out, expected),
+        *((x.grad, y.grad) for x, y in zip(found, wide, strict=True)),
+    ]
+    for (one, other), bound in zip(pairs, (1e-6, 1e-5, 4e-6, 1e-6), strict=True):
+        off = (one.cpu().double() - other).norm() / other.norm()
+        assert float(off) < bound, (size, float(off))
+
+
+@pytest.mark.parametrize("size", [(20, 12), (70, 66)])
+def test_layouts_of_float32(device, size):
+    """Heads beside each other; rows of whole chunks of 16 bytes, and others."""
+    torch.manual_seed(22)
+    packed = torch.randn(2, 34, 3, 4, max(size), device=device)
+    of = [packed[:, :, i].transpose(1, 2) for i in range(3)]
+    of = [x[..., : size[i == 2]] for i, x in enumerate(of)]
+    for shift in (0, 1):
+        given = [x[..., shift:] for x in of]
+        for causal in (False, True):
+            expected = whole(*(x.cpu() for x in given), causal=causal)
+            close(sdpa(*given, is_causal=causal).cpu(), expected, 2e-6)
+
+
 def test_layouts(device):
     torch.manual_seed(5)
     plain = [made((2, 3, 6, 4), device).detach() for _ in "qkv"]

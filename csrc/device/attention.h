@@ -32,9 +32,10 @@ typedef struct dt_attention_call {
     dt_attention_matrices grad, query_grad, key_grad, value_grad;
 } dt_attention_call;
 
-/* Whether a GPU of this compute capability, as 10 * major + minor, takes floats of 16 bits
- * without a conversion, on tensor cores. */
-static inline bool dt_attention_halves_fit(const dt_attention_call *c, int capability)
+/* Whether a GPU of this compute capability, as 10 * major + minor, takes floats of 16 and of
+ * 32 bits without a conversion, on tensor cores. */
+static inline bool dt_attention_on_tensor_cores(const dt_attention_call *c,
+                                                int capability)
 {
     const int64_t longest = 1 << 30;
     return capability >= 80 && c->size <= 128 && c->value_size <= 128 &&

@@ -20,26 +20,37 @@ inline void with_lanes(const Mine &mine, F f)
     __syncwarp(); /* before the next operands overwrite them */
 }
 
-/* mma.sync.m16n8k16: c += a @ b, of 16 by 16 and 16 by 8 elements, with the fragments of
- * cuda/kernels/mma.h. Products are exact; sums are rounded in the order of k, where a
- * tensor core's order is not documented. */
+/* The elements of a register: two of 16 bits, or the part of a float32 that counts. */
 template <class Half>
+inline void widen(unsigned pair, float (&to)[2])
+{
+    for (unsigned h = 0; h < 2; h++) {
+        Half half;
+        half.bits = (uint16_t)(pair >> 16 * h);
+        to[h] = (float)half;
+    }
+}
+template <>
+inline void widen<float>(unsigned bits, float (&to)[2])
+{
+    bits &= 0xFFFFE000u;
+    memcpy(to, &bits, sizeof bits);
+    to[1] = 0;
+}
+
+/* mma.sync.m16n8k16, or m16n8k8 of float32: c += a @ b, of 16 by 16 and 16 by 8 elements,
+ * with the fragments of cuda/kernels/mma.h. Products are exact; sums are rounded in the
+ * order of k, where a tensor core's order is not documented. */
+template <class T>
 inline void mma(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2])
 {
     struct Operands {
         float a[4][2], b[2][2];
     } mine;
-    const auto widen = [](unsigned pair, float (&to)[2]) {
-        for (unsigned h = 0; h < 2; h++) {
-            Half half;
-            half.bits = (uint16_t)(pair >> 16 * h);
-            to[h] = (float)half;
-        }
-    };
     for (int r = 0; r < 4; r++)
-        widen(a[r], mine.a[r]);
+        widen<T>(a[r], mine.a[r]);
     for (int r = 0; r < 2; r++)
-        widen(b[r], mine.b[r]);
+        widen<T>(b[r], mine.b[r]);
     const unsigned group = lane() / 4, in_group = lane() % 4;
     with_lanes(mine, [&](const Operands(&all)[32]) {
         for (unsigned i = 0; i < 4; i++) {

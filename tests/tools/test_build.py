@@ -475,6 +475,21 @@ def test_ptx_is_for_the_newest(nvcc, switches):
             ["-gencode=arch=compute_80,code=compute_80"],
         ),
         (
+            "attention",
+            "13.0",
+            "75;80",
+            [
+                "-gencode=arch=compute_75,code=sm_75",
+                "-gencode=arch=compute_75,code=compute_75",
+            ],
+        ),
+        (
+            "attention",
+            "13.0",
+            "80;90",
+            ["-gencode=arch=compute_80,code=compute_80"],
+        ),
+        (
             "elementwise_complex",
             "13.0",
             "80;90",
@@ -487,7 +502,7 @@ def test_some_kernels_are_compiled_for_one_architecture(
 ):
     switches(PYDEVTENSOR_CUDA_ARCHS=archs)
     plan = products.Plan.from_environment()
-    built = plan.cuda(nvcc(version, [80, 90])).objects
+    built = plan.cuda(nvcc(version, [75, 80, 90])).objects
     (command,) = (o.command for o in built if f"/{source}.cu" in o.source)
     flags = [flag for flag in command if "gencode" in flag or "WARPGROUPS" in flag]
     assert flags == expected

@@ -36,8 +36,18 @@ class Once:
 
 # Instructions that 9.0 has and no later one. Their PTX is empty, and never started.
 WARPGROUPS = Once(90, ("-gencode=arch=compute_90a,code=sm_90a", "-DDT_WARPGROUPS"))
+# For 7.5, which has no other kernels of the kind, and PTX of it for later ones.
+OLDEST = Once(
+    75,
+    (
+        "-gencode=arch=compute_75,code=sm_75",
+        "-gencode=arch=compute_75,code=compute_75",
+    ),
+)
 # Other sources are compiled for every architecture that is wanted.
 ONCE = {
+    # From 8.0 on, attention of float64, and of sizes beyond 128.
+    "csrc/cuda/kernels/attention.cu": OLDEST,
     "csrc/cuda/kernels/attention_warpgroups.cu": WARPGROUPS,
     "csrc/cuda/kernels/attention_warpgroups_backward.cu": WARPGROUPS,
     # Few programs start these: complex numbers, torch.use_deterministic_algorithms(),

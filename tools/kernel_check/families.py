@@ -379,6 +379,8 @@ def attention(torch: Any, new: Source) -> Any:
         (130, 32, {}),
         (130, 32, {"is_causal": True}),
         (70, 80, {}),
+        (70, 136, {}),
+        (70, 136, {"is_causal": True}),
     ):
         q, k, v = (new(1, 2, length, size, grad=True) for _ in range(3))
         out += gradients(F.scaled_dot_product_attention(q, k, v, **options), q, k, v)

@@ -474,6 +474,11 @@ int dt_cuda_attention(dt_stream stream, const dt_attention_call *call)
 {
     if (dt_dtype_is_half(call->dtype))
         return attention_of_halves(stream, call);
+    dt_device_properties gpu;
+    if (dt_cuda_device_properties(stream.device, &gpu))
+        return -1;
+    if (attention_fits_floats(call, 10 * gpu.major + gpu.minor))
+        return attention_of_floats(stream, call);
     AttentionTask task = {*call, nullptr, (unsigned)((call->length + TILE - 1) / TILE),
                           (unsigned)((call->key_length + TILE - 1) / TILE),
                           (unsigned)(call->heads / call->key_heads)};

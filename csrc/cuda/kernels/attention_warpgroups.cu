@@ -66,7 +66,7 @@ struct Memory {
 struct Place {
     unsigned of; /* batch and head as one number */
     int head, batch, key_head, first, tiles;
-    __device__ __forceinline__ Place(const HalvesTask &task, int rows)
+    __device__ __forceinline__ Place(const TensorCoreTask &task, int rows)
     {
         const dt_attention_call &c = task.call;
         of = blockIdx.x / task.tiles;
@@ -265,7 +265,7 @@ static __device__ __forceinline__ void take_rows(const dt_attention_call &c,
 
 template <typename T, int D, int GROUPS>
 __global__ void __launch_bounds__((GROUPS + 1) * GROUP, 1)
-    attention_forward_warpgroups(GRID_CONSTANT(HalvesTask) task)
+    attention_forward_warpgroups(GRID_CONSTANT(TensorCoreTask) task)
 {
     if constexpr (HAS_WARPGROUPS) {
         DYNAMIC_SHARED(unsigned char, start);
@@ -286,7 +286,7 @@ __global__ void __launch_bounds__((GROUPS + 1) * GROUP, 1)
 }
 
 template <typename T, int D, int GROUPS>
-static int start(dt_stream stream, HalvesTask &task)
+static int start(dt_stream stream, TensorCoreTask &task)
 {
     const dt_attention_call &c = task.call;
     const int rows = GROUPS * GROUP_ROWS;
@@ -299,7 +299,7 @@ static int start(dt_stream stream, HalvesTask &task)
                                      (cudaStream_t)stream.handle, task));
 }
 template <typename T>
-static int start(dt_stream stream, HalvesTask &task)
+static int start(dt_stream stream, TensorCoreTask &task)
 {
     return task.call.size <= 64 && task.call.value_size <= 64
                ? start<T, 64, 3>(stream, task)
@@ -328,7 +328,7 @@ bool attention_fits_warpgroups(const dt_attention_call *c, int capability)
            in_chunks(c->key_grad, 0) && in_chunks(c->value_grad, 0);
 }
 
-int attention_of_warpgroups(dt_stream stream, HalvesTask &task)
+int attention_of_warpgroups(dt_stream stream, TensorCoreTask &task)
 {
     return task.call.dtype == DT_FLOAT16 ? start<dt_float16>(stream, task)
                                          : start<dt_bfloat16>(stream, task);

@@ -3,7 +3,7 @@
 #ifndef DT_CUDA_KERNELS_ATTENTION_WARPGROUPS_H
 #define DT_CUDA_KERNELS_ATTENTION_WARPGROUPS_H
 
-#include "cuda/kernels/attention_halves.h"
+#include "cuda/kernels/attention_tensor_cores.h"
 #include "cuda/kernels/warpgroup.h"
 
 #define GROUP      128 /* threads of a warpgroup */

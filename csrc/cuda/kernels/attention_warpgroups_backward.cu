@@ -43,7 +43,7 @@ struct Place {
     int others, start, end; /* of the other side: its rows, and those that count */
     int turns;              /* tiles from start to end, of one head after another */
 
-    __device__ __forceinline__ Place(const HalvesTask &task)
+    __device__ __forceinline__ Place(const TensorCoreTask &task)
     {
         const dt_attention_call &c = task.call;
         const unsigned heads = (unsigned)(OF_KEYS ? c.key_heads : c.heads);
@@ -62,7 +62,7 @@ struct Place {
     }
     /* f(number of the tile, its head, its first row) */
     template <class F>
-    __device__ __forceinline__ void each_tile(const HalvesTask &task, F f) const
+    __device__ __forceinline__ void each_tile(const TensorCoreTask &task, F f) const
     {
         int at = start, other = head;
         other = OF_KEYS ? head * (int)task.group : head / (int)task.group;
@@ -141,7 +141,7 @@ struct Strip {
 /* By the first warpgroup. */
 template <bool OF_KEYS, int N, int D>
 static __device__ __forceinline__ void
-bring_tiles(const HalvesTask &task, const Place<OF_KEYS, N> &place, Memory<N, D> &s)
+bring_tiles(const TensorCoreTask &task, const Place<OF_KEYS, N> &place, Memory<N, D> &s)
 {
     const dt_attention_call &c = task.call;
     AsyncCopies copies;
@@ -167,7 +167,7 @@ bring_tiles(const HalvesTask &task, const Place<OF_KEYS, N> &place, Memory<N, D>
 
 /* By each of the others; `mine` is its number among them. */
 template <typename T, bool OF_KEYS, int N, int D>
-static __device__ __forceinline__ void take_rows(const HalvesTask &task,
+static __device__ __forceinline__ void take_rows(const TensorCoreTask &task,
                                                  const Place<OF_KEYS, N> &place,
                                                  Memory<N, D> &s, int mine)
 {
@@ -259,7 +259,7 @@ static __device__ __forceinline__ void take_rows(const HalvesTask &task,
 
 template <typename T, bool OF_KEYS, int N, int D>
 __global__ void __launch_bounds__((GROUPS + 1) * GROUP, 1)
-    attention_backward_warpgroups(GRID_CONSTANT(HalvesTask) task)
+    attention_backward_warpgroups(GRID_CONSTANT(TensorCoreTask) task)
 {
     if constexpr (HAS_WARPGROUPS) {
         DYNAMIC_SHARED(unsigned char, start);
@@ -280,7 +280,7 @@ __global__ void __launch_bounds__((GROUPS + 1) * GROUP, 1)
 
 /* N rows of the other side are a tile. */
 template <typename T, bool OF_KEYS, int N, int D>
-static int start(dt_stream stream, HalvesTask &task)
+static int start(dt_stream stream, TensorCoreTask &task)
 {
     const dt_attention_call &c = task.call;
     const int64_t rows = OF_KEYS ? c.key_length : c.length;
@@ -294,7 +294,7 @@ static int start(dt_stream stream, HalvesTask &task)
                      (cudaStream_t)stream.handle, task));
 }
 template <typename T, int D>
-static int start(dt_stream stream, HalvesTask &task)
+static int start(dt_stream stream, TensorCoreTask &task)
 {
     const dt_attention_call &c = task.call;
     if (c.query_grad.data && start<T, false, 128, D>(stream, task))
@@ -303,7 +303,7 @@ static int start(dt_stream stream, HalvesTask &task)
                                                 : 0;
 }
 template <typename T>
-static int start(dt_stream stream, HalvesTask &task)
+static int start(dt_stream stream, TensorCoreTask &task)
 {
     return task.call.size <= 64 && task.call.value_size <= 64
                ? start<T, 64>(stream, task)
@@ -311,7 +311,7 @@ static int start(dt_stream stream, HalvesTask &task)
 }
 } // namespace
 
-int attention_gradients_of_warpgroups(dt_stream stream, HalvesTask &task)
+int attention_gradients_of_warpgroups(dt_stream stream, TensorCoreTask &task)
 {
     return task.call.dtype == DT_FLOAT16 ? start<dt_float16>(stream, task)
                                          : start<dt_bfloat16>(stream, task);

@@ -1,4 +1,4 @@
-/* Products of matrices of 16 bits by the tensor cores of a warp.
+/* Products of matrices of 16 bits, or of float32 in part, by the tensor cores of a warp.
  *
  * mma: c += a @ b, where a has 16 rows and 16 columns and b has 16 and 8. Each lane holds
  * a fragment of each; with group = lane / 4 and t = lane % 4 (PTX ISA, "Matrix Fragments
@@ -16,10 +16,14 @@
  * So c of two products side by side is, rounded in pairs, a of the next product. Products
  * are exact and sums are float32, whose order and rounding the hardware chooses.
  *
+ * mma<float>: a has 8 columns and b 8 rows, an element in a register, of which the first 19
+ * bits count ("TF32": 11 bits of a number); t in place of 2t, 2t + 1, and t + 4 in place of
+ * 2t + 8, 2t + 9. c is as above.
+ *
  * load_matrices: four matrices of 8 by 8 from shared memory (ldmatrix). Lane 8 * m + r
  * passes the address of row r of matrix m, a multiple of 16 bytes, and each lane gets of
- * each matrix row group, columns 2t and 2t + 1; or with TRANSPOSED column group, rows 2t
- * and 2t + 1.
+ * each matrix row group, columns 2t and 2t + 1, or column t of float32; or with TRANSPOSED
+ * column group, rows 2t and 2t + 1.
  *
  * All lanes of the warp call them. Simulated GPUs have the instructions in
  * sim/tensor_core.h. */
@@ -35,7 +39,7 @@
 #endif
 
 /* Whether the architecture that is compiled for multiplies elements of type T: float16
- * from 7.5 on, bfloat16 from 8.0 on. */
+ * from 7.5 on, bfloat16 and float32 from 8.0 on. */
 #if defined(__CUDA_ARCH__)
 template <typename T>
 constexpr bool has_mma =
@@ -68,16 +72,18 @@ static __device__ __forceinline__ void mma(float (&c)[4], const unsigned (&a)[4]
 #if defined(SIM_CUDA)
     sim::mma<T>(c, a, b);
 #elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-#define MMA(type)                                                                      \
-    asm("mma.sync.aligned.m16n8k16.row.col.f32." type "." type                         \
+#define MMA(k, type)                                                                   \
+    asm("mma.sync.aligned.m16n8k" k ".row.col.f32." type "." type                      \
         ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "                          \
         "{%0, %1, %2, %3};"                                                            \
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                               \
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
-    if constexpr (std::is_same_v<T, dt_float16>)
-        MMA("f16");
+    if constexpr (std::is_same_v<T, float>)
+        MMA("8", "tf32");
+    else if constexpr (std::is_same_v<T, dt_float16>)
+        MMA("16", "f16");
     else
-        MMA("bf16");
+        MMA("16", "bf16");
 #undef MMA
 #elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 750
     /* The first 8 columns of a and rows of b, then the others. */

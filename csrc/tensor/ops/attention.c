@@ -71,7 +71,7 @@ static int choose_dtype(plan *p, dt_dtype dtype)
         return 0;
     if (dt_backend_of(p->device)->device_properties(p->device.index, &gpu))
         return -1;
-    if (dt_attention_halves_fit(c, 10 * gpu.major + gpu.minor))
+    if (dt_attention_on_tensor_cores(c, 10 * gpu.major + gpu.minor))
         c->dtype = dtype;
     return 0;
 }

@@ -196,7 +196,7 @@ CASES = (
         Case(
             f"attention of halves, {name}",
             "attention_halves",
-            f"attention_{kernel}",
+            f"attention_{kernel}".replace("<", "<unsigned short, "),
             elements=products,
             passes=("LDGSTS", *["HMMA"] * products),
             most=most,
@@ -206,12 +206,31 @@ CASES = (
             is_round=True,
         )
         for name, kernel, products, most, registers, spilled in (
-            ("a tile of 64 keys", "forward_halves<64>", 64, 8, 128, 8),
-            ("sizes to 128, 32 keys", "forward_halves<128>", 64, 7.1, 255, 0),
-            ("gradient, 32 keys", "backward_halves<64, false>", 48, 7.4, 168, 0),
-            ("gradients, 32 rows", "backward_halves<64, true>", 64, 6.6, 168, 0),
-            ("sizes to 128, 16 keys", "backward_halves<128, false>", 48, 6.9, 255, 0),
-            ("sizes to 128, 16 rows", "backward_halves<128, true>", 64, 5.5, 255, 0),
+            ("a tile of 64 keys", "forward_tiles<64>", 64, 8, 128, 8),
+            ("sizes to 128, 32 keys", "forward_tiles<128>", 64, 7.1, 255, 0),
+            ("gradient, 32 keys", "backward_tiles<64, false>", 48, 7.4, 168, 0),
+            ("gradients, 32 rows", "backward_tiles<64, true>", 64, 6.7, 168, 0),
+            ("sizes to 128, 16 keys", "backward_tiles<128, false>", 48, 6.9, 255, 0),
+            ("sizes to 128, 16 rows", "backward_tiles<128, true>", 64, 5.5, 255, 0),
+        )
+    ),
+    *(
+        Case(
+            f"attention of float32, {name}",
+            "attention_floats",
+            f"attention_{kernel}",
+            elements=products,
+            passes=("LDGSTS", *["HMMA"] * products),
+            most=most,
+            in_flight=0,
+            registers=255,
+            is_round=True,
+        )
+        for name, kernel, products, most in (
+            ("32 keys", "forward_tiles<float, 64>", 96, 9),
+            ("sizes to 128, 32 keys", "forward_tiles<float, 128>", 96, 9),
+            ("gradient, 16 keys", "backward_tiles<float, 128, false>", 48, 9.2),
+            ("gradients, 16 rows", "backward_tiles<float, 128, true>", 48, 9.6),
         )
     ),
     *(
@@ -224,6 +243,7 @@ CASES = (
             most=most,
             in_flight=0,
             registers=registers,
+            spilled=20 * ("64 keys" in name),
             is_round=True,
         )
         for name, kernel, instructions, products, most, registers in (
@@ -238,24 +258,24 @@ CASES = (
                 *(16, 256, 2.3, 168),
             ),
             (
-                "gradient, 128 keys",
-                "backward_warpgroups<dt_bfloat16, false, 128, 64>",
-                *(16, 192, 2.4, 168),
+                "gradient, 64 keys",
+                "backward_warpgroups<dt_bfloat16, false, 64>",
+                *(12, 96, 3.2, 128),
             ),
             (
                 "gradients, 64 rows",
-                "backward_warpgroups<dt_bfloat16, true, 64, 64>",
+                "backward_warpgroups<dt_bfloat16, true, 64>",
                 *(16, 128, 2.9, 168),
             ),
             (
                 "gradient, sizes to 128",
-                "backward_warpgroups<dt_bfloat16, false, 128, 128>",
+                "backward_warpgroups<dt_bfloat16, false, 128>",
                 *(24, 384, 1.4, 168),
             ),
             (
                 "gradients, sizes to 128",
-                "backward_warpgroups<dt_bfloat16, true, 64, 128>",
-                *(24, 256, 1.7, 168),
+                "backward_warpgroups<dt_bfloat16, true, 128>",
+                *(24, 256, 1.8, 168),
             ),
         )
     ),

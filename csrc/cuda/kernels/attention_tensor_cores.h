@@ -1,6 +1,6 @@
 /* Shared by the kernels of attention of 16 bits. */
-#ifndef DT_CUDA_KERNELS_ATTENTION_HALVES_H
-#define DT_CUDA_KERNELS_ATTENTION_HALVES_H
+#ifndef DT_CUDA_KERNELS_ATTENTION_TENSOR_CORES_H
+#define DT_CUDA_KERNELS_ATTENTION_TENSOR_CORES_H
 
 #include "cuda/kernels/attention.h"
 #include "cuda/kernels/async_copy.h"
@@ -15,24 +15,24 @@ struct alignas(8) Statistic {
     float log_sum, dot;
 };
 
-struct HalvesTask {
+struct TensorCoreTask {
     dt_attention_call call;
     Statistic *statistics; /* for each head `padded` rows */
     unsigned group;        /* heads of query to one of key */
     unsigned tiles;        /* of a head: how many blocks */
     unsigned padded;
 };
-POINTERS_OF(HalvesTask, f(s.call.query.data); f(s.call.key.data); f(s.call.value.data);
-            f(s.call.out.data); f(s.call.mask); f(s.call.log_sum); f(s.call.grad.data);
-            f(s.call.query_grad.data); f(s.call.key_grad.data);
+POINTERS_OF(TensorCoreTask, f(s.call.query.data); f(s.call.key.data);
+            f(s.call.value.data); f(s.call.out.data); f(s.call.mask); f(s.call.log_sum);
+            f(s.call.grad.data); f(s.call.query_grad.data); f(s.call.key_grad.data);
             f(s.call.value_grad.data); f(s.statistics);)
 
 /* On compute capability 9.0 (attention_warpgroups.cu): whether they take the call, forward
  * or backward; forward; gradients, with statistics that are there and padded to a multiple
  * of 64 rows. */
 bool attention_fits_warpgroups(const dt_attention_call *call, int capability);
-int attention_of_warpgroups(dt_stream stream, HalvesTask &task);
-int attention_gradients_of_warpgroups(dt_stream stream, HalvesTask &task);
+int attention_of_warpgroups(dt_stream stream, TensorCoreTask &task);
+int attention_gradients_of_warpgroups(dt_stream stream, TensorCoreTask &task);
 
 #define LOG2_E 1.44269504088896340736f
 #define LN_2   0.693147180559945309417f
