@@ -51,13 +51,13 @@ struct Memory {
     Tile<GROUP_ROWS, D> query[GROUPS];
     Stage<D> keys[STAGES], values[STAGES];
 
-    __device__ __forceinline__ void begin()
+    __device__ __forceinline__ void begin(int groups)
     {
         for (int i = 0; i < STAGES; i++) {
             keys[i].there.begin(GROUP);
             values[i].there.begin(GROUP);
-            keys[i].used.begin(4 * GROUPS);
-            values[i].used.begin(4 * GROUPS);
+            keys[i].used.begin(4 * (unsigned)groups);
+            values[i].used.begin(4 * (unsigned)groups);
         }
     }
 };
@@ -66,7 +66,8 @@ struct Memory {
 struct Place {
     unsigned of; /* batch and head as one number */
     int head, batch, key_head, first, tiles;
-    __device__ __forceinline__ Place(const TensorCoreTask &task, int rows)
+    int groups; /* warpgroups that have rows, at most so many of a block */
+    __device__ __forceinline__ Place(const TensorCoreTask &task, int most)
     {
         const dt_attention_call &c = task.call;
         of = blockIdx.x / task.tiles;
@@ -74,7 +75,11 @@ struct Place {
         batch = (int)(of / (unsigned)c.heads);
         key_head = (int)((unsigned)head / task.group);
         /* The last rows first: where scores are causal, they take longest. */
-        first = (int)(task.tiles - 1 - blockIdx.x % task.tiles) * rows;
+        first = (int)(task.tiles - 1 - blockIdx.x % task.tiles) * most * GROUP_ROWS;
+        groups = ((int)c.length - first + GROUP_ROWS - 1) / GROUP_ROWS;
+        if (groups > most)
+            groups = most;
+        const int rows = groups * GROUP_ROWS;
         int end = (int)c.key_length;
         if (c.causal && end > first + rows)
             end = first + rows;
@@ -198,14 +203,26 @@ bring_tiles(const dt_attention_call &c, const Place &place, Memory<D, GROUPS> &s
     copies.await();
 }
 
-/* By each of the others; `mine` is its number among them. */
+/* The turns of warpgroups at the tensor cores, at barriers 1 to GROUPS. One alone has each
+ * turn at once. */
+struct Turns {
+    int mine, next, threads;
+    __device__ __forceinline__ Turns(int group, int groups)
+        : mine(1 + group), next(1 + (group + 1) % groups),
+          threads(groups == 1 ? GROUP : 2 * GROUP)
+    {
+    }
+    __device__ __forceinline__ void await() const { meet(mine, threads); }
+    __device__ __forceinline__ void pass() const { ::pass(next, threads); }
+};
+
+/* By each of the others that has rows; `mine` is its number among them. */
 template <typename T, int D, int GROUPS>
 static __device__ __forceinline__ void take_rows(const dt_attention_call &c,
                                                  const Place &place,
                                                  Memory<D, GROUPS> &s, int mine)
 {
-    /* Barriers 1 to GROUPS: it is the turn of a warpgroup. */
-    const int my_turn = 1 + mine, next_turn = 1 + (mine + 1) % GROUPS;
+    const Turns turns(mine, place.groups);
     const float scale = (float)c.scale * LOG2_E;
     const int group_first = place.first + mine * GROUP_ROWS;
     const int warp_first = warp_row(group_first), row = lane_row(group_first);
@@ -218,8 +235,8 @@ static __device__ __forceinline__ void take_rows(const dt_attention_call &c,
     copies.await();
     release_to_products();
     meet(1 + GROUPS + mine, GROUP); /* the warpgroup alone */
-    if (mine == GROUPS - 1)
-        pass(next_turn, 2 * GROUP);
+    if (mine == place.groups - 1)
+        turns.pass();
 
     auto weigh = [&](int turn) {
         const int first = (place.tiles - 1 - turn) * KEYS,
@@ -244,10 +261,10 @@ static __device__ __forceinline__ void take_rows(const dt_attention_call &c,
         auto &keys = s.keys[turn % STAGES];
         auto &values = s.values[(turn - 1) % STAGES];
         auto &key = keys.await(turn);
-        meet(my_turn, 2 * GROUP);
+        turns.await();
         strip.multiply(query, key);
         strip.add_values(values.await(turn - 1));
-        pass(next_turn, 2 * GROUP);
+        turns.pass();
         strip.products.template await<1>(strip.scores);
         keys.release();
         weigh(turn);
@@ -260,7 +277,7 @@ static __device__ __forceinline__ void take_rows(const dt_attention_call &c,
     strip.products.template await<0>(strip.sums);
     store(c, strip, place, row);
     if (mine == 0)
-        meet(my_turn, 2 * GROUP); /* as often as it was passed */
+        turns.await(); /* as often as it was passed */
 }
 
 template <typename T, int D, int GROUPS>
@@ -270,9 +287,9 @@ __global__ void __launch_bounds__((GROUPS + 1) * GROUP, 1)
     if constexpr (HAS_WARPGROUPS) {
         DYNAMIC_SHARED(unsigned char, start);
         auto &s = *(Memory<D, GROUPS> *)(start + (-shared_address(start) & 1023));
-        const Place place(task, GROUPS * GROUP_ROWS);
+        const Place place(task, GROUPS);
         if (threadIdx.x == 0)
-            s.begin();
+            s.begin(place.groups);
         __syncthreads();
         /* The warpgroups share 65536 registers; each is given as many as it needs. */
         if (threadIdx.x < GROUP) {
@@ -280,7 +297,9 @@ __global__ void __launch_bounds__((GROUPS + 1) * GROUP, 1)
             bring_tiles(task.call, place, s);
         } else {
             take_registers<GROUPS == 3 ? 160 : 232>();
-            take_rows<T>(task.call, place, s, (int)threadIdx.x / GROUP - 1);
+            const int mine = (int)threadIdx.x / GROUP - 1;
+            if (mine < place.groups)
+                take_rows<T>(task.call, place, s, mine);
         }
     }
 }

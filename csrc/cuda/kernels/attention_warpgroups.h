@@ -30,10 +30,12 @@ struct alignas(1024) Tile {
     uint16_t data[N * D];
     static constexpr int panel = N * PANEL_COLUMNS;
 
-    /* The threads of a warpgroup start to copy it. Elements past the matrix are zeros. */
+    /* The threads of one warpgroup, or more, start to copy it. Elements past the matrix are
+     * zeros. */
+    template <int THREADS = GROUP>
     __device__ __forceinline__ void fill(AsyncCopies &copies, const Rows &from)
     {
-        const int row = (int)threadIdx.x % GROUP / 8, chunk = (int)threadIdx.x % 8;
+        const int row = (int)threadIdx.x % THREADS / 8, chunk = (int)threadIdx.x % 8;
         uint16_t *to = data + panel_place(row, chunk);
         UNROLL
         for (int p = 0; p < D / PANEL_COLUMNS; p++) {
@@ -41,9 +43,9 @@ struct alignas(1024) Tile {
             const uint16_t *source = from.data + row * from.row + column;
             int count = column < from.size ? from.count - row : 0;
             UNROLL
-            for (int i = 0; i < N; i += GROUP / 8) {
+            for (int i = 0; i < N; i += THREADS / 8) {
                 copies.start(to + p * panel + i * PANEL_COLUMNS, source, i < count);
-                source += GROUP / 8 * from.row;
+                source += THREADS / 8 * from.row;
             }
         }
     }

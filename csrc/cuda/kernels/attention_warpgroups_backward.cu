@@ -7,30 +7,41 @@
  * are query and the gradient of out, or key and value: scores are products of the first
  * ones, gradients of shares those of the second. Shares follow from scores and from the
  * sums of exponentials, which are among the statistics. While one warpgroup takes
- * exponentials, another one multiplies. Rounding is that of attention_halves.cu. */
+ * exponentials, another one multiplies. Rounding is that of attention_halves.cu.
+ *
+ * Sizes to 64 leave registers for two blocks of query on a multiprocessor. These are
+ * without the first warpgroup: the others copy tiles as well. */
 #include "cuda/kernels/attention_warpgroups.h"
 
 namespace {
 
-#define GROUPS 2 /* warpgroups of a block beside the first */
+#define GROUPS 2 /* warpgroups of a block that have rows */
 #define STAGES 2
 
-template <int N, int D>
+template <bool OF_KEYS, int D>
+struct Block {
+    static constexpr bool is_one_of_two = !OF_KEYS && D == 64;
+    static constexpr int n = OF_KEYS || is_one_of_two ? 64 : 128; /* rows of a tile */
+    static constexpr int threads = (GROUPS + !is_one_of_two) * GROUP;
+    static constexpr int copiers = is_one_of_two ? threads : GROUP; /* of a tile */
+};
+
+template <bool OF_KEYS, int N, int D>
 struct Memory {
     struct Stage {
         Tile<N, D> first, second;
-        alignas(16) Statistic statistics[N];
         PhaseBarrier first_there, second_there, used;
     } stages[STAGES];
     struct Own {
         Tile<GROUP_ROWS, D> first, second;
     } own[GROUPS];
+    alignas(16) Statistic statistics[OF_KEYS ? GROUPS * 4 : 1][N]; /* of each warp */
 
-    __device__ __forceinline__ void begin()
+    __device__ __forceinline__ void begin(unsigned copiers)
     {
         for (Stage &stage : stages) {
-            stage.first_there.begin(GROUP);
-            stage.second_there.begin(GROUP);
+            stage.first_there.begin(copiers);
+            stage.second_there.begin(copiers);
             stage.used.begin(4 * GROUPS);
         }
     }
@@ -81,7 +92,6 @@ struct Place {
 /* The registers of a warpgroup: 64 rows of N and of D columns. */
 template <typename T, int N, int D, bool OF_KEYS>
 struct Strip {
-    using Stage = typename Memory<N, D>::Stage;
     WarpgroupProducts products;
     float shares[N / 8][4],
         gradients[N / 8][4]; /* at first the products they come of */
@@ -123,14 +133,14 @@ struct Strip {
     }
     /* f(eight columns, element, statistic of its row of the query) */
     template <class F>
-    __device__ __forceinline__ void each(const Stage &stage, F f)
+    __device__ __forceinline__ void each(const Statistic *tile, F f)
     {
         UNROLL
         for (int i = 0; i < N / 8; i++) {
             Vector<Statistic, 2> columns{};
             if (OF_KEYS)
-                columns = *(const Vector<Statistic, 2> *)(stage.statistics + i * 8 +
-                                                          threadIdx.x % 4 * 2);
+                columns =
+                    *(const Vector<Statistic, 2> *)(tile + i * 8 + threadIdx.x % 4 * 2);
             UNROLL
             for (int e = 0; e < 4; e++)
                 f(i, e, OF_KEYS ? columns.v[e % 2] : own[e / 2]);
@@ -138,38 +148,44 @@ struct Strip {
     }
 };
 
-/* By the first warpgroup. */
+/* The tile of this turn, from row `at` of a head on. */
 template <bool OF_KEYS, int N, int D>
 static __device__ __forceinline__ void
-bring_tiles(const TensorCoreTask &task, const Place<OF_KEYS, N> &place, Memory<N, D> &s)
+bring_tile(const TensorCoreTask &task, const Place<OF_KEYS, N> &place,
+           Memory<OF_KEYS, N, D> &s, AsyncCopies &copies, int turn, int head, int at)
 {
+    constexpr int copiers = Block<OF_KEYS, D>::copiers;
     const dt_attention_call &c = task.call;
+    auto &stage = s.stages[turn % STAGES];
+    stage.used.await((unsigned)turn / STAGES % 2 ^ 1);
+    stage.first.template fill<copiers>(
+        copies,
+        Rows(OF_KEYS ? c.query : c.key, place.batch, head, at, place.others, c.size));
+    copies.arrive_at(&stage.first_there.state);
+    stage.second.template fill<copiers>(copies,
+                                        Rows(OF_KEYS ? c.grad : c.value, place.batch,
+                                             head, at, place.others, c.value_size));
+    copies.arrive_at(&stage.second_there.state);
+}
+
+/* By the first warpgroup, where it has no rows. */
+template <bool OF_KEYS, int N, int D>
+static __device__ __forceinline__ void bring_tiles(const TensorCoreTask &task,
+                                                   const Place<OF_KEYS, N> &place,
+                                                   Memory<OF_KEYS, N, D> &s)
+{
     AsyncCopies copies;
     place.each_tile(task, [&](int turn, int head, int at) {
-        auto &stage = s.stages[turn % STAGES];
-        stage.used.await((unsigned)turn / STAGES % 2 ^ 1);
-        if (OF_KEYS && threadIdx.x < N / 2) {
-            const unsigned row = (unsigned)(place.batch * (int)c.heads + head);
-            copies.start(stage.statistics + threadIdx.x * 2,
-                         task.statistics + (int64_t)row * task.padded + at +
-                             threadIdx.x * 2,
-                         true);
-        }
-        stage.first.fill(copies, Rows(OF_KEYS ? c.query : c.key, place.batch, head, at,
-                                      place.others, c.size));
-        copies.arrive_at(&stage.first_there.state);
-        stage.second.fill(copies, Rows(OF_KEYS ? c.grad : c.value, place.batch, head,
-                                       at, place.others, c.value_size));
-        copies.arrive_at(&stage.second_there.state);
+        bring_tile(task, place, s, copies, turn, head, at);
     });
     copies.await();
 }
 
-/* By each of the others; `mine` is its number among them. */
+/* By each that has rows; `mine` is its number among them. */
 template <typename T, bool OF_KEYS, int N, int D>
 static __device__ __forceinline__ void take_rows(const TensorCoreTask &task,
                                                  const Place<OF_KEYS, N> &place,
-                                                 Memory<N, D> &s, int mine)
+                                                 Memory<OF_KEYS, N, D> &s, int mine)
 {
     const dt_attention_call &c = task.call;
     const float scale = (float)c.scale * LOG2_E;
@@ -197,7 +213,18 @@ static __device__ __forceinline__ void take_rows(const TensorCoreTask &task,
         else
             strip.own[h] = {};
 
-    place.each_tile(task, [&](int turn, int, int at) {
+    constexpr bool brings = Block<OF_KEYS, D>::is_one_of_two;
+    if (brings && place.turns)
+        bring_tile(task, place, s, copies, 0, place.head / (int)task.group,
+                   place.start);
+    place.each_tile(task, [&](int turn, int other, int at) {
+        Vector<Statistic, 2> pair{};
+        if (OF_KEYS) {
+            const int64_t rows =
+                (int64_t)(place.batch * (int)c.heads + other) * task.padded + at;
+            pair = *(const Vector<Statistic, 2> *)(task.statistics + rows +
+                                                   threadIdx.x % 32 * 2);
+        }
         auto &stage = s.stages[turn % STAGES];
         const unsigned parity = (unsigned)turn / STAGES % 2;
         stage.first_there.await(parity);
@@ -205,6 +232,14 @@ static __device__ __forceinline__ void take_rows(const TensorCoreTask &task,
         stage.second_there.await(parity);
         strip.multiply(strip.gradients, own.second, stage.second);
 
+        if (brings && turn + 1 < place.turns)
+            bring_tile(task, place, s, copies, turn + 1, other, at + N);
+        Statistic *statistics = s.statistics[OF_KEYS ? warp_row(0) / 16 + 4 * mine : 0];
+        if constexpr (OF_KEYS) {
+            __syncwarp(); /* those of the tile before have been read */
+            *(Vector<Statistic, 2> *)(statistics + threadIdx.x % 32 * 2) = pair;
+            __syncwarp();
+        }
         strip.products.template await<1>(strip.shares);
         const int end = place.others - at;
         /* Whether keys of this warp are after rows of it; a row takes keys up to its own. */
@@ -224,7 +259,7 @@ static __device__ __forceinline__ void take_rows(const TensorCoreTask &task,
                 strip.leave_out(h, first, count > 0 ? count : 0);
             }
         }
-        strip.each(stage, [&](int i, int e, const Statistic &of) {
+        strip.each(statistics, [&](int i, int e, const Statistic &of) {
             float &share = strip.shares[i][e];
             share = power_of_2(fmaf(share, scale, -of.log_sum));
         });
@@ -233,7 +268,7 @@ static __device__ __forceinline__ void take_rows(const TensorCoreTask &task,
             strip.add(strip.value_sums, strip.value_factor, stage.second);
         }
         strip.products.template await<OF_KEYS ? 1 : 0>(strip.gradients);
-        strip.each(stage, [&](int i, int e, const Statistic &of) {
+        strip.each(statistics, [&](int i, int e, const Statistic &of) {
             float &gradient = strip.gradients[i][e];
             gradient = strip.shares[i][e] * (gradient - of.dot);
         });
@@ -257,18 +292,23 @@ static __device__ __forceinline__ void take_rows(const TensorCoreTask &task,
         store(c.value_grad, c.value_size, 1, strip.value_sums);
 }
 
-template <typename T, bool OF_KEYS, int N, int D>
-__global__ void __launch_bounds__((GROUPS + 1) * GROUP, 1)
+template <typename T, bool OF_KEYS, int D>
+__global__ void __launch_bounds__(Block<OF_KEYS, D>::threads,
+                                  Block<OF_KEYS, D>::is_one_of_two ? 2 : 1)
     attention_backward_warpgroups(GRID_CONSTANT(TensorCoreTask) task)
 {
     if constexpr (HAS_WARPGROUPS) {
+        typedef Block<OF_KEYS, D> Block;
         DYNAMIC_SHARED(unsigned char, start);
-        auto &s = *(Memory<N, D> *)(start + (-shared_address(start) & 1023));
-        const Place<OF_KEYS, N> place(task);
+        auto &s =
+            *(Memory<OF_KEYS, Block::n, D> *)(start + (-shared_address(start) & 1023));
+        const Place<OF_KEYS, Block::n> place(task);
         if (threadIdx.x == 0)
-            s.begin();
+            s.begin(Block::copiers);
         __syncthreads();
-        if (threadIdx.x < GROUP) {
+        if constexpr (Block::is_one_of_two) {
+            take_rows<T>(task, place, s, (int)threadIdx.x / GROUP);
+        } else if (threadIdx.x < GROUP) {
             give_registers<24>();
             bring_tiles(task, place, s);
         } else {
@@ -278,29 +318,28 @@ __global__ void __launch_bounds__((GROUPS + 1) * GROUP, 1)
     }
 }
 
-/* N rows of the other side are a tile. */
-template <typename T, bool OF_KEYS, int N, int D>
+template <typename T, bool OF_KEYS, int D>
 static int start(dt_stream stream, TensorCoreTask &task)
 {
+    typedef Block<OF_KEYS, D> Block;
     const dt_attention_call &c = task.call;
     const int64_t rows = OF_KEYS ? c.key_length : c.length;
-    const int block = GROUPS * GROUP_ROWS;
-    task.tiles = (unsigned)((rows + block - 1) / block);
+    const int of_block = GROUPS * GROUP_ROWS;
+    task.tiles = (unsigned)((rows + of_block - 1) / of_block);
     return start_result(
         "starting attention",
-        LAUNCH_LARGE((attention_backward_warpgroups<T, OF_KEYS, N, D>),
+        LAUNCH_LARGE((attention_backward_warpgroups<T, OF_KEYS, D>),
                      c.batch * (OF_KEYS ? c.key_heads : c.heads) * task.tiles,
-                     (GROUPS + 1) * GROUP, sizeof(Memory<N, D>) + 1024,
+                     Block::threads, sizeof(Memory<OF_KEYS, Block::n, D>) + 1024,
                      (cudaStream_t)stream.handle, task));
 }
 template <typename T, int D>
 static int start(dt_stream stream, TensorCoreTask &task)
 {
     const dt_attention_call &c = task.call;
-    if (c.query_grad.data && start<T, false, 128, D>(stream, task))
+    if (c.query_grad.data && start<T, false, D>(stream, task))
         return -1;
-    return c.key_grad.data || c.value_grad.data ? start<T, true, 64, D>(stream, task)
-                                                : 0;
+    return c.key_grad.data || c.value_grad.data ? start<T, true, D>(stream, task) : 0;
 }
 template <typename T>
 static int start(dt_stream stream, TensorCoreTask &task)
