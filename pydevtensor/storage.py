@@ -186,6 +186,39 @@ class UntypedStorage(_Storage):
     def __init__(self, *args: Any, device: Any = None) -> None:
         super().__init__(args, _C.uint8, device)
 
+    def untyped(self) -> Self:
+        """The storage itself."""
+        return self
+
+    @classmethod
+    def from_file(
+        cls, filename: Any, shared: bool = False, nbytes: int = 0
+    ) -> UntypedStorage:
+        """The first bytes of a file as memory, which is read when it is used.
+
+        filename  the path
+        shared    True: what is written goes into the file, which is made, and made as
+                  long as nbytes, where it is not; False: it stays in the process
+        nbytes    how many; RuntimeError if the file has fewer and is not shared
+        """
+        import mmap
+        import os
+
+        mode = "r+b" if os.path.exists(filename) else "w+b"
+        with open(filename, mode if shared else "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size < nbytes and shared:
+                file.truncate(nbytes)
+            elif size < nbytes:
+                raise RuntimeError(
+                    f"from_file(): {filename} has {size} bytes, and nbytes is {nbytes}"
+                )
+            if not nbytes:
+                return cls(0, device="cpu")
+            access = mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY
+            memory = mmap.mmap(file.fileno(), nbytes, access=access)
+        return cls._over(_C.frombuffer(memory, dtype=_C.uint8))
+
     def __getitem__(self, index: Any) -> Any:
         part = self._part(index)
         return self._over(part) if isinstance(index, slice) else part.item()

@@ -24,6 +24,7 @@ IMPORTS = [
     "torchmetrics",
     "transformers.models.bert.modeling_bert",
     "transformers.models.gpt2.modeling_gpt2",
+    "transformers.models.llama.modeling_llama",
 ]
 PROGRAMS = {
     "accelerate": """
@@ -70,6 +71,17 @@ for _ in range(9):
 assert len(chosen) == 4 and losses[-1] < losses[0] - 0.1, losses
 assert net.merge_and_unload()(x, labels=x).loss < losses[-1]
 """,
+    "opt_einsum": """
+import torch
+from opt_einsum import contract, contract_expression
+
+a, b, c = torch.ones(2, 3, requires_grad=True), torch.ones(3, 4), torch.ones(4)
+found = contract("ij,jk,k->i", a, b, c)
+assert found.tolist() == [12, 12]
+found.sum().backward()
+assert a.grad.tolist() == [[4, 4, 4], [4, 4, 4]]
+assert torch.equal(contract_expression("ij,jk->ik", (2, 3), (3, 4))(a, b), a @ b)
+""",
     "pytorch_lightning": """
 import pytorch_lightning
 import torch
@@ -105,6 +117,18 @@ trainer.fit(net, loader, loader)
 assert abs(trainer.callback_metrics["loss"] - 0.002963) < 1e-5, trainer.callback_metrics
 path = trainer.checkpoint_callback.best_model_path
 assert torch.equal(Net.load_from_checkpoint(path).layer.weight, net.layer.weight)
+""",
+    "safetensors": """
+import torch
+from safetensors.torch import load_file, load_model, save_file, save_model
+
+x = {"a": torch.arange(6.0).view(2, 3), "b": torch.ones(2, dtype=torch.bfloat16)}
+save_file(x, "x.safetensors")
+assert all(torch.equal(x[k], v) for k, v in load_file("x.safetensors").items())
+net, other = torch.nn.Linear(2, 3), torch.nn.Linear(2, 3)
+save_model(net, "net.safetensors")
+load_model(other, "net.safetensors")
+assert torch.equal(net.weight, other.weight)
 """,
     "skorch": """
 import numpy
@@ -190,6 +214,31 @@ assert 3 < loss < 5
 made = gpt2.generate(x, max_new_tokens=4, do_sample=False, pad_token_id=0)
 assert made.shape == (2, 11) and torch.equal(made[:, :7], x)
 """,
+    "transformers.llama": """
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+
+torch.manual_seed(0)
+sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
+heads = {"num_attention_heads": 4, "num_key_value_heads": 2}
+config = LlamaConfig(vocab_size=50, eos_token_id=None, **sizes, **heads)
+net = LlamaForCausalLM(config)
+x = torch.randint(2, 50, (2, 7))
+optimizer = torch.optim.AdamW(net.parameters(), 1e-2)
+losses = []
+for _ in range(3):
+    loss = net(x, labels=x).loss
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    losses.append(loss.item())
+assert 3 < losses[0] < 5 and losses[2] < losses[0] - 0.3, losses
+net.eval()
+for options in ({}, {"num_beams": 2}):
+    options |= {"max_new_tokens": 4, "do_sample": False, "pad_token_id": 0}
+    made = net.generate(x, **options)
+    assert made.shape == (2, 11) and torch.equal(made[:, :7], x)
+""",
 }
 
 
@@ -210,3 +259,50 @@ def test_import(module):
 @pytest.mark.parametrize("library", PROGRAMS)
 def test_program(library):
     run(library, PROGRAMS[library])
+
+
+TWO_GPUS = """
+import pytorch_lightning
+import torch
+
+
+class Net(pytorch_lightning.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(3, 1)
+
+    def training_step(self, batch, index):
+        return torch.nn.functional.mse_loss(self.layer(batch[0]), batch[1])
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), 0.1)
+
+
+torch.manual_seed(0)
+x = torch.randn(16, 3)
+data = torch.utils.data.TensorDataset(x, x.sum(1, keepdim=True))
+options = {"accelerator": "gpu", "devices": 2, "strategy": "ddp"}
+options |= {"logger": False, "enable_checkpointing": False, "max_epochs": 9}
+trainer = pytorch_lightning.Trainer(**options)
+net = Net()
+trainer.fit(net, torch.utils.data.DataLoader(data, batch_size=4))
+with torch.no_grad():
+    loss = ((net.layer(x) - x.sum(1, keepdim=True)) ** 2).mean().item()
+print(trainer.global_rank, trainer.global_step, loss < 0.1, net.layer.weight.tolist())
+"""
+
+
+@pytest.mark.slow
+def test_lightning_on_two_gpus(tmp_path):
+    """Two ranks of DistributedDataParallel, on simulated GPUs."""
+    if find_spec("pytorch_lightning") is None:
+        pytest.skip("pytorch_lightning is not installed")
+    (tmp_path / "program.py").write_text(TWO_GPUS)
+    launch = ["-m", "pydevtensor", "launch", "--nproc-per-node", "2"]
+    out = python(
+        "",
+        arguments=[*launch, str(tmp_path / "program.py")],
+        PYDEVTENSOR_SIM_GPUS="2",
+    )
+    rows = sorted(line for line in out.splitlines() if " 18 True [[" in line)
+    assert [row[0] for row in rows] == ["0", "1"] and rows[0][1:] == rows[1][1:]

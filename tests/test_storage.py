@@ -171,3 +171,21 @@ def test_gpu_tensors_are_shared_as_they_are(device):
     address = x.data_ptr()
     x.share_memory_()
     assert (x.data_ptr() == address) == (device != "cpu") and x.tolist() == [1, 1]
+
+
+def test_files_as_storages(tmp_path):
+    path = tmp_path / "bytes"
+    path.write_bytes(bytes([1, 2, 3, 4]))
+    own = torch.UntypedStorage.from_file(path, False, 3)
+    assert own.tolist() == [1, 2, 3] and own.untyped() is own
+    own[0] = 9
+    assert own.tolist() == [9, 2, 3] and path.read_bytes()[0] == 1
+    shared = torch.UntypedStorage.from_file(path, shared=True, nbytes=6)
+    shared[0] = 7
+    del shared
+    assert path.read_bytes() == bytes([7, 2, 3, 4, 0, 0])
+    made = torch.UntypedStorage.from_file(str(tmp_path / "new"), True, 2)
+    assert made.tolist() == [0, 0] and (tmp_path / "new").stat().st_size == 2
+    assert torch.UntypedStorage.from_file(path).size() == 0
+    with pytest.raises(RuntimeError, match="nbytes is 9"):
+        torch.UntypedStorage.from_file(path, False, 9)

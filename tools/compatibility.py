@@ -103,10 +103,18 @@ TRIED = [
         "pytorch_lightning",
         "2.6.6",
         "2026-11-27",
-        "`Trainer.fit()` on the CPU: training, validation, checkpoints",
+        "`Trainer.fit()` on the CPU: training, validation, checkpoints; with "
+        "`strategy='ddp'` under `launch` on two simulated GPUs",
+        "means of integers by `ReduceOp.AVG`, which `log(sync_dist=True)` takes; "
+        "processes that the Trainer starts itself",
+    ),
+    (
+        "safetensors",
+        "0.8.0",
+        "2026-11-27",
+        "`safetensors.torch`: tensors and modules in files and bytes, `safe_open`",
         "",
     ),
-    ("safetensors", "0.8.0", "2026-11-26", "import of `safetensors.torch`", ""),
     (
         "skorch",
         "1.4.0",
@@ -142,9 +150,9 @@ TRIED = [
     (
         "transformers",
         "5.24.0",
-        "2026-11-26",
-        "BERT and GPT-2 of small configurations: forward; of GPT-2 backward and "
-        "`generate()` too",
+        "2026-11-27",
+        "BERT, GPT-2 and Llama of small configurations: forward; of GPT-2 and Llama "
+        "backward and `generate()`, of Llama steps of AdamW too",
         "",
     ),
 ]
