@@ -295,3 +295,27 @@ def test_extremum_with_a_tensor_of_no_dimensions(device):
     x, one = torch.tensor([0, 5], device=device), torch.tensor(1, device=device)
     assert torch.max(x, one).tolist() == [1, 5] and x.min(one).tolist() == [0, 1]
     assert x.max(0).values.item() == 5 and x.max(dim=one - 1).indices.item() == 1
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int8, torch.uint8])
+def test_sums_of_bytes(device, dtype):
+    # Sixteen at once, but for those at the ends, wherever these are.
+    low, high = (0, 2) if dtype == torch.bool else (-128, 128)
+    torch.manual_seed(3)
+    whole = torch.randint(low, high, (40_013,), dtype=torch.int64).to(dtype)
+    array, x = whole.numpy(), whole.to(device)
+    for begin in range(18):
+        for count in (0, 1, 15, 16, 17, 33, 1000, 39_990):
+            found = x[begin : begin + count].sum().item()
+            assert found == int(array[begin : begin + count].sum(dtype=np.int64))
+    rows = x[5:40_005].view(40, 1000)
+    expected = array[5:40_005].reshape(40, 1000)
+    assert rows.sum(1).tolist() == expected.sum(1, dtype=np.int64).tolist()
+    assert (
+        rows[:, 3:900].sum(1).tolist()
+        == expected[:, 3:900].sum(1, dtype=np.int64).tolist()
+    )
+    assert (
+        rows[:, ::2].sum(1).tolist() == expected[:, ::2].sum(1, dtype=np.int64).tolist()
+    )
+    assert rows.sum(0).tolist() == expected.sum(0, dtype=np.int64).tolist()

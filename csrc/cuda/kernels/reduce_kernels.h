@@ -24,6 +24,7 @@ typedef struct Reduction {
     bool starts;   /* the row has no identity: from an element, which changes nothing a
                       second time */
     bool vectors;  /* the kernel's: vectors of elements are in memory, and aligned */
+    bool bytes;    /* the kernel's: a sum of bytes that lie one after the other */
     Stored from, to; /* input and results */
     ReductionPlan f;
 } Reduction;
@@ -151,6 +152,57 @@ reduce_elements(const Reduction &c, const char *base, bool vectors, int64_t firs
     each_round<T, N>(c.f, base, vectors, first, end, c.from, use);
 }
 
+/* Four bytes that add up as those of a word do: 1 for each bool that is true; signed ones
+ * are raised by 128. */
+static __device__ __forceinline__ uint32_t addends(uint32_t word, dt_dtype dtype)
+{
+    if (dtype == DT_BOOL)
+        return (((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word) >> 7 & 0x01010101u;
+    return dtype == DT_INT8 ? word ^ 0x80808080u : word;
+}
+
+/* A thread's part of the sum of the elements from `first` to `end`, bytes or bools: it
+ * takes sixteen at once, but for those at the ends. */
+static __device__ __forceinline__ int64_t sum_of_bytes(const char *first,
+                                                       const char *end, int thread,
+                                                       int threads, dt_dtype dtype)
+{
+    typedef Vector<uint32_t, 4> Sixteen;
+    const int raised = dtype == DT_INT8 ? 128 : 0;
+    const int64_t count = end - first, before = -(int64_t)(uintptr_t)first & 15;
+    const int64_t head = before < count ? before : count;
+    const auto *vectors = (const Sixteen *)(first + head);
+    const int64_t nvectors = (count - head) / 16, tail = head + nvectors * 16;
+    int64_t sum = 0;
+    auto one = [&](int64_t i) {
+        sum += (int64_t)addends((uint8_t)first[i], dtype) % 256 - raised;
+    };
+    for (int64_t i = thread; i < head; i += threads)
+        one(i);
+    for (int64_t i = tail + thread; i < count; i += threads)
+        one(i);
+    ROLLED
+    for (int64_t v = thread; v < nvectors; v += (int64_t)AHEAD * threads) {
+        Sixteen asked[AHEAD];
+        uint32_t pairs = 0;
+        UNROLL
+        for (int n = 0; n < AHEAD; n++) {
+            const bool there = v + n * threads < nvectors;
+            asked[n] = there ? vectors[v + n * threads] : Sixteen{};
+        }
+        UNROLL
+        for (int n = 0; n < AHEAD; n++)
+            UNROLL
+        for (int k = 0; k < 4; k++) {
+            const uint32_t four = addends(asked[n].v[k], dtype);
+            pairs += (four & 0x00ff00ffu) + (four >> 8 & 0x00ff00ffu);
+        }
+        /* What is not there was raised, too. */
+        sum += (int64_t)(pairs & 0xffff) + (pairs >> 16) - AHEAD * 16 * raised;
+    }
+    return sum;
+}
+
 template <typename T, typename Acc>
 __global__ void __launch_bounds__(BLOCK, 4) reduce_kernel(GRID_CONSTANT(Reduction) c)
 {
@@ -162,7 +214,18 @@ __global__ void __launch_bounds__(BLOCK, 4) reduce_kernel(GRID_CONSTANT(Reductio
         if constexpr (std::is_same_v<T, Acc>)
             if (c.starts)
                 start = first_of<T>(base, c.from);
-        reduce_elements<T>(c, base, c.vectors, p.part * f.part, p.end, start, chains);
+        if constexpr (std::is_same_v<T, int64_t> && std::is_same_v<Acc, int64_t>) {
+            if (c.bytes)
+                chains[0] = sum_of_bytes(base + p.part * f.part, base + p.end,
+                                         (int)(threadIdx.x % (unsigned)f.threads),
+                                         f.threads, c.from.dtype);
+            else
+                reduce_elements<T>(c, base, c.vectors, p.part * f.part, p.end, start,
+                                   chains);
+        } else {
+            reduce_elements<T>(c, base, c.vectors, p.part * f.part, p.end, start,
+                               chains);
+        }
     }
     Acc acc = meet<T>(c.op, chains, f.threads);
     if (p.live && threadIdx.x % (unsigned)f.threads == 0) {
@@ -180,6 +243,8 @@ int reduce_start(dt_stream stream, const Reduction *given)
 {
     Reduction c = *given;
     c.vectors = has_vectors(c.f, c.input, c.from.size, pack_of<T>);
+    c.bytes = c.op == DT_REDUCE_sum && c.from.size == 1 && c.f.reduced.ndim == 1 &&
+              c.f.reduced.strides[0][0] == 1;
     return START_REDUCTION("starting a reduction", stream, (reduce_kernel<T, Acc>), c.f,
                            c);
 }
