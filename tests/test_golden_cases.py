@@ -44,11 +44,27 @@ SETS = (
     "special",
     "trees",
 )
+# What a real GPU may answer otherwise: cuBLAS chooses other pivots, either of two writes
+# to an element may be the last, and cuFFT rounds at another place.
+OWN_ON_GPUS = {
+    "torch.lu_unpack(*torch.lu(batch))",
+    "torch.zeros(2, 3, dtype=torch.complex128).scatter(1, "
+    "torch.tensor([[0, 2], [1, 1]]), m[:, :2])",
+    "torch.fft.fft(torch.sin(torch.arange(200.0)))[::20].abs()",
+}
 # A message has words of its own.
 WORDS = re.compile(r"\s\S+\s")
 
 
 GOLDEN = {name: load(name) for name in SETS}
+
+
+def is_real(device):
+    return device != "cpu" and not torch.cuda.is_simulated()
+
+
+def test_cases_that_gpus_answer_otherwise_are_there():
+    assert {row[1] for set in GOLDEN.values() for row in set["cases"]} >= OWN_ON_GPUS
 
 
 @pytest.mark.parametrize(
@@ -65,6 +81,8 @@ def test_cases(name, heading, device):
     golden = GOLDEN[name]
     with Cases() as case:
         for _, source, expected in (r for r in golden["cases"] if r[0] == heading):
+            if is_real(device) and source in OWN_ON_GPUS:
+                continue
             with case(source):
                 with torch.device(device):
                     found, message = answer(golden["setup"], source, torch)

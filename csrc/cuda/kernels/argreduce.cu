@@ -34,7 +34,8 @@ static __device__ __forceinline__ C mirrored(C value)
 /* places: where the elements of a second stage come from, in their order; NULL: an
  * element's own number. */
 template <typename C>
-__global__ void __launch_bounds__(BLOCK, std::is_integral_v<C> ? 4 : 5)
+__global__ void __launch_bounds__(BLOCK,
+                                  std::is_integral_v<C> || MANY_BLOCKS < 5 ? 4 : 5)
     argreduce_kernel(char *values, int64_t *indices, const char *input,
                      const int64_t *places, GRID_CONSTANT(ReductionPlan) f,
                      GRID_CONSTANT(Stored) as, bool greatest, bool vectors)
