@@ -23,6 +23,8 @@ static_assert((int)DT_CUBLAS_LOWER == CUBLAS_FILL_MODE_LOWER &&
               "cublas.h differs");
 
 static_assert((int)DT_CUBLAS_32F == CUDA_R_32F && (int)DT_CUBLAS_64F == CUDA_R_64F &&
+                  (int)DT_CUBLAS_32C == CUDA_C_32F &&
+                  (int)DT_CUBLAS_64C == CUDA_C_64F &&
                   (int)DT_CUBLAS_16F == CUDA_R_16F &&
                   (int)DT_CUBLAS_16BF == CUDA_R_16BF,
               "cublas.h differs");
