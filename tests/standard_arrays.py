@@ -6,6 +6,7 @@ import pytest
 strict = pytest.importorskip("array_api_strict")
 ARRAY, DTYPE = type(strict.asarray(1)), type(strict.float32)
 DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "float32", "float64"]
+DTYPES += ["complex64", "complex128"]
 
 
 def find(module, name):

@@ -18,7 +18,7 @@ FOLDER = os.environ.get("PYDEVTENSOR_ARRAY_API_TESTS")
 XFAILS = Path(__file__).parent / "array_api_xfails.txt"
 EXAMPLES = "20"
 # Types that the library does not have, which the suite would otherwise ask for.
-ABSENT = "complex64,complex128,uint16,uint32,uint64"
+ABSENT = "uint16,uint32,uint64"
 # The suite has no option for the device, but takes code that makes the module.
 ON_GPU = """exec(
 import pydevtensor

@@ -49,7 +49,9 @@ def check_same(theirs, ours, device, signs=True):
         assert str(ours.dtype) == f"torch.{wanted}"
         assert theirs.shape == tuple(ours.shape)
         a, b = numpy.from_dlpack(theirs), ours.cpu().numpy()
-        tolerance = {"float32": 1e-5, "float64": 1e-12}.get(wanted, 0)
+        tolerance = {"float32": 1e-5, "float64": 1e-12}
+        tolerance |= {"complex64": 1e-5, "complex128": 1e-12}
+        tolerance = tolerance.get(wanted, 0)
         numpy.testing.assert_allclose(b, a, rtol=tolerance, atol=tolerance)
         if signs and wanted.startswith("float"):
             zeros = (a == 0) & (b == 0)
@@ -78,9 +80,22 @@ def check(device, name, *args, **kwargs):
     return True
 
 
+def plain(*arrays):
+    """Finite numbers other than 0 where one of two arrays is complex: the standard has no
+    quotients and powers of others."""
+    if not any(x.dtype.kind == "c" for x in arrays):
+        return arrays
+    return [
+        numpy.asarray(numpy.where(numpy.isfinite(x) & (x != 0), x, 1), dtype=x.dtype)
+        for x in arrays
+    ]
+
+
 def data(dtype, shape, seed=0):
     rng = numpy.random.default_rng([seed, *shape, DTYPES.index(dtype)])
-    if dtype.startswith("float"):
+    if dtype.startswith("complex"):  # the standard says little of infinite ones
+        values = rng.normal(size=shape) + 1j * rng.normal(size=shape)
+    elif dtype.startswith("float"):
         values = rng.choice(SPECIAL, shape)
     else:
         values = rng.integers(
@@ -93,6 +108,7 @@ def data(dtype, shape, seed=0):
 # -0 either may be the greatest.
 SIGN_IS_OPEN = ("remainder", "max", "min")
 CREATION = ("arange", "eye", "full", "linspace", "ones", "zeros")
+CREATION += ("fft.fftfreq", "fft.rfftfreq")
 
 
 UNARY = [
@@ -111,6 +127,7 @@ UNARY = [
     "exp",
     "expm1",
     "floor",
+    "imag",
     "isfinite",
     "isinf",
     "isnan",
@@ -168,11 +185,14 @@ BINARY = [
 ]
 
 
+OF_COMPLEX = ("add", "divide", "equal", "multiply", "not_equal", "pow", "subtract")
+
+
 @pytest.mark.parametrize("name", UNARY)
 def test_unary(device, name):
     ran = [check(device, name, data(dtype, shape))
            for dtype in DTYPES for shape in [(), (3,), (4, 5), (0, 2)]]  # fmt: skip
-    if ran[-4]:  # floats
+    if ran[DTYPES.index("float64") * 4]:
         assert check(device, name, numpy.array(SPECIAL))
     assert any(ran)
 
@@ -194,7 +214,7 @@ def test_binary(device, name):
     ran = []
     for one, two in itertools.product(DTYPES, DTYPES):
         for first, second in shapes + (more if one == two else []):
-            a, b = data(one, first), divisor(name, data(two, second, 1))
+            a, b = plain(data(one, first), divisor(name, data(two, second, 1)))
             ran.append(check(device, name, a, b))
     assert any(ran)
 
@@ -202,9 +222,10 @@ def test_binary(device, name):
 @pytest.mark.parametrize("name", BINARY)
 def test_binary_with_a_number(device, name):
     ran = []
-    for dtype, number in itertools.product(DTYPES, [True, 2, 1.5]):
+    numbers = [True, 2, 1.5, *([0.5 - 1j] if name in OF_COMPLEX else [])]
+    for dtype, number in itertools.product(DTYPES, numbers):
         for shape in [(), (3,)]:
-            x = data(dtype, shape)
+            x = plain(data(dtype, shape), numpy.asarray(number))[0]
             ran += [check(device, name, x, number),
                     check(device, name, number, divisor(name, x))]  # fmt: skip
     assert any(ran)
@@ -255,6 +276,9 @@ M0, TRUE = numpy.array(8, dtype="int32"), numpy.array(True)  # without dimension
 T = numpy.arange(24.0, dtype="float32").reshape(2, 3, 4)
 V, B = numpy.array([3, 1, 3, 2, 1]), numpy.array([True, False, True])
 I8 = numpy.array([2, 0, -1], dtype="int8")
+Z = numpy.array([1 + 2j, -0.5j, 1 + 2j, 0.25 - 1j, 1 - 2j])
+C = numpy.round(data("complex64", (2, 3, 4)) * 4) / 4
+HPD = PD + numpy.array([[0, 0.25j], [-0.25j, 0]])  # Hermitian
 
 
 CASES = [
@@ -313,6 +337,23 @@ CASES = [
     ("matrix_transpose", (F,), {}), ("tensordot", (T, T[0]), {"axes": ((1, 2), (0, 1))}), ("tensordot", (V, V), {"axes": 0}), ("tensordot", (M, M.T), {"axes": 1}),
     ("tensordot", (I8, I8.astype("int16")), {"axes": 1}), ("tensordot", (T, T), {"axes": ([-1], [-1])}),
     ("vecdot", (T, T[0]), {}), ("vecdot", (I8, I8), {}), ("vecdot", (M, M), {"axis": -2}), ("vecdot", (I8, I8.astype("int32")), {}),
+    # complex numbers
+    ("full", ((2,), 1 - 2j), {"dtype": torch.complex128}), ("linspace", (1j, 2.0, 4), {"dtype": torch.complex128}), ("zeros", (2,), {"dtype": torch.complex64}),
+    ("eye", (2, 3), {"dtype": torch.complex64, "k": 1}), ("ones_like", (T,), {"dtype": torch.complex64}), ("full_like", (Z, 1j), {}), ("tril", (C,), {}),
+    ("astype", (T, torch.complex64), {}), ("astype", (Z, torch.complex64), {}), ("result_type", (torch.float32, torch.complex64), {}), ("result_type", (torch.float64, torch.complex64, 1.0), {}),
+    ("result_type", (torch.float32, 1j), {}), ("concat", ((Z, Z[:1]),), {}), ("stack", ([C, C],), {"axis": 1}), ("flip", (C,), {"axis": 0}), ("roll", (Z, 2), {}), ("repeat", (Z, 2), {}),
+    ("nonzero", (Z,), {}), ("take", (Z, I8), {}), ("take_along_axis", (C, numpy.array([[[1]]])), {}),
+    ("unique_all", (Z,), {}), ("unique_counts", (C,), {}), ("unique_inverse", (C,), {}), ("unique_values", (Z[:0],), {}), ("where", (B, Z[:3], 1j), {}), ("where", (B, T[0, :, 0], Z[:3].astype("complex64")), {}),
+    ("cumulative_sum", (Z,), {"include_initial": True}), ("cumulative_prod", (C,), {"axis": 1}), ("diff", (Z,), {"n": 2}), ("count_nonzero", (C,), {"axis": 1}),
+    ("matmul", (C, C[0].T), {}), ("matmul", (C, T[0].T), {}), ("vecdot", (C, C[0]), {}), ("vecdot", (Z, Z), {}), ("vecdot", (T, C), {}), ("tensordot", (C, C[0]), {"axes": ((1, 2), (0, 1))}),
+    ("linalg.cholesky", (HPD,), {}), ("linalg.cholesky", (HPD,), {"upper": True}), ("linalg.cross", (C[:, :, :3], C[0, :, :3]), {}), ("linalg.det", (HPD,), {}), ("linalg.eigvalsh", (HPD,), {}), ("linalg.inv", (HPD,), {}),
+    ("linalg.matrix_norm", (C,), {}), ("linalg.matrix_norm", (C,), {"ord": "nuc"}), ("linalg.matrix_norm", (C,), {"ord": 1}), ("linalg.matrix_power", (HPD, -2), {}), ("linalg.matrix_rank", (C,), {}), ("linalg.outer", (Z, Z), {}),
+    ("linalg.pinv", (C,), {}), ("linalg.slogdet", (HPD,), {}), ("linalg.solve", (HPD, HPD[0]), {}), ("linalg.svdvals", (C,), {}), ("linalg.trace", (C,), {}), ("linalg.vector_norm", (C,), {"axis": 1}), ("linalg.vector_norm", (C,), {"ord": 1}),
+    # transforms
+    *((f"fft.{name}", (Z,), words) for name in ("fft", "ifft", "irfft", "hfft") for words in ({}, {"n": 4}, {"norm": "ortho"}, {"norm": "forward", "axis": 0})),
+    *((f"fft.{name}", (C,), words) for name in ("fftn", "ifftn", "irfftn") for words in ({}, {"axes": (0, 2)}, {"s": (3, 2), "axes": (1, 0), "norm": "ortho"})),
+    *((f"fft.{name}", (T,), words) for name in ("rfft", "ihfft") for words in ({}, {"n": 3}, {"axis": 1, "norm": "forward"})), ("fft.rfftn", (T,), {}), ("fft.rfftn", (T,), {"axes": (0, 1)}),
+    ("fft.fftfreq", (5,), {"d": 0.5}), ("fft.rfftfreq", (4,), {"dtype": torch.float64}), *((f"fft.{name}", (x,), {"axes": axes}) for name in ("fftshift", "ifftshift") for x, axes in ((C, None), (T, 1), (C, (0, 2)))),
     ("linalg.cholesky", (PD,), {}), ("linalg.cholesky", (PD,), {"upper": True}), ("linalg.cross", (RECT, RECT[:1]), {"axis": -2}), ("linalg.cross", (I8, I8[::-1].copy()), {}),
     ("linalg.cross", (F[:, :, :3], I8.astype("float32")), {}), ("linalg.cross", (I8, M[:, :3]), {}), ("linalg.cross", (M, numpy.array([M, M + 1])), {"axis": -2}), ("linalg.cross", (M[:0, :3], I8), {}),
     ("linalg.det", (PD,), {}), ("linalg.diagonal", (F,), {}), ("linalg.diagonal", (F,), {"offset": 1}), ("linalg.eigvalsh", (PD,), {}),
@@ -413,7 +454,7 @@ def test_operators(device, name):
     operator = f"__{name}__"
     ran = 0
     for one, two in itertools.product(DTYPES, DTYPES):
-        a, b = data(one, (3, 3)), data(two, (3, 3), 1)
+        a, b = plain(data(one, (3, 3)), data(two, (3, 3), 1))
         if name in ("floordiv", "mod", "lshift", "rshift", "pow"):
             b = divisor(
                 {"floordiv": "floor_divide", "mod": "remainder"}.get(name, "shift"), b

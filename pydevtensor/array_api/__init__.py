@@ -2,8 +2,8 @@
 
 `x.__array_namespace__()` is this module, so that scikit-learn, SciPy and others compute
 with Tensors. A function of the library that does what the standard says is here
-itself; around the others are thin functions. Complex types, fft and uint16 to uint64
-are left out: docs/array-api.md has the list.
+itself; around the others are thin functions. uint16 to uint64 are left out:
+docs/array-api.md has the list.
 
 The standard gives the parameters of its functions the same names everywhere:
 
@@ -34,6 +34,7 @@ from pydevtensor.array_api import (
     creation,
     dtypes,
     elementwise,
+    fft,
     info,
     linalg,
     manipulation,
@@ -52,7 +53,8 @@ from pydevtensor.array_api.statistics import *
 
 __array_api_version__ = "2025.12"
 
-__all__ = ["__array_api_version__", "e", "inf", "linalg", "nan", "newaxis", "pi"]
+__all__ = ["__array_api_version__", "e", "fft", "inf", "linalg", "nan", "newaxis"]
+__all__ += ["pi"]
 __all__ += creation.__all__
 __all__ += dtypes.__all__
 __all__ += elementwise.__all__
@@ -64,16 +66,36 @@ __all__ += statistics.__all__
 
 newaxis = None
 
-__all__ += ["bool", "float32", "float64", "int8", "int16", "int32", "int64", "uint8"]
+__all__ += ["bool", "complex64", "complex128", "float32", "float64", "int8", "int16"]
+__all__ += ["int32", "int64", "uint8"]
+complex64, complex128 = torch.complex64, torch.complex128
 bool, uint8, float32, float64 = torch.bool, torch.uint8, torch.float32, torch.float64
 int8, int16, int32, int64 = torch.int8, torch.int16, torch.int32, torch.int64
 
 # The library's own functions that agree with the standard.
 __all__ += ["abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "bitwise_invert"]
-__all__ += ["ceil", "conj", "cos", "cosh", "exp", "expm1", "floor", "isfinite", "isinf"]
-__all__ += ["isnan", "log", "log1p", "log2", "log10", "logical_not", "negative"]
-__all__ += ["positive", "real", "reciprocal", "round", "signbit", "sin", "sinh", "sqrt"]
-__all__ += ["square", "tan", "tanh", "trunc"]
+__all__ += ["ceil", "conj", "cos", "cosh", "exp", "expm1", "floor", "imag", "isfinite"]
+__all__ += [
+    "isinf",
+    "isnan",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "logical_not",
+    "negative",
+]
+__all__ += [
+    "positive",
+    "real",
+    "reciprocal",
+    "signbit",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+]
+__all__ += ["tan", "tanh", "trunc"]
 abs, acos, acosh, asin, asinh = (
     torch.abs,
     torch.acos,
@@ -91,10 +113,10 @@ conj, cos, cosh, exp, expm1 = torch.conj, torch.cos, torch.cosh, torch.exp, torc
 floor, isfinite, isinf, isnan = torch.floor, torch.isfinite, torch.isinf, torch.isnan
 log, log1p, log2, log10 = torch.log, torch.log1p, torch.log2, torch.log10
 logical_not, negative, positive = torch.logical_not, torch.negative, torch.positive
-real, reciprocal, round, signbit = (
+imag, real, reciprocal, signbit = (
+    torch.imag,
     torch.real,
     torch.reciprocal,
-    torch.round,
     torch.signbit,
 )
 sin, sinh, sqrt, square = torch.sin, torch.sinh, torch.sqrt, torch.square

@@ -11,6 +11,7 @@ from pydevtensor import Tensor, dtype
 __all__ = ["astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
 
 _STANDARD = ["bool", "int8", "int16", "int32", "int64", "uint8", "float32", "float64"]
+_STANDARD += ["complex64", "complex128"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,10 @@ _KINDS = {
 }
 
 
+# Promotion leads from a real to a complex type of its precision.
+_ANALOG = {"real floating", "complex floating"}
+
+
 def kinds(kind: str) -> set[str]:
     """The dtype kinds that a name stands for; ValueError if the standard lacks it."""
     if kind not in _KINDS:
@@ -100,12 +105,14 @@ def can_cast(from_: dtype | Tensor, to: dtype, /) -> bool:
     source = _type(from_)
     target = _type(to)
     both = {kind_of(source), kind_of(target)}
-    of_one_kind = len(both) == 1 or both == _KINDS["integral"]
+    of_one_kind = len(both) == 1 or both in (_KINDS["integral"], _ANALOG)
     return of_one_kind and torch.promote_types(source, target) == target
 
 
 def finfo(type: dtype | Tensor, /) -> _FloatLimits:
     """The limits of a floating type, or of an array's: Python floats, and the type.
+
+    Those of a complex type are those of its parts.
 
     TypeError where it is not a floating type.
 
@@ -114,9 +121,10 @@ def finfo(type: dtype | Tensor, /) -> _FloatLimits:
     (32, 2.220446049250313e-16)
     """
     of = _type(type)
-    info: Any = torch.finfo(of)
+    part = of.to_real() if of.is_complex else of
+    info: Any = torch.finfo(part)
     return _FloatLimits(
-        info.bits, info.eps, info.max, info.min, info.smallest_normal, of
+        info.bits, info.eps, info.max, info.min, info.smallest_normal, part
     )
 
 

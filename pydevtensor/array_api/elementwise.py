@@ -17,8 +17,16 @@ __all__ = ["add", "atan2", "bitwise_and", "bitwise_left_shift", "bitwise_or"]
 __all__ += ["bitwise_right_shift", "bitwise_xor", "clip", "copysign", "divide", "equal"]
 __all__ += ["floor_divide", "greater", "greater_equal", "hypot", "less", "less_equal"]
 __all__ += ["logaddexp", "logical_and", "logical_or", "logical_xor", "maximum"]
-__all__ += ["minimum", "multiply", "nextafter", "not_equal", "pow", "remainder", "sign"]
-__all__ += ["subtract"]
+__all__ += [
+    "minimum",
+    "multiply",
+    "nextafter",
+    "not_equal",
+    "pow",
+    "remainder",
+    "round",
+]
+__all__ += ["sign", "subtract"]
 
 # An array, or a Python number where the other one is an array.
 _Operand = Any
@@ -176,12 +184,24 @@ def clip(
     return torch.clamp(x, min, max).to(x.dtype)
 
 
+def round(x: Tensor, /) -> Tensor:
+    """The nearest whole numbers, of two the even one; of complex ones both parts.
+
+    >>> import pydevtensor.array_api as xp
+    >>> xp.round(xp.asarray([0.5, 1.5, -1.2]))
+    tensor([ 0.,  2., -1.])
+    """
+    if x.is_complex():
+        return torch.view_as_complex(torch.round(torch.view_as_real(x)))
+    return torch.round(x)
+
+
 def sign(x: Tensor, /) -> Tensor:
-    """-1, 0 or 1 by the sign of each element; NaN where it is NaN.
+    """-1, 0 or 1 by the sign of each element, x / abs(x) of complex ones; NaN of NaN.
 
     >>> import pydevtensor.array_api as xp
     >>> xp.sign(xp.asarray([-2.0, 0.0, xp.nan]))
     tensor([-1.,  0., nan])
     """
-    signs = torch.sign(x)
+    signs = torch.sgn(x)
     return torch.where(x.isnan(), x, signs) if x.is_floating_point() else signs

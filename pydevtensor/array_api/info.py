@@ -30,12 +30,14 @@ class Info:
         return torch.get_default_device()
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, dtype]:
-        """The types of new arrays of floats, of integers and of indices.
+        """The types of new arrays of floats, complex numbers, integers and indices.
 
-        The same on every device. Complex dtypes are absent.
+        The same on every device.
         """
+        real = torch.get_default_dtype()
         return {
-            "real floating": torch.get_default_dtype(),
+            "real floating": real,
+            "complex floating": real.to_complex(),
             "integral": torch.int64,
             "indexing": torch.int64,
         }

@@ -1,7 +1,4 @@
-"""The array API standard's linear algebra, of what the library has.
-
-eig and eigvals, whose results are complex, are left out.
-"""
+"""The array API standard's linear algebra."""
 
 from __future__ import annotations
 
@@ -14,14 +11,16 @@ from pydevtensor._names import publish as _publish
 from pydevtensor.array_api._operands import alike, spread
 from pydevtensor.array_api.products import matmul, matrix_transpose, tensordot, vecdot
 
-__all__ = ["cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul"]
+__all__ = ["cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh"]
+__all__ += ["inv", "matmul"]
 __all__ += ["matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "outer"]
 __all__ += ["pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "trace"]
 __all__ += ["vecdot", "vector_norm"]
 
 # The library's own, which agree with the standard.
 cholesky, det, diagonal = _library.cholesky, _library.det, _library.diagonal
-eigh, eigvalsh, inv = _library.eigh, _library.eigvalsh, _library.inv
+eig, eigvals, inv = _library.eig, _library.eigvals, _library.inv
+eigh, eigvalsh = _library.eigh, _library.eigvalsh
 matrix_power, matrix_rank = _library.matrix_power, _library.matrix_rank
 outer, pinv, qr = torch.outer, _library.pinv, _library.qr
 slogdet, svd, svdvals = _library.slogdet, _library.svd, _library.svdvals

@@ -59,6 +59,8 @@ def tensordot(
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """The products of the vectors along a dimension, of the operands' common type.
 
+    Complex elements of x1 count as their conjugates.
+
     The other dimensions broadcast. This one has the same size in both, else ValueError.
 
     >>> import pydevtensor.array_api as xp
@@ -69,7 +71,7 @@ def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     if -ndim <= axis < ndim:
         one, two = ((1,) * (ndim - x.ndim) + tuple(x.shape) for x in (x1, x2))
         _same_size(one[axis], two[axis])
-    products = torch.mul(*promoted(x1, x2))
+    products = torch.mul(*promoted(x1.conj(), x2))
     return products.sum(axis, dtype=products.dtype)
 
 

@@ -179,7 +179,7 @@ def unique_all(x: Tensor, /) -> UniqueAll:
     >>> xp.unique_all(xp.asarray([3, 1, 3])).indices
     tensor([1, 0])
     """
-    values, inverse, counts = torch.unique(x, return_inverse=True, return_counts=True)
+    values, inverse, counts = _unique(x, return_inverse=True, return_counts=True)
     places = torch.arange(x.numel(), device=x.device)
     first = torch.zeros(
         values.numel(), dtype=torch.int64, device=x.device
@@ -196,7 +196,7 @@ def unique_counts(x: Tensor, /) -> UniqueCounts:
     >>> xp.unique_counts(xp.asarray([3, 1, 3])).counts
     tensor([1, 2])
     """
-    return UniqueCounts(*torch.unique(x, return_counts=True))
+    return UniqueCounts(*_unique(x, return_counts=True))
 
 
 def unique_inverse(x: Tensor, /) -> UniqueInverse:
@@ -208,7 +208,7 @@ def unique_inverse(x: Tensor, /) -> UniqueInverse:
     >>> xp.unique_inverse(xp.asarray([3, 1, 3])).inverse_indices
     tensor([1, 0, 1])
     """
-    return UniqueInverse(*torch.unique(x, return_inverse=True))
+    return UniqueInverse(*_unique(x, return_inverse=True))
 
 
 def unique_values(x: Tensor, /) -> Tensor:
@@ -218,7 +218,8 @@ def unique_values(x: Tensor, /) -> Tensor:
     >>> xp.unique_values(xp.asarray([3, 1, 3]))
     tensor([1, 3])
     """
-    return torch.unique(x)
+    values: Tensor = _unique(x)
+    return values
 
 
 def where(condition: Tensor, x1: Any, x2: Any, /) -> Tensor:
@@ -235,7 +236,29 @@ def where(condition: Tensor, x1: Any, x2: Any, /) -> Tensor:
     return torch.where(condition, *tensors(x1, x2))
 
 
+def _unique(
+    x: Tensor, return_inverse: bool = False, return_counts: bool = False
+) -> Any:
+    """torch.unique(), of complex numbers too: ordered by their real parts first."""
+    if not x.is_complex():
+        return torch.unique(
+            x, return_inverse=return_inverse, return_counts=return_counts
+        )
+    pairs = torch.view_as_real(x.reshape(-1))
+    values, inverse, counts = torch.unique(
+        pairs, return_inverse=True, return_counts=True, dim=0
+    )
+    found = [torch.view_as_complex(values)]
+    found += [inverse.reshape(x.shape)] if return_inverse else []
+    found += [counts] if return_counts else []
+    return tuple(found) if len(found) > 1 else found[0]
+
+
 def _places(indices: Tensor) -> Tensor:
-    if indices.dtype == torch.bool or indices.is_floating_point():
+    if (
+        indices.dtype == torch.bool
+        or indices.is_floating_point()
+        or indices.is_complex()
+    ):
         raise TypeError(f"indices are {indices.dtype}; give integers")
     return indices.to(torch.int64)
