@@ -217,6 +217,7 @@ WRONG = {
     "int": ("a", object(), 1.5, None),
     "Value": (object(), [1.0], "a", None),
     "Number": (object(), [1.0], "a", None),
+    "Scalar": (object(), [1.0], "a", None),
     "float": (object(), [1.0], "a", None),
     "bool": ("a", object(), None),
     "str": (1, object(), None),

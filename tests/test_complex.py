@@ -65,12 +65,15 @@ def test_every_function_answers(device, complex_arguments):
     assert not answers["floor"]
 
 
+NUMBERS = ("Number", "Scalar", "Value", "float")
+
+
 def test_every_number_may_be_complex(device):
     """One after the other, and all of a call."""
     answers = set()
     for name, form in calls():
         found = signatures.parameters(form)
-        numbers = [p for p in found if p.word in ("Number", "Value", "float")]
+        numbers = [p for p in found if p.word in NUMBERS]
         for chosen in [*([p] for p in numbers), numbers] if numbers else []:
 
             def value(p, name=name, chosen=chosen):
@@ -81,7 +84,7 @@ def test_every_number_may_be_complex(device):
             ]
             answers.add((name, is_answered(name, needed, value)))
     assert {("add", True), ("full", True), ("where", True)} <= answers
-    assert {("addcmul", False), ("nn.functional.elu", False)} <= answers
+    assert {("threshold", False), ("nn.functional.elu", False)} <= answers
 
 
 DIFFERENTIABLE = {
@@ -104,6 +107,22 @@ DIFFERENTIABLE = {
         x[None, None], y[None, None], stride=2
     ),
     "conv3d": lambda x, y: F.conv3d(x[None, None, None], y[None, None, None]),
+    "numbers": lambda x, y: (
+        torch.add(x, y, alpha=1j).sub(y, alpha=2 - 1j),
+        torch.rsub(x, y, alpha=1j),
+        torch.addcmul(x, y, x, value=1 - 1j).addcdiv(y, x + 9, value=2j),
+    ),
+    "addmm": lambda x, y: torch.addmm(x[:, :2], x, y.mT, beta=1j, alpha=2 - 1j),
+    "index_add": lambda x, y: torch.index_add(
+        x, 1, torch.tensor([1, 1, 0], device=x.device), y, alpha=1 - 2j
+    ),
+    "constant_pad_nd": lambda x, y: torch.constant_pad_nd(x, (1, -1), 2j).mul(y),
+    "logaddexp": lambda x, y: torch.logaddexp(x, y) * y,
+    "logsumexp": lambda x, y: (x.logsumexp(1) * y.logsumexp((0, 1)), x.logsumexp(0)),
+    "logcumsumexp": lambda x, y: torch.logcumsumexp(x * y, 1),
+    "rms_norm": lambda x, y: F.rms_norm(x, (3,), y[0]),
+    "soft_margin_loss": lambda x, y: F.soft_margin_loss(x, y, reduction="none"),
+    "eigvals": lambda x, y: torch.linalg.eigvals(x[:, :2]) * y[0, :2],
     "addbmm": lambda x, y: torch.addbmm(
         x[:, :2], x[None], y.mT[None], beta=1j, alpha=2 - 1j
     ),
@@ -155,13 +174,17 @@ def test_what_complex_numbers_have_not(device):
     x = torch.ones(2, 2, dtype=torch.complex64, device=device)
     for call in (
         lambda: torch.linspace(0, 1j, 3, dtype=torch.float32),
-        lambda: x.logcumsumexp(0),
-        lambda: torch.add(x, x, alpha=1j),
+        lambda: x.logaddexp2(x),
+        lambda: torch.add(x.real, x.real, alpha=1j),
+        lambda: torch.addmm(x.real, x.real, x.real, beta=1j),
+        lambda: torch.addcmul(x.real, x.real, x.real, value=1j),
+        lambda: torch.constant_pad_nd(x.real, (1, 1), 1j),
+        lambda: x.sign(),
+        lambda: torch.isin(x, x),
         lambda: torch.int64.to_complex(),
-        lambda: F.rms_norm(x, (2,)),
     ):
         with pytest.raises(
-            (RuntimeError, NotImplementedError), match=r"give|take|convert"
+            (RuntimeError, NotImplementedError), match=r"give|take|convert|call|compare"
         ):
             call()
     x.requires_grad_().abs().sum().backward()

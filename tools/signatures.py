@@ -484,6 +484,7 @@ BY_WORD = {
     "Tensors": lambda: [floats(2, 3), floats(2, 3)],
     "Value": lambda: floats(2, 3),
     "Number": lambda: 1,
+    "Scalar": lambda: 1,
     "float": lambda: 0.5,
     "int": lambda: 0,
     "bool": lambda: False,

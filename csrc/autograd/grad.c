@@ -3,6 +3,7 @@
 
 #include "autograd/record.h"
 #include "ops/elementwise_ops.h"
+#include "tensor/ops/complex.h"
 #include "tensor/ops/ops.h"
 
 int dt_grad_set(dt_grad *g, int i, dt_arg value)
@@ -59,6 +60,20 @@ dt_arg dt_grad_factor(dt_grad *g, int i)
     return x.tensor && dt_dtype_is_complex((dt_dtype)x.tensor->dtype)
                ? dt_scope_elementwise(g->scope, DT_OP_conjugate, DT_ARGS(x))
                : x;
+}
+
+dt_arg dt_grad_number(dt_grad *g, int i)
+{
+    const dt_value *v = &g->args[i];
+    if (v->scalar.kind != DT_KIND_COMPLEX)
+        return dt_arg_scalar(v->scalar);
+    dt_tensor *number = dt_scope_slot(g->scope);
+    if (!number ||
+        dt_complex_number("backward", number, DT_COMPLEX128, v->scalar.f, -v->imag)) {
+        g->scope->failed = true;
+        return dt_arg_tensor(NULL);
+    }
+    return dt_arg_tensor(number);
 }
 
 dt_value dt_grad_list(dt_grad *g, int i, const dt_tensor **items)

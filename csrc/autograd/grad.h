@@ -51,6 +51,8 @@ dt_arg dt_grad_input(dt_grad *g, int i);
 dt_arg dt_grad_output(dt_grad *g, int i);
 /* The same as a factor in a gradient: complex numbers conjugate. */
 dt_arg dt_grad_factor(dt_grad *g, int i);
+/* The number given for parameter i, a Scalar, as such a factor. */
+dt_arg dt_grad_number(dt_grad *g, int i);
 /* The list saved for parameter i, whose tensors `items` holds; they are the scope's. */
 dt_value dt_grad_list(dt_grad *g, int i, const dt_tensor **items);
 /* Shape, type and device of the tensor at parameter i, whose gradient is wanted. */

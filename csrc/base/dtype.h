@@ -128,7 +128,7 @@ typedef struct dt_scalar {
     dt_kind kind;
     union {
         int64_t i; /* DT_KIND_BOOL and DT_KIND_INTEGER */
-        double f;  /* DT_KIND_FLOAT */
+        double f;  /* DT_KIND_FLOAT; of DT_KIND_COMPLEX the real part */
     };
 } dt_scalar;
 
@@ -155,7 +155,7 @@ static inline dt_scalar dt_scalar_bool(bool b)
 }
 static inline double dt_scalar_as_double(dt_scalar s)
 {
-    return s.kind == DT_KIND_FLOAT ? s.f : (double)s.i;
+    return s.kind >= DT_KIND_FLOAT ? s.f : (double)s.i;
 }
 
 /* Converts as an assignment to an element would: integers wrap, floats are truncated

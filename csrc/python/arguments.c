@@ -77,6 +77,7 @@ static bool accepts(const dt_parameter *p, PyObject *value)
         return dt_tensor_check(value);
     case DT_PARAM_VALUE:
     case DT_PARAM_NUMBER:
+    case DT_PARAM_SCALAR:
         return dt_tensor_check(value) || is_number(value) ||
                dt_is_complex_number(value);
     case DT_PARAM_FLOAT:

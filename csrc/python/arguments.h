@@ -213,7 +213,7 @@ static inline bool dt_convert_quickly(const dt_parameter *p, PyObject *value,
                                       dt_value *v)
 {
     bool operand = p->type == DT_PARAM_VALUE;
-    bool number = operand || p->type == DT_PARAM_NUMBER;
+    bool number = operand || p->type == DT_PARAM_NUMBER || p->type == DT_PARAM_SCALAR;
     int64_t whole;
     v->given = true;
     v->tensor = NULL;

@@ -175,6 +175,22 @@ static int refuse_complex(const dt_args *args, int i)
         args->signature->name, args->signature->parameters[i].name, args->slots[i]);
 }
 
+/* A number, which may be complex, or a Tensor of one. */
+static int take_scalar(const dt_args *args, int i, dt_value *out)
+{
+    PyObject *value = args->slots[i];
+    const bool element = dt_tensor_check(value) &&
+                         dt_dtype_is_complex((dt_dtype)dt_tensor_of(value)->dtype);
+    if (!element && !dt_is_complex_number(value))
+        return take_number(args, i, &out->scalar);
+    const Py_complex z = PyComplex_AsCComplex(value);
+    if (z.real == -1 && PyErr_Occurred())
+        return -1;
+    out->scalar = (dt_scalar){.kind = DT_KIND_COMPLEX, .f = z.real};
+    out->imag = z.imag;
+    return 0;
+}
+
 static int take_order(const dt_args *args, int i, double *out)
 {
     *out = 2;
@@ -479,6 +495,8 @@ int dt_convert_any(dt_values *s, const dt_args *args, int i)
     case DT_PARAM_NUMBER:
         return dt_is_complex_number(value) ? refuse_complex(args, i)
                                            : take_number(args, i, &v->scalar);
+    case DT_PARAM_SCALAR:
+        return take_scalar(args, i, v);
     case DT_PARAM_FLOAT:
         return take_float(args, i, &v->f);
     case DT_PARAM_ORDER:

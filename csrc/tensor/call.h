@@ -18,7 +18,7 @@
 typedef struct dt_value {
     const dt_tensor *tensor; /* Tensor, Value; NULL: None, or a number */
     union {
-        dt_scalar scalar;                /* Value, Number */
+        dt_scalar scalar;                /* Value, Number, Scalar */
         int64_t i;                       /* int */
         double f;                        /* float, Order */
         bool b;                          /* bool */
@@ -29,6 +29,7 @@ typedef struct dt_value {
         const dt_tensor *const *tensors; /* Tensors: `count` of them */
         void *generator;                 /* Generator: a dt_generator, or NULL */
     };
+    double imag;       /* of a Scalar whose kind is DT_KIND_COMPLEX */
     int count;         /* of ints or tensors; -1: None */
     bool given;        /* not None, and not left out */
     bool column_major; /* of a matrix, for backward functions of DT_BILINEAR */
@@ -175,7 +176,8 @@ static inline dt_value dt_value_default(const dt_parameter *p)
         v.b = p->fallback.i != 0;
     else if (p->type == DT_PARAM_FLOAT)
         v.f = dt_scalar_as_double(p->fallback);
-    else if (p->type == DT_PARAM_VALUE || p->type == DT_PARAM_NUMBER)
+    else if (p->type == DT_PARAM_VALUE || p->type == DT_PARAM_NUMBER ||
+             p->type == DT_PARAM_SCALAR)
         v.scalar = p->fallback;
     return v;
 }
@@ -185,5 +187,10 @@ static inline dt_arg dt_value_operand(const dt_value *v)
 {
     return v->tensor ? dt_arg_tensor(v->tensor) : dt_arg_scalar(v->scalar);
 }
+
+/* The operand of argument i, a Scalar, for elements of type dtype: a complex number becomes
+ * `number`, a tensor without dimensions. -1 after dt_fail: the elements are real. */
+int dt_call_number(const dt_call *c, int i, dt_dtype dtype, dt_tensor *number,
+                   dt_arg *out);
 
 #endif

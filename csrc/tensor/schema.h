@@ -27,6 +27,7 @@
     TYPE(TENSORS, "Tensors", "a tuple or list of Tensors")                             \
     TYPE(VALUE, "Value", "a Tensor or a number")                                       \
     TYPE(NUMBER, "Number", "a number")                                                 \
+    TYPE(SCALAR, "Scalar", "a number, which may be complex")                           \
     TYPE(FLOAT, "float", "a float")                                                    \
     TYPE(INT, "int", "an int")                                                         \
     TYPE(BOOL, "bool", "a bool")                                                       \

@@ -150,18 +150,19 @@ def float_power(input: Value, exponent: Value) -> Tensor:
 
 @method()
 def float_power_(input: Tensor, exponent: Value) -> Tensor:
-    """In-place float_power(), for float64 tensors.
+    """In-place float_power(), for tensors of float64 and complex128.
 
     >>> x = torch.tensor([2.0], dtype=torch.float64)
     >>> x.float_power_(3) is x
     True
     """
-    if input.dtype != _C.float64:
+    result = float_power(input, exponent)
+    if input.dtype != result.dtype:
         raise RuntimeError(
-            f"the Tensor is of {input.dtype}, and the result of float64; convert it "
-            "with .double() first"
+            f"the Tensor is of {input.dtype}, and the result of {result.dtype}; "
+            f"convert it with .to({result.dtype}) first"
         )
-    return input.copy_(float_power(input, exponent))
+    return input.copy_(result)
 
 
 @function(method=True)

@@ -253,6 +253,12 @@ def isin(
     elements = _C.as_tensor(elements, device=like.device)
     others = _C.as_tensor(test_elements, device=like.device).flatten()
     same_device(elements, others)
+    for each in (elements, others):
+        if each.is_complex():
+            raise RuntimeError(
+                f"elements of {each.dtype} have no order to look them up by; compare "
+                "with (x[..., None] == y).any(-1)"
+            )
     if others.numel() <= 16:
         found = _C.zeros(elements.shape, dtype=_C.bool, device=like.device)
         for i in range(others.numel()):

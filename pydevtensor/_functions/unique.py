@@ -23,6 +23,11 @@ def _order_of_rows(rows):
 def _unique(input, dim, consecutive, return_inverse, return_counts):
     """The values, and the inverse and the counts if they are wanted."""
     x = input.detach()
+    if x.is_complex():
+        raise NotImplementedError(
+            f"elements of {x.dtype} have no order; call it with dim=0 on "
+            "torch.view_as_real(x.reshape(-1))"
+        )
     rows, others = x.reshape(-1), []
     if dim is not None:
         turned = x.movedim(dim, 0) if x.dim() else rows

@@ -233,19 +233,24 @@ class _Eig(Function):
     @staticmethod
     def forward(ctx: Any, A: Tensor) -> tuple[Any, ...]:
         L, V, info = lapack.eig(A)
+        ctx.set_materialize_grads(False)
         ctx.mark_non_differentiable(info)
         ctx.save_for_backward(L, V)
         ctx.is_complex = A.is_complex()
         return L, V, info
 
     @staticmethod
-    def backward(ctx: Any, gL: Tensor, gV: Tensor, _: Any) -> Tensor:
+    def backward(ctx: Any, gL: Any, gV: Any, _: Any) -> Any:
         L, V = ctx.saved_tensors
-        W = V.mH @ gV
-        turned = W.diagonal(dim1=-2, dim2=-1)
-        _check_free(turned.imag)
-        W = W - (V.mH @ V) * turned.real.unsqueeze(-2)
-        core = _off_diagonal(W / _differences(L).conj()) + gL.diag_embed()
+        if gL is gV is None:
+            return None
+        core = _C.zeros_like(V) if gL is None else gL.diag_embed()
+        if gV is not None:  # else eigenvalues may be equal
+            W = V.mH @ gV
+            turned = W.diagonal(dim1=-2, dim2=-1)
+            _check_free(turned.imag)
+            W = W - (V.mH @ V) * turned.real.unsqueeze(-2)
+            core = core + _off_diagonal(W / _differences(L).conj())
         from pydevtensor.linalg.systems import solve
 
         result = solve(V.mH, core @ V.mH)

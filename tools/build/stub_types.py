@@ -14,6 +14,7 @@ WORDS = {
     "Tensors": "Sequence[Tensor]",
     "Value": "Tensor | _Number",
     "Number": "_Number",
+    "Scalar": "builtins.complex | _Number",
     "float": "SupportsFloat",
     "int": "SupportsIndex",
     "bool": "builtins.bool",

@@ -355,7 +355,7 @@ class Generator:
         if word == "Tensors":
             others = [self.beside(x) for _ in range(rng.randrange(3))]
             return f"[{', '.join(filter(None, (*others, done['first'])))}]"
-        if word in ("Number", "float"):
+        if word in ("Number", "Scalar", "float"):
             return self.number()
         if word == "bool":
             return str(self.flip())

@@ -70,6 +70,15 @@ static inline int forward_row(dt_call *c, dt_elementwise_op op, int arity)
     return finish_row(c, op, args);
 }
 
+int dt_sign_forward(dt_call *c)
+{
+    if (dt_dtype_is_complex((dt_dtype)c->args[0].tensor->dtype))
+        return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
+                       "sign: not defined for complex tensors; call sgn(), which gives "
+                       "their direction z / |z|");
+    return forward_row(c, DT_OP_sign, 1);
+}
+
 /* To a number of decimals, before the point where that is negative. */
 int dt_round_forward(dt_call *c)
 {
@@ -104,6 +113,22 @@ int dt_logit_forward(dt_call *c)
     return finish_scope(scope, c, DT_OP_logit, &kept);
 }
 
+/* A row of args, of which *scaled is multiplied by parameter i, a complex number. */
+static int scaled_row(dt_call *c, dt_elementwise_op op, dt_arg *args, dt_arg *scaled,
+                      int i)
+{
+    const dt_dtype dtype = dt_result_type(args, dt_elementwise_rows[op].arity);
+    dt_scope own, *scope = &own;
+    dt_arg number;
+    dt_scope_begin(scope);
+    dt_tensor *slot = dt_scope_slot(scope);
+    if (!slot || dt_call_number(c, i, dtype, slot, &number))
+        scope->failed = true;
+    else
+        *scaled = MUL(*scaled, number);
+    return finish_scope(scope, c, op, args);
+}
+
 /* a + alpha * b, or a - alpha * b. */
 static int add_scaled(dt_call *c, dt_elementwise_op op, const dt_value *first,
                       const dt_value *second)
@@ -112,6 +137,8 @@ static int add_scaled(dt_call *c, dt_elementwise_op op, const dt_value *first,
     const dt_scalar alpha = c->args[2].scalar;
     if (!c->args[2].given)
         return finish_row(c, op, args);
+    if (alpha.kind == DT_KIND_COMPLEX)
+        return scaled_row(c, op, args, b, 2);
     if (alpha.kind == DT_KIND_FLOAT && !dt_dtype_is_inexact(dt_result_type(args, 2)))
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s(): alpha is the float %g, and the tensors hold integers; "
@@ -187,6 +214,8 @@ static int add_product(dt_call *c, dt_elementwise_op op)
         return dt_fail(DT_ERROR_RUNTIME,
                        "addcdiv(): tensor1 and tensor2 hold integers, whose quotients "
                        "would be rounded; convert one of them with .float()");
+    if (value.kind == DT_KIND_COMPLEX)
+        return scaled_row(c, op, args, &args[1], 3);
     if (value.kind == DT_KIND_FLOAT && !dt_dtype_is_inexact(dt_result_type(args, 3)))
         value = dt_scalar_int((int64_t)value.f);
     dt_scope own, *scope = &own;

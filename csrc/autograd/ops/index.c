@@ -113,7 +113,7 @@ int dt_index_add_backward(dt_grad *g)
     dt_arg index = dt_grad_input(g, 2);
     SET_WANTED(0, GRAD);
     SET_WANTED(3, MUL(CALL_OP(index_select, TENSOR(GRAD), g->args[1], TENSOR(index)),
-                      dt_arg_scalar(g->args[4].scalar)));
+                      dt_grad_number(g, 4)));
     return 0;
 }
 

@@ -20,7 +20,7 @@ static dt_arg transposed(dt_scope *scope, dt_arg a)
 
 /* The gradients of two factors, parameters `first` and first + 1, times alpha. Each is
  * stored as its factor is, so that the gradient of a transposed weight needs no copy. */
-static int factors_backward(dt_grad *g, dt_op *op, int first, double alpha)
+static int factors_backward(dt_grad *g, dt_op *op, int first, dt_arg alpha)
 {
     dt_scope *scope = g->scope;
     for (int i = 0; i < 2; i++) {
@@ -32,28 +32,26 @@ static int factors_backward(dt_grad *g, dt_op *op, int first, double alpha)
                        ? transposed(scope, product(scope, op, transposed(scope, b),
                                                    transposed(scope, a)))
                        : product(scope, op, a, b);
-        dt_grad_set(g, first + i, MUL(c, NUMBER(alpha)));
+        dt_grad_set(g, first + i, MUL(c, alpha));
     }
     return 0;
 }
 
 int dt_mm_backward(dt_grad *g)
 {
-    return factors_backward(g, DT_RECORD(mm), 0, 1);
+    return factors_backward(g, DT_RECORD(mm), 0, ONE);
 }
 
 int dt_bmm_backward(dt_grad *g)
 {
-    return factors_backward(g, DT_RECORD(bmm), 0, 1);
+    return factors_backward(g, DT_RECORD(bmm), 0, ONE);
 }
 
 int dt_addmm_backward(dt_grad *g)
 {
     dt_scope *scope = g->scope;
-    double beta = dt_scalar_as_double(g->args[3].scalar);
-    SET_WANTED(0, MUL(GRAD, NUMBER(beta)));
-    return factors_backward(g, DT_RECORD(mm), 1,
-                            dt_scalar_as_double(g->args[4].scalar));
+    SET_WANTED(0, MUL(GRAD, dt_grad_number(g, 3)));
+    return factors_backward(g, DT_RECORD(mm), 1, dt_grad_number(g, 4));
 }
 
 int dt_mv_backward(dt_grad *g)

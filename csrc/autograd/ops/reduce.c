@@ -162,6 +162,8 @@ int dt_logsumexp_backward(dt_grad *g)
     dt_arg X = dt_grad_input(g, 0), Y = dt_grad_output(g, 0), G = GRAD;
     if (scope->failed)
         return -1;
+    if (dt_dtype_is_complex((dt_dtype)X.tensor->dtype))
+        return set(r, MUL(kept(r, G), CONJ(EXP(SUB(X, kept(r, Y))))));
     if (g->args[1].count == 1 && !dt_recording(G.tensor) && !dt_recording(X.tensor) &&
         X.tensor->dtype == Y.tensor->dtype) {
         dt_tensor *out = dt_scope_slot(scope);

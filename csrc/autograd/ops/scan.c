@@ -64,13 +64,19 @@ int dt_logcumsumexp_backward(dt_grad *g)
     dt_arg G = GRAD, X = dt_grad_input(g, 0), Y = dt_grad_output(g, 0);
     if (g->scope->failed || !X.tensor->ndim)
         return dt_grad_set(g, 0, G);
-    /* Half of the range: what is added to it stays in the other half. */
-    dt_arg lowest = NUMBER(-dt_dtype_limits((dt_dtype)G.tensor->dtype).max / 2);
-    dt_arg positive = GT(G, ZERO), negative = LT(G, ZERO);
-    dt_arg up = LOG(WHERE(positive, G, ONE)), down = LOG(WHERE(negative, NEG(G), ONE));
     dt_op *op = g->op == DT_RECORD(logcumsumexp) ? DT_RECORD(reverse_logcumsumexp)
                                                  : DT_RECORD(logcumsumexp);
 #define SCAN(x) dt_scope_call(scope, op, 2, (const dt_value[]){TENSOR(x), g->args[1]})
+    /* Half of the range: what is added to it stays in the other half. */
+    dt_arg lowest =
+        NUMBER(-dt_dtype_limits(dt_dtype_part((dt_dtype)G.tensor->dtype)).max / 2);
+    if (dt_dtype_is_complex((dt_dtype)G.tensor->dtype)) {
+        dt_arg none = EQ(G, ZERO);
+        dt_arg weights = WHERE(none, lowest, LOG(WHERE(none, ONE, CONJ(G))));
+        return dt_grad_set(g, 0, CONJ(EXP(ADD(SCAN(SUB(weights, Y)), X))));
+    }
+    dt_arg positive = GT(G, ZERO), negative = LT(G, ZERO);
+    dt_arg up = LOG(WHERE(positive, G, ONE)), down = LOG(WHERE(negative, NEG(G), ONE));
     up = SCAN(SUB(WHERE(positive, up, lowest), Y));
     down = SCAN(SUB(WHERE(negative, down, lowest), Y));
 #undef SCAN

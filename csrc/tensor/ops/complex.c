@@ -246,6 +246,44 @@ static int complex_sinc(dt_tensor *out, dt_tensor *target, const dt_arg *args)
                    DT_ARGS(dt_arg_tensor(&zero), one, dt_arg_tensor(&ratio)));
 }
 
+/* The real parts of an operand, a view; itself where it is real. */
+static dt_arg real_part(dt_tensor *view, dt_arg x)
+{
+    if (!x.tensor || !dt_dtype_is_complex((dt_dtype)x.tensor->dtype))
+        return x;
+    dt_complex_part(view, x.tensor, 0);
+    return dt_arg_tensor(view);
+}
+
+/* a + log(1 + exp(b - a)), where a has the greater real part; b where both are infinite. */
+static int complex_logaddexp(dt_tensor *out, dt_tensor *target, const dt_arg *args)
+{
+    DT_LOCAL(first);
+    DT_LOCAL(second);
+    DT_LOCAL(greater);
+    DT_LOCAL(a);
+    DT_LOCAL(b);
+    DT_LOCAL(step);
+    DT_LOCAL(power);
+    DT_LOCAL(rest);
+    DT_LOCAL(sum);
+    DT_LOCAL(same);
+    DT_LOCAL(infinite);
+    DT_LOCAL(both);
+#define ROW(op, out, ...) dt_elementwise(DT_OP_##op, &(out), DT_ARGS(__VA_ARGS__))
+#define T(t)              dt_arg_tensor(&(t))
+    const dt_arg x = real_part(&first, args[0]), y = real_part(&second, args[1]);
+    if (ROW(ge, greater, x, y) || ROW(where, a, T(greater), args[0], args[1]) ||
+        ROW(where, b, T(greater), args[1], args[0]) || ROW(sub, step, T(b), T(a)) ||
+        ROW(exp, power, T(step)) || ROW(log1p, rest, T(power)) ||
+        ROW(add, sum, T(a), T(rest)) || ROW(eq, same, x, y) ||
+        ROW(isinf, infinite, x) || ROW(logical_and, both, T(same), T(infinite)))
+        return -1;
+    return run_row(DT_OP_where, out, target, DT_ARGS(T(both), T(b), T(sum)));
+#undef ROW
+#undef T
+}
+
 int dt_complex_elementwise(dt_elementwise_op op, dt_tensor *out, dt_tensor *target,
                            const dt_arg *args)
 {
@@ -262,6 +300,8 @@ int dt_complex_elementwise(dt_elementwise_op op, dt_tensor *out, dt_tensor *targ
         return complex_silu(out, target, args);
     if (op == DT_OP_sinc)
         return complex_sinc(out, target, args);
+    if (op == DT_OP_logaddexp)
+        return complex_logaddexp(out, target, args);
     if (op != DT_OP_abs && op != DT_OP_angle && op != DT_OP_sign && op != DT_OP_isreal)
         return dt_fail(op == DT_OP_maximum || op == DT_OP_minimum
                            ? DT_ERROR_RUNTIME

@@ -47,8 +47,8 @@ static inline int dt_run_index(dt_device device, dt_index_op op, dt_index_call *
                : dt_backend_of(device)->index(dt_stream_current(device), op, call);
 }
 
-/* abs, angle, sign, isreal, lerp, silu and sinc of complex tensors; an error for another row. target and
- * out are as in dt_elementwise_whole. */
+/* abs, angle, sign, isreal, lerp, logaddexp, silu and sinc of complex tensors; an error for
+ * another row. target and out are as in dt_elementwise_whole. */
 int dt_complex_elementwise(dt_elementwise_op op, dt_tensor *out, dt_tensor *target,
                            const dt_arg *args);
 

@@ -525,11 +525,14 @@ static int index_write(dt_call *c, dt_index_op op, bool fills, const dt_value *v
 static int index_add(dt_call *c)
 {
     DT_LOCAL(scaled);
+    DT_LOCAL(number);
     dt_value source = c->args[3];
-    dt_scalar alpha = c->args[4].scalar;
-    if (dt_scalar_as_double(alpha) != 1) {
+    dt_arg alpha;
+    if (dt_call_number(c, 4, (dt_dtype)c->args[0].tensor->dtype, &number, &alpha))
+        return -1;
+    if (alpha.tensor || dt_scalar_as_double(alpha.scalar) != 1) {
         if (dt_elementwise(DT_OP_mul, &scaled,
-                           DT_ARGS(dt_value_operand(&source), dt_arg_scalar(alpha))))
+                           DT_ARGS(dt_value_operand(&source), alpha)))
             return -1;
         source.tensor = &scaled;
     }

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "device/stream.h"
+#include "ops/elementwise_ops.h"
 #include "tensor/call.h"
 #include "tensor/ops/complex.h"
 #include "tensor/ops/convolution.h"
@@ -359,6 +360,36 @@ static double factor(const dt_call *c, int i)
                                                                    : trunc(value);
 }
 
+/* The same where one of the numbers is complex. */
+static int addmm_complex(dt_call *c, const dt_tensor *input, const dt_tensor *a,
+                         const dt_tensor *b)
+{
+    const dt_dtype dtype = (dt_dtype)a->dtype;
+    const dt_value *scale = &c->args[3];
+    DT_LOCAL(first);
+    DT_LOCAL(second);
+    DT_LOCAL(whole);
+    DT_LOCAL(scaled);
+    DT_LOCAL(added);
+    dt_arg beta, alpha;
+    if (dt_call_number(c, 3, dtype, &first, &beta) ||
+        dt_call_number(c, 4, dtype, &second, &alpha) ||
+        matrix_product(c->name, &whole, a, b) ||
+        dt_elementwise(DT_OP_mul, &scaled, DT_ARGS(dt_arg_tensor(&whole), alpha)))
+        return -1;
+    if (dt_scalar_as_double(scale->scalar) == 0 &&
+        (scale->scalar.kind != DT_KIND_COMPLEX || scale->imag == 0)) {
+        dt_tensor_move(c->out[0], &scaled);
+        return 0;
+    }
+    return dt_elementwise(DT_OP_mul, &added, DT_ARGS(dt_arg_tensor(input), beta)) ||
+                   dt_elementwise(
+                       DT_OP_add, c->out[0],
+                       DT_ARGS(dt_arg_tensor(&added), dt_arg_tensor(&scaled)))
+               ? -1
+               : 0;
+}
+
 /* beta * input + alpha * (a @ b); input broadcasts to the product's shape. */
 static int addmm(dt_call *c)
 {
@@ -374,8 +405,12 @@ static int addmm(dt_call *c)
         check_types(c->name, a, b) || check_types(c->name, input, a))
         return -1;
     int64_t shape[] = {a->shape[0], b->shape[1]};
-    if (dt_view_expand(c->name, &wide, input, 2, shape) ||
-        dt_tensor_empty(c->name, out, (dt_dtype)a->dtype, 2, shape,
+    if (dt_view_expand(c->name, &wide, input, 2, shape))
+        return -1;
+    if (c->args[3].scalar.kind == DT_KIND_COMPLEX ||
+        c->args[4].scalar.kind == DT_KIND_COMPLEX)
+        return addmm_complex(c, &wide, a, b);
+    if (dt_tensor_empty(c->name, out, (dt_dtype)a->dtype, 2, shape,
                         dt_tensor_device(a)))
         return -1;
     bool is_row = scale == 1 && (shape[0] == 1 || wide.strides[0] == 0) &&

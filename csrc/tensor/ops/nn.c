@@ -3,6 +3,8 @@
 #include <math.h>
 
 #include "device/stream.h"
+#include "ops/elementwise_ops.h"
+#include "ops/reduce_ops.h"
 #include "tensor/call.h"
 #include "tensor/ops/complex.h"
 #include "tensor/ops/copy.h"
@@ -157,6 +159,45 @@ static int join_dims(dt_tensor *out, const dt_tensor *x, const bool *reduced)
                : dt_view_reshape(out, &permuted, kept + 1, shape);
 }
 
+/* The logarithm of a sum of complex numbers, which are divided by the power of the greatest
+ * real part first, unless that is infinite. */
+static int logsumexp_complex(dt_call *c, const bool *reduced)
+{
+    const dt_tensor *x = c->args[0].tensor;
+    const dt_value *dims = &c->args[1];
+    int64_t shape[DT_MAX_NDIM];
+    const int ndim = dt_reduce_shape(x, reduced, c->args[2].b, shape);
+    DT_LOCAL(real);
+    DT_LOCAL(most);
+    DT_LOCAL(infinite);
+    DT_LOCAL(top);
+    DT_LOCAL(step);
+    DT_LOCAL(power);
+    DT_LOCAL(sum);
+    DT_LOCAL(log);
+    DT_LOCAL(found);
+    const dt_arg zero = dt_arg_scalar(dt_scalar_int(0));
+    dt_arg least = zero;
+#define ROW(op, out, ...) dt_elementwise(DT_OP_##op, &(out), DT_ARGS(__VA_ARGS__))
+#define T(t)              dt_arg_tensor(&(t))
+    dt_complex_part(&real, x, 0);
+    if (x->numel) {
+        if (dt_reduce(DT_REDUCE_amax, &most, &real, dims->count, dims->ints, true, -1,
+                      0) ||
+            ROW(isinf, infinite, T(most)) ||
+            ROW(where, top, T(infinite), zero, T(most)))
+            return -1;
+        least = T(top);
+    }
+    if (ROW(sub, step, dt_arg_tensor(x), least) || ROW(exp, power, T(step)) ||
+        dt_reduce(DT_REDUCE_sum, &sum, &power, dims->count, dims->ints, true, -1, 0) ||
+        ROW(log, log, T(sum)) || ROW(add, found, T(log), least))
+        return -1;
+#undef ROW
+#undef T
+    return dt_view_shape(c->out[0], &found, ndim, shape);
+}
+
 /* Integers become the default floating type. */
 static int logsumexp(dt_call *c)
 {
@@ -167,9 +208,10 @@ static int logsumexp(dt_call *c)
     int64_t shape[DT_MAX_NDIM];
     dt_nn_rows rows;
     DT_LOCAL(joined);
-    if (dt_check_real(op_name, DT_ERROR_NOT_IMPLEMENTED, x) ||
-        dt_reduce_dims(op_name, x, dims->count, dims->ints, reduced))
+    if (dt_reduce_dims(op_name, x, dims->count, dims->ints, reduced))
         return -1;
+    if (dt_dtype_is_complex((dt_dtype)x->dtype))
+        return logsumexp_complex(c, reduced);
     int ndim = dt_reduce_shape(x, reduced, c->args[2].b, shape), along = -1;
     for (int d = 0; d < x->ndim && dims->count; d++)
         along = reduced[d] ? d : along;

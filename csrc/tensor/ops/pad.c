@@ -25,6 +25,8 @@ int dt_constant_pad_nd_forward(dt_call *c)
     const dt_value *pad = &c->args[1];
     int64_t shape[DT_MAX_NDIM];
     dt_tensor *out = c->out[0];
+    dt_arg value;
+    DT_LOCAL(number);
     if (pad->count % 2 || pad->count > 2 * x->ndim)
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: pad has %d numbers for a Tensor of %d dimensions; give two "
@@ -43,8 +45,10 @@ int dt_constant_pad_nd_forward(dt_call *c)
                            c->name, dim, x->shape[dim], before, after);
         shape[dim] += before + after;
     }
-    if (dt_full(c->name, out, (dt_dtype)x->dtype, x->ndim, shape, dt_tensor_device(x),
-                c->args[2].scalar))
+    if (dt_call_number(c, 2, (dt_dtype)x->dtype, &number, &value) ||
+        dt_full(c->name, out, (dt_dtype)x->dtype, x->ndim, shape, dt_tensor_device(x),
+                value.tensor ? dt_scalar_int(0) : value.scalar) ||
+        (value.tensor && dt_copy_into(c->name, out, value.tensor)))
         return -1;
     dt_tensor to = *out, from = *x;
     for (int i = 0; i < pad->count; i += 2)

@@ -106,7 +106,11 @@ random_complex(const char *op_name, dt_tensor *target, dt_distribution distribut
 {
     DT_LOCAL(pairs);
     if (distribution > DT_RANDOM_NORMAL)
-        return dt_check_real(op_name, DT_ERROR_RUNTIME, target);
+        return dt_check_real(op_name,
+                             distribution == DT_RANDOM_BERNOULLI
+                                 ? DT_ERROR_NOT_IMPLEMENTED
+                                 : DT_ERROR_RUNTIME,
+                             target);
     if (distribution == DT_RANDOM_NORMAL) /* whose variance they share */
         high = dt_scalar_float(dt_scalar_as_double(high) * 0.70710678118654752);
     return dt_complex_pairs(op_name, &pairs, target)

@@ -34,9 +34,13 @@ static int result_type(dt_scan_op op, const dt_tensor *x, int dtype)
 static int run_scan(const char *op_name, dt_scan_op op, dt_tensor *out,
                     dt_tensor *indices, const dt_tensor *input, int at, bool backward);
 
-/* Products of complex numbers: each element by what is 1, 2, 4, ... before it. */
-static int multiply_scan(dt_tensor *out, const dt_tensor *x, int at)
+/* Products and the like of complex numbers, by a row of two operands: each element with what
+ * is 1, 2, 4, ... before it (backward: after it). */
+static int scan_by_doubling(dt_scan_op op, dt_tensor *out, const dt_tensor *x, int at,
+                            bool backward)
 {
+    const char *op_name = scan_names[op];
+    const dt_elementwise_op row = op == DT_SCAN_PRODUCT ? DT_OP_mul : DT_OP_logaddexp;
     DT_LOCAL(left);
     const int64_t n = x->ndim ? x->shape[at] : 1;
     dt_tensor_alias(&left, x);
@@ -44,21 +48,20 @@ static int multiply_scan(dt_tensor *out, const dt_tensor *x, int at)
         DT_LOCAL(next);
         DT_LOCAL(target);
         DT_LOCAL(before);
-        if (dt_tensor_empty("cumprod", &next, (dt_dtype)x->dtype, x->ndim, x->shape,
+        if (dt_tensor_empty(op_name, &next, (dt_dtype)x->dtype, x->ndim, x->shape,
                             dt_tensor_device(x)) ||
-            dt_copy_part("cumprod", &next, &left) ||
-            dt_view_narrow(&target, &next, at, step, n - step) ||
-            dt_view_narrow(&before, &left, at, 0, n - step) ||
+            dt_copy_part(op_name, &next, &left) ||
+            dt_view_narrow(&target, &next, at, backward ? 0 : step, n - step) ||
+            dt_view_narrow(&before, &left, at, backward ? step : 0, n - step) ||
             dt_elementwise_into(
-                DT_OP_mul, &target,
-                DT_ARGS(dt_arg_tensor(&target), dt_arg_tensor(&before))))
+                row, &target, DT_ARGS(dt_arg_tensor(&target), dt_arg_tensor(&before))))
             return -1;
         dt_tensor_move(&left, &next);
     }
     if (left.storage == x->storage) /* out is a tensor of its own */
-        return dt_tensor_empty("cumprod", out, (dt_dtype)x->dtype, x->ndim, x->shape,
+        return dt_tensor_empty(op_name, out, (dt_dtype)x->dtype, x->ndim, x->shape,
                                dt_tensor_device(x)) ||
-                       dt_copy_part("cumprod", out, x)
+                       dt_copy_part(op_name, out, x)
                    ? -1
                    : 0;
     dt_tensor_move(out, &left);
@@ -72,13 +75,13 @@ static int scan_complex(dt_scan_op op, dt_tensor *out, const dt_tensor *x, int a
     DT_LOCAL(converted);
     DT_LOCAL(pairs);
     DT_LOCAL(sums);
-    if (op != DT_SCAN_SUM && op != DT_SCAN_PRODUCT)
+    if (op == DT_SCAN_MAX || op == DT_SCAN_MIN)
         return dt_check_real(scan_names[op], DT_ERROR_NOT_IMPLEMENTED, x);
     if (dt_contiguous_as(&converted, x, (dt_dtype)(dtype >= 0 ? dtype : x->dtype),
                          dt_tensor_device(x)))
         return -1;
-    if (op == DT_SCAN_PRODUCT || !x->ndim)
-        return multiply_scan(out, &converted, at);
+    if (op != DT_SCAN_SUM || !x->ndim)
+        return scan_by_doubling(op, out, &converted, at, backward);
     return dt_complex_pairs(scan_names[op], &pairs, &converted) ||
                    run_scan(scan_names[op], op, &sums, NULL, &pairs, at, backward) ||
                    dt_complex_of_pairs(scan_names[op], out, &sums)

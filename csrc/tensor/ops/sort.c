@@ -34,9 +34,10 @@ static int sort_rows(const char *op_name, dt_tensor *values, dt_tensor *indices,
     DT_LOCAL(places);
     int64_t shape[DT_MAX_NDIM];
     dt_device device = dt_tensor_device(x);
-    int at = dt_check_real(op_name, DT_ERROR_RUNTIME, x)
-                 ? -1
-                 : dt_shape_wrap_dim(op_name, dim, x->ndim);
+    int at =
+        dt_check_real(op_name, values ? DT_ERROR_RUNTIME : DT_ERROR_NOT_IMPLEMENTED, x)
+            ? -1
+            : dt_shape_wrap_dim(op_name, dim, x->ndim);
     if (at < 0)
         return -1;
     int64_t n = x->ndim ? x->shape[at] : 1;
@@ -239,8 +240,8 @@ static int check_search(const char *op_name, const dt_tensor *sequence,
 {
     char has[DT_SHAPE_TEXT], wants[DT_SHAPE_TEXT];
     bool same = sequence->ndim == values->ndim;
-    if (dt_check_real(op_name, DT_ERROR_RUNTIME, sequence) ||
-        dt_check_real(op_name, DT_ERROR_RUNTIME, values))
+    if (dt_check_real(op_name, DT_ERROR_NOT_IMPLEMENTED, sequence) ||
+        dt_check_real(op_name, DT_ERROR_NOT_IMPLEMENTED, values))
         return -1;
     for (int d = 0; same && d < sequence->ndim - 1; d++)
         same = sequence->shape[d] == values->shape[d];

@@ -314,5 +314,7 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: Text = "mean") ->
     tensor(0.6931)
     """
     input, target = _C._autocast_float(input, target)
-    loss = as_input(-F.logsigmoid(target * input), input)
+    margin = target * input
+    loss = (-margin).exp().log1p() if margin.is_complex() else -F.logsigmoid(margin)
+    loss = as_input(loss, input)
     return reduce_loss("SoftMarginLoss", loss, reduction)

@@ -253,13 +253,14 @@ def rms_norm(
             f"weight has shape {[*weight.shape]}; give one of "
             f"normalized_shape, {[*shape]}"
         )
-    if not input.is_floating_point():
+    if not (input.is_floating_point() or input.is_complex()):
         raise NotImplementedError(
             f"the input is of {input.dtype}; convert it with .float()"
         )
     input, weight = _C._autocast_float_on_gpu(input, weight)
     wide = input.float() if input.itemsize < 4 else input
-    least = _C._float_limits(wide.dtype)[1] if eps is None else eps
+    part = wide.dtype.to_real()
+    least = _C._float_limits(part)[1] if eps is None else eps
     dims = [*range(-len(shape), 0)]
     result = wide * (wide.square().mean(dims, keepdim=True) + least).rsqrt()
     if weight is not None:
