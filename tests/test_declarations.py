@@ -22,6 +22,10 @@ LIBRARIES = {
             ("DT_CUBLAS_64C = 5", "DT_CUBLAS_64C = 6"),
         ],
     ),
+    "cufft": (
+        ["cufft.h"],
+        [("int type, long long batch", "int type, int batch"), ("= 0x6c", "= 0x6d")],
+    ),
     "cusolver": (
         ["cusolverDn.h"],
         [

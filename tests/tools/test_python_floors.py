@@ -28,10 +28,10 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 76_460,
+    "csrc": 76_700,
     "core": 27_950,
     "processes": 4_750,
-    "extras": 11_930,
+    "extras": 12_030,
     "imitations": 730,
     "tools": 1_525,
 }
