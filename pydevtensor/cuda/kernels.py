@@ -47,15 +47,6 @@ class CompileError(RuntimeError):
     """
 
 
-def _known_as(number: int, doc: str) -> property:
-    """A property of Kernel, which the driver knows by a number."""
-
-    def attribute(kernel: Kernel) -> int | None:
-        return kernel._attribute(number)
-
-    return property(attribute, doc=doc)
-
-
 class Kernel(Reports):
     """A kernel that compile_kernel() has compiled; calling it launches it.
 
@@ -120,12 +111,25 @@ class Kernel(Reports):
         value: int | None = _C._module_attribute(self._handles[device], device, number)
         return value
 
-    num_regs = _known_as(4, "Registers of a thread.")
-    shared_size_bytes = _known_as(
-        1, "Bytes of shared memory of a block, without the dynamic ones."
-    )
-    local_size_bytes = _known_as(3, "Bytes of local memory of a thread.")
-    const_size_bytes = _known_as(2, "Bytes of constant memory.")
+    @property
+    def num_regs(self) -> int | None:
+        """Registers of a thread."""
+        return self._attribute(4)
+
+    @property
+    def shared_size_bytes(self) -> int | None:
+        """Bytes of shared memory of a block, without the dynamic ones."""
+        return self._attribute(1)
+
+    @property
+    def local_size_bytes(self) -> int | None:
+        """Bytes of local memory of a thread."""
+        return self._attribute(3)
+
+    @property
+    def const_size_bytes(self) -> int | None:
+        """Bytes of constant memory."""
+        return self._attribute(2)
 
     @property
     def attributes(self) -> dict[str, int | None]:

@@ -28,7 +28,7 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 76_700,
+    "csrc": 76_760,
     "core": 27_950,
     "processes": 4_750,
     "extras": 12_030,

@@ -197,7 +197,7 @@ static __device__ __forceinline__ int64_t sum_of_bytes(const char *first,
             const uint32_t four = addends(asked[n].v[k], dtype);
             pairs += (four & 0x00ff00ffu) + (four >> 8 & 0x00ff00ffu);
         }
-        /* What is not there was raised, too. */
+        /* Vectors that are not there were raised, too. */
         sum += (int64_t)(pairs & 0xffff) + (pairs >> 16) - AHEAD * 16 * raised;
     }
     return sum;
