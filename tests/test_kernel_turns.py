@@ -99,6 +99,30 @@ def test_the_checks_name_a_wait_for_a_later_block(here):
 
 
 @simulated
+def test_the_last_block_gives_its_stacks_back(here):
+    """It ends at once, and the others, which have waited for it, go on."""
+    with torch.cuda.kernel_checks("off"):
+        kernel = compiled("""
+        __global__ void f(volatile int *flag, int *out)
+        {
+            if (blockIdx.x + 1 == gridDim.x) *flag = 1;
+            while (*flag == 0) {}
+            atomicAdd(out, 1);
+        }""")
+    out = ints(1, here)
+    mapped = []
+    for _ in range(3):
+        with torch.cuda.kernel_checks("off"):
+            kernel(3, 64, (ints(1, here), out))
+            torch.cuda.synchronize()
+        with open("/proc/self/maps") as maps:
+            mapped.append(len(maps.readlines()))
+    assert out.item() == 3 * 3 * 64
+    # A stack and its guard for each thread.
+    assert mapped[-1] - mapped[0] < 64, mapped
+
+
+@simulated
 def test_a_fault_among_blocks_that_wait(here):
     with torch.cuda.kernel_checks("off"):
         kernel = compiled("""

@@ -184,6 +184,14 @@ static void unpark(Runner &r, const Parked &block)
     r.shared = block.shared;
 }
 
+/* Frees the stacks and shared memory of a block that has ended. */
+static void drop_block(Runner &r)
+{
+    drop_fibers(r);
+    free(r.shared);
+    r.shared = nullptr;
+}
+
 static void run_turn(Runner &r)
 {
     run_block(r);
@@ -194,17 +202,15 @@ static void run_turn(Runner &r)
 /* Gives each block that waits a turn, in the order in which they began. */
 static void run_parked(Runner &r, std::deque<Parked> &parked)
 {
+    drop_block(r);
     for (size_t left = parked.size(); left && !r.outcome.error; left--) {
         unpark(r, parked.front());
         parked.pop_front();
         run_turn(r);
-        if (r.parked) {
+        if (r.parked)
             parked.push_back(park(r));
-        } else {
-            drop_fibers(r);
-            free(r.shared);
-            r.shared = nullptr;
-        }
+        else
+            drop_block(r);
     }
 }
 
@@ -259,12 +265,11 @@ static void run_blocks(Runner &r)
     while (!parked.empty() && !r.outcome.error)
         run_parked(r, parked);
     for (const Parked &block : parked) { /* of a grid that was abandoned */
-        free(r.shared);
-        drop_fibers(r);
+        drop_block(r);
         unpark(r, block);
     }
     if (!parked.empty())
-        drop_fibers(r);
+        drop_block(r);
 }
 
 /* NULL: no memory. */
