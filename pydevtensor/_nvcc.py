@@ -246,8 +246,11 @@ def _object(
         scratch = Path(name)
         texts = {**dict.fromkeys(STUBS, ""), **_kernel_compiler.stubs()}
         _kernel_compiler.write_headers(scratch / "stubs", texts)
-        given = (Path(folder or "") / source).read_text(errors="replace")
-        macros, flags = _kernel_compiler.macros(command.flags, [given])
+        path = Path(folder or "") / source
+        given = path.read_text(errors="replace")
+        folders = [flag[2:] for flag in command.flags if flag.startswith("-I")]
+        paths = [path.parent, *(Path(folder or "") / each for each in folders)]
+        macros, flags = _kernel_compiler.macros(command.flags, [given], paths)
         (scratch / "macros.h").write_text(macros)
         if not any(flag.startswith("-std=") for flag in flags):
             flags.append("-std=gnu++17")

@@ -106,14 +106,19 @@ def test_options_of_nvcc(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["N", "T"])
-def test_macros_do_not_reach_the_headers(program, name):
+def test_macros_do_not_reach_the_headers(program, tmp_path, name):
+    """Of options, and of a file beside the source."""
+    (tmp_path / "own.cuh").write_text("#define value 3\n#include <cuda_fp16.h>\n")
     ran = program(
         """#include <cooperative_groups.h>
+        #include "own.cuh"
         #include <cstdio>
-        int main() { printf("%d %d\\n", NAME, MORE); }""".replace("NAME", name),
+        int main() { printf("%d %d %d\\n", NAME, MORE, value); }""".replace(
+            "NAME", name
+        ),
         *(f"-D{name}=4", "-DMORE", "-DGONE", "-UGONE", "-D_GNU_SOURCE"),
     )
-    assert ran() == (0, "4 1\n", "")
+    assert ran() == (0, "4 1 3\n", "")
 
 
 @pytest.mark.slow

@@ -83,6 +83,29 @@ def test_macros_do_not_reach_the_headers(here, name):
     assert x.tolist() == [6, 6, 6]
 
 
+def test_macros_of_included_files_do_not_reach_the_headers(here, tmp_path):
+    """Of files in a folder that -I names, and of files that those include."""
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "own.h").write_text(
+        '#pragma once\n#define T 3\n#include "deep/more.h"\n'
+    )
+    (tmp_path / "deep" / "more.h").write_text('#define F 2\n#include "last.h"\n')
+    (tmp_path / "deep" / "last.h").write_text(
+        "#define value 1\n#include <cuda_fp16.h>\n#include <cooperative_groups.h>\n"
+    )
+    fill = compiled(
+        """
+        #define H 4
+        #include "own.h"
+        __global__ void fill(float *x) { x[0] = __half2float(__float2half(T + F + value + H)); }
+        """,
+        options=[f"-I{tmp_path}"],
+    )
+    x = torch.zeros(1, device=here)
+    fill(1, 1, (x,))
+    assert x.item() == 10
+
+
 def test_reduction_in_dynamic_shared_memory(here):
     total = compiled("""
         __global__ void total(const float *x, float *out, int n)
@@ -342,7 +365,7 @@ for n in (1000, 10_000_000):
     end.record()
     torch.cuda.synchronize()
     times.append(start.elapsed_time(end))
-print(times[0] > 0, times[1] > 10_000_000 * 12 / 320e9 * 1e3, times[1] < 2)
+print(times[0] > 0, times[1] > 10_000_000 * 8 / 320e9 * 1e3, times[1] < 2)
 """
     )
     assert out.split() == ["True", "True", "True"], err

@@ -132,17 +132,35 @@ def flags_of(options: Sequence[str]) -> list[str]:
     return taken
 
 
-def macros(flags: Sequence[str], texts: Iterable[str]) -> tuple[str, list[str]]:
+def _included(texts: Iterable[str], folders: Sequence[Path]) -> set[str]:
+    """The names that texts include, and the files of folders that they reach so."""
+    named: set[str] = set()
+    waiting = [*texts]
+    while waiting:
+        text = waiting.pop()
+        for _, _, name in _kernel_source.includes(text, _kernel_source.blank(text)):
+            if name in named:
+                continue
+            named.add(name)
+            paths = (folder / name for folder in folders)
+            found = next((path for path in paths if path.is_file()), None)
+            if found:
+                folders = [*folders, found.parent]
+                waiting.append(found.read_text(errors="replace"))
+    return named
+
+
+def macros(
+    flags: Sequence[str], texts: Iterable[str], folders: Sequence[Path]
+) -> tuple[str, list[str]]:
     """The macros among a program's options as text, and its other options.
 
-    They come after all of HEADER that these texts include, which uses such names as T
-    and N itself. Reserved names are for the system's headers, and NDEBUG for assert.
+    They come after all of HEADER that these texts include, also by files of the
+    folders: it uses such names as T and N itself, which a program may define before it
+    includes a header of CUDA's. Reserved names are for the system's headers, and NDEBUG
+    for assert.
     """
-    named = {
-        name
-        for text in texts
-        for _, _, name in _kernel_source.includes(text, _kernel_source.blank(text))
-    }
+    named = _included(texts, folders)
     said = [f"#include <{name}>" for name in stubs() if name in named]
     taken = []
     for flag in flags:
@@ -334,7 +352,9 @@ class Library(Compiled):
 
     def chosen(self, options: Sequence[str]) -> list[str]:
         given = super().chosen(options)
-        self.macros, taken = macros(given, (self.source, *self.headers.values()))
+        texts = (self.source, *self.headers.values())
+        folders = [Path(flag[2:]) for flag in given if flag.startswith("-I")]
+        self.macros, taken = macros(given, texts, folders)
         return taken
 
     def whole(self) -> str:
