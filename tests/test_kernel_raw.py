@@ -25,6 +25,72 @@ def test_a_raw_kernel_takes_cupys_order(here):
         torch.cuda.RawKernel(5, "add")
 
 
+def test_options_of_cupys(here, tmp_path):
+    """Those that change nothing are accepted, and the others named."""
+    add = torch.cuda.RawKernel(ADD, "add", (), "nvcc", False, jitify=False)
+    add.compile()
+    add.max_dynamic_shared_size_bytes = 64 << 10
+    assert add.attributes["max_dynamic_shared_size_bytes"] == 64 << 10
+    (tmp_path / "add.cu").write_text(ADD)
+    module = torch.cuda.RawModule(path=str(tmp_path / "add.cu"), backend="nvcc")
+    module.compile()
+    x, out = torch.ones(8, device=here), torch.zeros(8, device=here)
+    for kernel in (add, module.get_function("add")):
+        kernel((1,), (8,), (x, out, out, 8))
+    assert out.tolist() == [2.0] * 8
+    for wrong, words in (
+        ({"backend": "gcc"}, "backend is 'gcc'; give 'nvrtc' or 'nvcc'"),
+        ({"translate_cucomplex": True}, "write cuComplex.h's functions"),
+        ({"enable_cooperative_groups": True}, "needs cooperative launches"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            torch.cuda.RawKernel(ADD, "add", **wrong)
+        with pytest.raises(ValueError, match=words):
+            torch.cuda.RawModule(code=ADD, **wrong)
+    with pytest.raises(TypeError, match="give either code or path"):
+        torch.cuda.RawModule()
+
+
+def test_mangled_names(here):
+    module = torch.cuda.RawModule(
+        code="""
+        __global__ void fill(float *x, unsigned n) { x[0] = n; }
+        template <class T, int N> __global__ void number(T *x) { x[0] = N; }
+        struct Pair { float a, b; };
+        template <class T> __global__ void pairs(float *x) { x[0] = sizeof(T); }
+        namespace own { __global__ void last(float *x) { x[0] = 9; } }
+        """,
+        name_expressions=[
+            *("number<float, 3>", "number<unsigned, -2>", "pairs<Pair>", "own::last"),
+            "pairs<unsigned long long>",
+        ],
+    )
+    x = torch.zeros(1, device=here)
+    for name, more, value in (
+        ("_Z4fillPfj", (5,), 5),
+        ("_Z6numberIfLi3EEvPT_", (), 3),
+        ("_Z5pairsI4PairEvPf", (), 8),
+        ("_Z5pairsIyEvPf", (), 8),
+        ("_ZN3own4lastEPf", (), 9),
+    ):
+        module.get_function(name)((1,), (1,), (x, *more))
+        assert x.item() == value, name
+    n = x.to(torch.int32)
+    assert module.get_function("_Z6numberIjLin2EEvPT_").name == "number<unsigned, -2>"
+    with pytest.raises(ValueError, match="the module has no kernel _Z5otherPf; it has"):
+        module.get_function("_Z5otherPf")
+    with pytest.raises(ValueError, match="the module has no kernel _Znonsense; it has"):
+        module.get_function("_Znonsense")
+    scale = compiled(
+        "template <class T> __global__ void scale(T *x, T by) { x[0] *= by; }",
+        "_Z5scaleIiEvPT_S0_",
+    )
+    assert scale.name == "scale<int>"
+    n.fill_(4)
+    scale(1, 1, (n, 3))
+    assert n.item() == 12
+
+
 SOURCE = """
 __constant__ float weights[3], bias = 1;
 __device__ int counter = 5;

@@ -128,6 +128,78 @@ def includes(source: str, code: str) -> Iterator[tuple[int, int, str]]:
             yield found.start(), found.end(), found[1].strip()
 
 
+# Types in mangled names.
+_MANGLED = dict(
+    zip(
+        "bcahstijlmxyfd",
+        (
+            *(
+                "bool",
+                "char",
+                "signed char",
+                "unsigned char",
+                "short",
+                "unsigned short",
+            ),
+            *("int", "unsigned int", "long", "unsigned long", "long long"),
+            *("unsigned long long", "float", "double"),
+        ),
+        strict=True,
+    )
+)
+
+
+def unmangled(name: str) -> str:
+    """The kernel that a mangled name such as _Z5scaleIfEvPT_i has, here scale<float>.
+
+    Any other name as it is, and what has other arguments than types of numbers, structs
+    and integers.
+    """
+
+    def identifier(at: int) -> tuple[str, int]:
+        length = re.match(r"\d+", name[at:])
+        if not length:
+            raise ValueError
+        begin = at + length.end()
+        return name[begin : begin + int(length[0])], begin + int(length[0])
+
+    def argument(at: int) -> tuple[str, int]:
+        literal = re.compile(r"L[a-z](n?)(\d+)E").match(name, at)
+        if literal:
+            return ("-" if literal[1] else "") + literal[2], literal.end()
+        if name[at : at + 1] == "P":
+            text, at = argument(at + 1)
+            return text + "*", at
+        if name[at : at + 1] in _MANGLED:
+            return _MANGLED[name[at]], at + 1
+        return identifier(at)
+
+    try:
+        if not name.startswith("_Z"):
+            return name
+        nested = name.startswith("_ZN")
+        text, at = identifier(2 + nested)
+        while nested and name[at : at + 1].isdigit():
+            more, at = identifier(at)
+            text += f"::{more}"
+        given = []
+        if name[at : at + 1] == "I":
+            at += 1
+            while name[at : at + 1] != "E":
+                each, at = argument(at)
+                given.append(each)
+            text += f"<{', '.join(given)}>"
+        return text
+    except ValueError:
+        return name
+
+
+def spelled(name: str) -> str:
+    """A name without its blanks, to compare with."""
+    text = re.sub(r"\bunsigned\b(?! *(int|char|short|long))", "unsigned int", name)
+    return re.sub(r"\s|^::", "", text.replace("__half", "half"))
+
+
 def _conditional(code: str) -> Iterator[tuple[int, int]]:
     """Where an #if begins and ends, the outermost ones."""
     depth, start = 0, 0

@@ -17,6 +17,9 @@ class RawKernel(Kernel):
     code      CUDA C
     name      which kernel
     options   as of compile_kernel()
+    backend, translate_cucomplex, enable_cooperative_groups, jitify
+              as in CuPy: 'nvrtc' and 'nvcc' are alike, and ValueError for what is not
+              there
 
     >>> count = torch.cuda.RawKernel(
     ...     'extern "C" __global__ void count(int *n) { atomicAdd(n, 1); }', 'count'
@@ -27,16 +30,53 @@ class RawKernel(Kernel):
     128
     """
 
-    def __init__(self, code: str, name: str, options: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        code: str,
+        name: str,
+        options: Sequence[str] = (),
+        backend: str = "nvrtc",
+        translate_cucomplex: bool = False,
+        *,
+        enable_cooperative_groups: bool = False,
+        jitify: bool = False,
+    ) -> None:
+        _refuse("RawKernel", backend, translate_cucomplex, enable_cooperative_groups)
         super().__init__(*library_of("RawKernel", code, name, options, None))
+
+    def compile(self, log_stream: Any = None) -> None:
+        """Does nothing, as the kernel is compiled already; log_stream gets no text."""
+
+
+def _refuse(function: str, backend: str, complexes: bool, grids: bool) -> None:
+    """ValueError for options of CuPy's that kernels do not have here."""
+    if backend not in ("nvrtc", "nvcc"):
+        raise ValueError(
+            f"{function}(): backend is {backend!r}; give 'nvrtc' or 'nvcc', which are "
+            "alike"
+        )
+    if complexes:
+        raise ValueError(
+            f"{function}(): translate_cucomplex is not there; write cuComplex.h's "
+            "functions, which kernels can include"
+        )
+    if grids:
+        raise ValueError(
+            f"{function}(): enable_cooperative_groups needs cooperative launches, "
+            "which are not there; groups of a block need no option, and a kernel whose "
+            "blocks wait for one another is to end there: launch a second one"
+        )
 
 
 class RawModule:
     """Several kernels and variables of a source, as in CuPy.
 
     code               CUDA C
+    path               the file that has it, instead of code
     options            as of compile_kernel()
     name_expressions   the kernels of templates, such as ['scale<float>']
+    backend, translate_cucomplex, enable_cooperative_groups, jitify
+                       as of RawKernel
 
     >>> module = torch.cuda.RawModule(code='''
     ... __constant__ float weights[2];
@@ -50,22 +90,45 @@ class RawModule:
 
     def __init__(
         self,
+        code: str | None = None,
         *,
-        code: str,
+        path: str | None = None,
         options: Sequence[str] = (),
-        name_expressions: Sequence[str] = (),
+        backend: str = "nvrtc",
+        translate_cucomplex: bool = False,
+        enable_cooperative_groups: bool = False,
+        name_expressions: Sequence[str] | None = None,
+        jitify: bool = False,
     ) -> None:
         from pydevtensor.cuda import _kernel_source
 
+        _refuse("RawModule", backend, translate_cucomplex, enable_cooperative_groups)
+        if (code is None) == (path is None):
+            raise TypeError("RawModule(): give either code or path")
+        if code is None:
+            with open(str(path), encoding="utf-8") as file:
+                code = file.read()
         self._code, self._every = code, _kernel_source.kernels(code)
-        names = [*name_expressions]
+        names = [*(name_expressions or ())]
         names += [e.name for e in self._every if e.plain and not e.template]
         self._library, _, _, self._device = library_of(
             "RawModule", code, names[0] if names else None, options, None, names
         )
 
+    def compile(self, log_stream: Any = None) -> None:
+        """Does nothing, as the code is compiled already; log_stream gets no text."""
+
     def get_function(self, name: str) -> Kernel:
-        """A kernel, by name; for one of a template as in name_expressions."""
+        """A kernel, by name; for one of a template as in name_expressions.
+
+        name may be the one that the code has, such as '_Z5scaleIfEvPfi'.
+        """
+        from pydevtensor.cuda import _kernel_source
+
+        spelled = _kernel_source.spelled(_kernel_source.unmangled(name))
+        for each in self._library.named:
+            if _kernel_source.spelled(each) == spelled:
+                name = each
         if name not in self._library.named:
             there = ", ".join(self._library.named)
             raise ValueError(

@@ -55,7 +55,7 @@ class Kernel(Reports):
     max_threads_per_block   those that a block may have: the GPU's limit, or that of
                             __launch_bounds__
     max_dynamic_shared_size_bytes   the dynamic shared memory that a launch may ask for;
-                            set_shared_memory_config() raises it
+                            setting it is set_shared_memory_config()
     num_regs, shared_size_bytes, local_size_bytes, const_size_bytes
                             for a thread registers and bytes of local memory, bytes of
                             shared memory for a block, and constant ones; None on
@@ -77,7 +77,7 @@ class Kernel(Reports):
         self._library = _library
         self._handles: dict[int, int] = {}
         self._properties: dict[int, dict[str, Any]] = {}
-        self.max_dynamic_shared_size_bytes = _SHARED
+        self._dynamic = _SHARED
         self._types = self._load(_device)
         # A macro may have made a kernel that the text does not show.
         texts = _found.parameters if _found else []
@@ -98,7 +98,7 @@ class Kernel(Reports):
         self._handles[device], types = self._library.on(device).kernel(
             device, self.name
         )
-        if self.max_dynamic_shared_size_bytes > _SHARED:
+        if self._dynamic > _SHARED:
             self._set_shared(device)
         return types
 
@@ -132,11 +132,20 @@ class Kernel(Reports):
         return self._attribute(2)
 
     @property
+    def max_dynamic_shared_size_bytes(self) -> int:
+        """Bytes of dynamic shared memory that a launch may ask for."""
+        return self._dynamic
+
+    @max_dynamic_shared_size_bytes.setter
+    def max_dynamic_shared_size_bytes(self, bytes_of_a_block: int) -> None:
+        self.set_shared_memory_config(bytes_of_a_block)
+
+    @property
     def attributes(self) -> dict[str, int | None]:
         """All of them, by name."""
-        names = ["max_threads_per_block", "shared_size_bytes", "const_size_bytes"]
-        names += ("local_size_bytes", "num_regs", "max_dynamic_shared_size_bytes")
-        return {name: getattr(self, name) for name in names}
+        names = "max_threads_per_block shared_size_bytes const_size_bytes "
+        names += "local_size_bytes num_regs max_dynamic_shared_size_bytes"
+        return {name: getattr(self, name) for name in names.split()}
 
     def set_shared_memory_config(self, shared_mem_bytes: int) -> None:
         """Allow launches with up to shared_mem_bytes of dynamic shared memory.
@@ -159,12 +168,12 @@ class Kernel(Reports):
                 f"{self.name}: {shared_mem_bytes} bytes of shared memory are more than "
                 f"the {most} that a block of this GPU may have; use fewer"
             )
-        self.max_dynamic_shared_size_bytes = max(shared_mem_bytes.__index__(), _SHARED)
+        self._dynamic = max(shared_mem_bytes.__index__(), _SHARED)
         for device in self._handles:
             self._set_shared(device)
 
     def _set_shared(self, device: int) -> None:
-        number, most = 8, self.max_dynamic_shared_size_bytes
+        number, most = 8, self._dynamic
         _C._module_attribute(self._handles[device], device, number, most)
 
     def _limits(self, device: int) -> dict[str, Any]:
@@ -232,10 +241,10 @@ class Kernel(Reports):
                 f"{self.name}(): shared_mem is {shared_mem}; a block has at most "
                 f"{most} bytes of dynamic shared memory"
             )
-        if shared_mem > self.max_dynamic_shared_size_bytes:
+        if shared_mem > self._dynamic:
             raise RuntimeError(
                 f"{self.name}(): shared_mem is {shared_mem}, and the kernel may have "
-                f"{self.max_dynamic_shared_size_bytes} bytes of dynamic shared memory; "
+                f"{self._dynamic} bytes of dynamic shared memory; "
                 f"call set_shared_memory_config({shared_mem}) before"
             )
         given = () if args is None else args
@@ -461,10 +470,7 @@ def compile_kernel(
     >>> x
     tensor([2.5000, 2.5000, 2.5000, 2.5000], device='cuda:0')
     """
-    library, name, found, device = library_of(
-        "compile_kernel", source, name, options, headers
-    )
-    return Kernel(library, name, found, device)
+    return Kernel(*library_of("compile_kernel", source, name, options, headers))
 
 
 def library_of(
@@ -496,6 +502,7 @@ def library_of(
             ) from None
     every = _kernel_source.kernels(source)
     macros = _kernel_source.macros_make_kernels(source)
+    name = name and _kernel_source.unmangled(name)
     for each in names:
         _chosen(every, each, macros)
     name = _chosen(every, name, macros)
