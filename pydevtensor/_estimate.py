@@ -30,6 +30,7 @@ from pydevtensor.profiler._events import DEFAULT, Event
 LIMITS = {
     "bandwidth": "memory bandwidth",
     "flops": "FLOP/s",
+    "accesses": "accesses of threads",
     "least": "small kernels",
     "copies": "copies",
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "check_shadow.h"
 #include "count.h"
+#include "price.h"
 #include "intrinsics.h"
 #include "services.h"
 
@@ -452,6 +453,8 @@ void words(const void *address, unsigned bytes, bool write, Sort sort, unsigned 
         return;
     if (count_runs)
         count_access(to.space, address, bytes, write, sort == kAtomic, place);
+    if (price_runs && to.space == kGlobal)
+        price_touch(to.cell, bytes, write);
     if (to.space != kLocal && write)
         shadow.progress++;
     const unsigned first = (unsigned)((uintptr_t)address & 3);

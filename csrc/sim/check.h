@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <memory>
 #include <string>
 #include <vector>
 #include "cuda_runtime.h"
@@ -19,6 +20,7 @@ namespace sim {
 
 struct Body;
 struct Checks;
+struct Cost;
 struct Slot;
 
 /* A place in the program: an address in the module, or a line. */
@@ -90,6 +92,7 @@ struct CheckedLaunch {
     CheckMode mode;
     std::vector<Operand> operands;
     std::vector<std::pair<const char *, const char *>> others; /* not looked at */
+    std::shared_ptr<Cost> counted = {}; /* what the clock is to know; NULL: nothing */
 };
 /* Describes a launch of the library's, whose operands are whole blocks. */
 void check_describe(const char *name, Body &body, size_t bytes,

@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "check_shadow.h"
 #include "count.h"
+#include "price.h"
 
 namespace sim {
 
@@ -210,6 +211,8 @@ void check_begin(const CheckedLaunch &launch, dim3 grid, dim3 block, char *bytes
         deferred = {};
     shadow.budget = Shadow::kPause;
     shadow.watched = 0;
+    if (launch.counted)
+        price_begin(launch.counted.get());
     check_runs = true;
 }
 
@@ -224,6 +227,7 @@ void check_end()
     check_runs = false;
     if (count_runs)
         count_settle();
+    price_end();
     shadow.pending = false;
     check_time();
     leave_rooms();
@@ -243,8 +247,7 @@ void check_end()
 void check_block()
 {
     check_settle();
-    if (count_runs)
-        count_settle();
+    count_block();
     check_guess();
     check_uninitialized(kShared);
     if (shadow.now > kLastTime - 4)

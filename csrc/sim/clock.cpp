@@ -2,6 +2,7 @@
  * the host's time. */
 #include "clock.h"
 #include "internal.h"
+#include "price.h"
 #include <algorithm>
 #include <math.h>
 
@@ -76,7 +77,7 @@ struct ClockedDevice {
     int64_t end = 0; /* of all that is queued */
     /* Nanoseconds of kernels beyond their least time, by what limits them; their least
      * times; and of copies. */
-    int64_t by_bandwidth = 0, by_flops = 0, least = 0, copying = 0;
+    int64_t by_bandwidth = 0, by_flops = 0, by_accesses = 0, least = 0, copying = 0;
 };
 
 struct CardClock {
@@ -215,10 +216,15 @@ static int64_t kernel_time(const dt_sim_card &card, const Cost &cost,
                                                    : card.float32;
     /* Blocks too few for all multiprocessors. */
     const double part = cost.blocks > 0 ? std::min(1.0, cost.blocks / card.sms) : 1.0;
-    const double moving = cost.bytes / (card.memory * kBandwidthReached * part);
-    const double computing = cost.flops / (1e3 * rate * kFlopsReached * part);
+    const bool counted = cost.kind == Cost::kCounted;
+    const double bytes = counted ? price_bytes(card, cost) : cost.bytes;
+    const double moving = bytes / (card.memory * kBandwidthReached * part);
+    const double computing = counted ? price_accesses(card, cost)
+                                     : cost.flops / (1e3 * rate * kFlopsReached * part);
     const int64_t more = llround(std::max(moving, computing));
-    (moving >= computing ? device.by_bandwidth : device.by_flops) += more;
+    (moving >= computing ? device.by_bandwidth
+     : counted           ? device.by_accesses
+                         : device.by_flops) += more;
     device.least += kLeastKernel;
     return kLeastKernel + more;
 }
@@ -383,6 +389,8 @@ static void queue_run(Stream &stream, const Work &work)
     queued.known = work.shared != nullptr;
     if (queued.known)
         cost = *work.shared;
+    if (work.counted && work.counted->kind == Cost::kCounted)
+        cost = *work.counted;
     each_clock([&](CardClock &clock, size_t i) {
         clock.host += queued.known ? 0 : clock.card->launch;
         queued.ready.of[i] = clock.host + clock.card->latency;
@@ -562,6 +570,7 @@ std::string clock_report()
             text +=
                 number("end", device.end) + number("bandwidth", device.by_bandwidth);
             text += number("flops", device.by_flops) + number("least", device.least);
+            text += number("accesses", device.by_accesses);
             text += format("\"copies\": %lld}", (long long)device.copying);
         }
         text += "]}";

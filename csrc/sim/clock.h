@@ -30,13 +30,25 @@ struct Times {
 /* The end of a copy: a device's number, or the host. */
 enum { kOnHost = -1 };
 
+/* The work of a launch's threads on memory (price.h), in all multiprocessors. */
+struct Accesses {
+    double requests = 0; /* of warps */
+    double waves = 0;    /* cycles of a multiprocessor's own memory */
+    double sectors = 0;  /* of 32 bytes, between it and the second-level cache */
+    double waiting = 0;  /* cycles that warps wait for data */
+    double once = 0;     /* bytes of device memory, each counted once */
+    size_t shared = 0;   /* bytes of dynamic shared memory of a block */
+};
+
 /* The known cost of a unit of work when it is queued. */
 struct Cost {
-    /* kProduct: of matrices, by a library, which tensor cores compute. */
-    enum Kind { kNothing, kKernel, kProduct, kCopy, kFill } kind = kNothing;
+    /* kProduct: of matrices, by a library, which tensor cores compute. kCounted: of a kernel
+     * whose accesses were counted. */
+    enum Kind { kNothing, kKernel, kCounted, kProduct, kCopy, kFill } kind = kNothing;
     double blocks = 0, threads = 0; /* of a kernel's grid */
-    double bytes = 0, flops = 0;    /* of a product, a copy and a fill */
-    dt_dtype dtype = DT_FLOAT32;    /* of a product */
+    double bytes = 0, flops = 0; /* of what is counted, a product, a copy and a fill */
+    Accesses accesses;           /* of what is counted */
+    dt_dtype dtype = DT_FLOAT32; /* of a product */
     bool tf32 = false;
     int target = 0, source = 0; /* of a copy */
     bool pinned = false;        /* its host memory is */

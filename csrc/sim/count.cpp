@@ -1,4 +1,4 @@
-/* The counts of kernel.report(): the accesses of a checked kernel, by place in the code.
+/* The counts of kernel.report() and of the clock: the accesses of a checked kernel, by place in the code.
  *
  * Threads run one after another, so the lanes of a warp do not access memory together. A
  * request of a warp is taken to be what its lanes do at one place the same number of
@@ -9,6 +9,8 @@
 #include <string.h>
 #include "check_shadow.h"
 #include "count.h"
+#include "price.h"
+#include "runner.h"
 
 namespace sim {
 
@@ -34,6 +36,7 @@ struct Counts {
     unsigned long long changes, rounds; /* of atomics; rounds: the most at an address */
 };
 
+bool reports; /* all blocks are counted, for kernel.report() */
 std::vector<LaneAccess> accesses;
 void *counted_module; /* of the launch */
 std::map<std::pair<uint32_t, uint8_t>, Counts> counted;
@@ -51,7 +54,7 @@ unsigned distinct(std::vector<uintptr_t> &values)
     return (unsigned)values.size();
 }
 
-void count_sectors(const Request &request, Counts &counts)
+void count_sectors(const LaneAccess &like, const Request &request, Counts &counts)
 {
     std::vector<uintptr_t> sectors, bytes;
     for (unsigned l = 0; l < request.lanes; l++) {
@@ -61,6 +64,8 @@ void count_sectors(const Request &request, Counts &counts)
         bytes.push_back(from);
     }
     counts.sectors += distinct(sectors);
+    if (price_runs && !(like.how & (kWrite | kOfAtomic)))
+        price_reads(sectors);
     counts.least += ((size_t)distinct(bytes) * request.bytes + kSector - 1) / kSector;
 }
 
@@ -100,6 +105,7 @@ void count_request(const LaneAccess &like, const Request &request, unsigned warp
 {
     const unsigned threads = checked.block.x * checked.block.y * checked.block.z;
     Counts &counts = counted[{like.at, like.how}];
+    const Counts before = counts;
     counts.requests++;
     counts.runs += request.lanes;
     counts.bytes += (size_t)request.lanes * request.bytes;
@@ -111,7 +117,11 @@ void count_request(const LaneAccess &like, const Request &request, unsigned warp
     if (like.how & kInShared)
         count_waves(request, counts);
     else
-        count_sectors(request, counts);
+        count_sectors(like, request, counts);
+    if (price_runs)
+        price_request(like.how & kInShared, like.how & (kWrite | kOfAtomic),
+                      counts.sectors - before.sectors, counts.waves - before.waves,
+                      counts.rounds - before.rounds);
 }
 
 bool goes_before(const LaneAccess &a, const LaneAccess &b)
@@ -169,10 +179,27 @@ void count_settle()
     accesses.clear();
 }
 
+void count_block()
+{
+    if (count_runs)
+        count_settle();
+    const uint3 at = first_runner.indices.block;
+    const dim3 grid = checked.grid;
+    const bool priced =
+        price_runs &&
+        price_block(at.x + (uint64_t)grid.x * (at.y + (uint64_t)grid.y * at.z),
+                    reports);
+    if (!reports && priced && !count_runs)
+        counted.clear();
+    count_runs = reports || priced;
+}
+
 void count_access(Space space, const void *address, unsigned bytes, bool write,
                   bool atomic, Place place)
 {
     if (space != kGlobal && space != kShared)
+        return;
+    if (price_runs && !price_takes(reports))
         return;
     const unsigned how = (write ? kWrite : 0) | (space == kShared ? kInShared : 0) |
                          (atomic ? kOfAtomic : 0);
@@ -188,12 +215,12 @@ void count_begin()
     accesses.clear();
     counted.clear();
     counted_module = nullptr;
-    count_runs = true;
+    count_runs = reports = true;
 }
 
 std::string count_rows(size_t first)
 {
-    count_runs = false;
+    count_runs = reports = false;
     std::string text = format("%zu\n", (size_t)counted_module);
     size_t number = 0;
     for (const auto &each : counted) {

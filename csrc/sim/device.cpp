@@ -23,9 +23,7 @@ static int minor_of()
     return card() ? card()->minor : 0;
 }
 
-/* The threads that a multiprocessor holds, and the KiB of shared memory that a block may
- * have, in the tables of the CUDA C++ programming guide for compute capabilities. */
-static void limits_of(int capability, int *threads, int *shared)
+void sim::limits_of(int capability, int *threads, int *shared)
 {
     *threads = capability == 75   ? 1024
                : capability == 86 ? 1536

@@ -24,6 +24,9 @@ enum { kMaxThreads = 1024 };
 static const size_t kSharedBytes = 48 << 10;
 /* The shared memory that a block may have if its kernel asks. */
 size_t shared_optin();
+/* The threads that a multiprocessor holds, and the KiB of shared memory that a block may
+ * have, in the tables of the CUDA C++ programming guide for compute capabilities. */
+void limits_of(int capability, int *threads, int *shared);
 
 /* --- memory --- */
 
@@ -95,10 +98,11 @@ struct Work {
     const char *name = ""; /* a literal */
     size_t bytes = 0;      /* of a copy or memset */
     std::function<void()> run;
-    std::vector<BlockRef> blocks; /* blocks that it may access */
-    std::vector<Touch> touches;   /* its reads and writes, until it is queued */
-    Cost cost;                    /* for the clocks */
-    std::shared_ptr<Cost> shared; /* of captured work, whose operation settles it */
+    std::vector<BlockRef> blocks;  /* blocks that it may access */
+    std::vector<Touch> touches;    /* its reads and writes, until it is queued */
+    Cost cost;                     /* for the clocks */
+    std::shared_ptr<Cost> shared;  /* of captured work, whose operation settles it */
+    std::shared_ptr<Cost> counted; /* of a kernel that counts its accesses as it runs */
     /* In a replay: the operation that queued it while it was captured, and its line. */
     const char *operation = nullptr;
     int line = -1;

@@ -78,6 +78,8 @@ cudaError_t submit(const Launch &launch, std::unique_ptr<Body> body,
         work.cost.blocks * (launch.block.x * launch.block.y * launch.block.z);
     if (check_library && check_mode() && bytes)
         check_describe(launch.name, *body, bytes, slots);
+    if (clock_runs() && body->checks && body->checks->module != check_library)
+        work.counted = body->checks->counted = std::make_shared<Cost>(work.cost);
     reach_arguments(work, stream->device, slots, body->checks != nullptr);
     const int where = stream->device;
     std::shared_ptr<Body> kept = std::move(body);

@@ -226,6 +226,16 @@ void nudge()
     }
 }
 
+/* The kernel runs at once under every schedule, with all that its stream has before it: the
+ * clock needs what it counts. */
+static void queue_counted(Stream &stream, Work work)
+{
+    Work priced = work;
+    stream.queue.push_back(std::move(work));
+    run_ready(stream);
+    clock_queue(stream, priced);
+}
+
 void push(Stream &stream, Work work)
 {
     if (stream.capture) {
@@ -235,9 +245,13 @@ void push(Stream &stream, Work work)
     if (program_runs && work.kind != Work::kWait)
         program_orders(stream);
     race_queued(stream, work);
-    if (clock_runs())
-        clock_queue(stream, work);
-    stream.queue.push_back(std::move(work));
+    if (clock_runs() && work.counted) {
+        queue_counted(stream, std::move(work));
+    } else {
+        if (clock_runs())
+            clock_queue(stream, work);
+        stream.queue.push_back(std::move(work));
+    }
     switch (state().options.schedule) {
     case kEager:
         run_ready(stream);

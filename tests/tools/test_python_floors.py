@@ -28,8 +28,8 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 76_760,
-    "core": 27_950,
+    "csrc": 77_080,
+    "core": 28_030,
     "processes": 4_750,
     "extras": 12_030,
     "imitations": 730,
