@@ -320,3 +320,8 @@ def prepared(source: str) -> str:
     for begin, end, text in sorted(changes, reverse=True):
         source = source[:begin] + text + source[end:]
     return source
+
+
+def base_name(name: str) -> str:
+    """A kernel's name in the source: without a namespace and a template's arguments."""
+    return re.split(r"[<\s]", name)[0].rpartition("::")[2]

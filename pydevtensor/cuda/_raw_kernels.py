@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pydevtensor import _C
-from pydevtensor.cuda.kernels import Kernel, base_name, library_of
+from pydevtensor.cuda.kernels import Kernel, library_of
 
 __all__ = ["GlobalVariable", "RawKernel", "RawModule"]
 
@@ -135,7 +135,8 @@ class RawModule:
                 f"get_function(): the module has no kernel {name}; it has {there}. "
                 "Name those of templates in name_expressions"
             )
-        found = next((e for e in self._every if e.name == base_name(name)), None)
+        base = _kernel_source.base_name(name)
+        found = next((e for e in self._every if e.name == base), None)
         return Kernel(self._library, name, found, self._device)
 
     def get_global(self, name: str) -> GlobalVariable:

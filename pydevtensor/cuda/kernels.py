@@ -506,7 +506,7 @@ def library_of(
     for each in names:
         _chosen(every, each, macros)
     name = _chosen(every, name, macros)
-    base = base_name(name)
+    base = _kernel_source.base_name(name)
     found = next((each for each in every if each.name == base), None)
     plain = [each.name for each in every if each.plain and not each.template]
     named = [*dict.fromkeys((*plain, *names, name))]
@@ -552,11 +552,6 @@ def _headers(headers: Any) -> dict[str, str]:
     return dict(headers)
 
 
-def base_name(name: str) -> str:
-    """A kernel's name in the source: without a namespace and a template's arguments."""
-    return re.split(r"[<\s]", name)[0].rpartition("::")[2]
-
-
 def _chosen(every: Sequence[Any], name: str | None, more: bool) -> str:
     """The name, or that of the only kernel; more: there may be others than these."""
     there = ", ".join(each.name for each in every)
@@ -580,6 +575,8 @@ def _chosen(every: Sequence[Any], name: str | None, more: bool) -> str:
             f"compile_kernel(): {name} is a template; name one of its kernels, such as "
             f"'{name}<float>'"
         )
+    from pydevtensor.cuda._kernel_source import base_name
+
     base = base_name(name)
     if not more and base not in {each.name for each in every}:
         raise ValueError(

@@ -29,7 +29,7 @@ LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
     "csrc": 77_080,
-    "core": 28_030,
+    "core": 28_075,
     "processes": 4_750,
     "extras": 12_030,
     "imitations": 730,
