@@ -554,6 +554,7 @@ UNRECORDED = {
     *(
         "record_use",
         "cudnn_version",
+        "cufft_version",
         "copy_to_device",
         "copy_to_host",
         "copy_peer",

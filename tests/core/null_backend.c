@@ -123,6 +123,8 @@ DO(nonzero_count, (dt_stream stream, const dt_nonzero_call *c), count_true(c))
 DO(nonzero_write, (dt_stream stream, const dt_nonzero_call *c), write_true(c))
 DO(launch, (dt_stream stream, const struct dt_module_call *c),
    ((void)c, refuse("no kernel can be launched")))
+DO(fourier, (dt_stream stream, const struct dt_fourier_call *c),
+   ((void)c, refuse("there is no library of transforms")))
 DO(collective, (dt_stream stream, const struct dt_collective_call *c),
    ((void)c, refuse("there are no ranks")))
 

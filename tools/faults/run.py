@@ -157,10 +157,10 @@ def right(kind, error):
         return kind in ALLOCATORS
     if kind == "host":
         # For a tensor's elements, also of pinned memory, as many results as the call
-        # asks for, and in the simulator's cuBLAS and cuSOLVER.
+        # asks for, and in the simulator's cuBLAS, cuSOLVER and kernels.
         known = (
             *("no memory on the CPU", "no page-locked memory"),
-            *("no memory for", "in place of cu"),
+            *("no memory for", "in place of cu", "no host memory for the stacks"),
         )
         return isinstance(error, RuntimeError) and any(words in text for words in known)
     if kind == "gpu-malloc":
