@@ -5,7 +5,7 @@ import shutil
 import sys
 
 import pytest
-from kernel_programs import ADD, compiled, run
+from kernel_programs import ADD, compiled, run, simulated
 
 import pydevtensor as torch
 
