@@ -126,6 +126,7 @@ _LATER = {
     "vmap": "func",
     "fft": "fft",
     "linalg": "linalg",
+    "signal": "signal",
     "special": "special",
     "distributed": "distributed",
     "distributions": "distributions",

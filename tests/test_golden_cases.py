@@ -39,6 +39,7 @@ SETS = (
     "recurrent",
     "resampling",
     "semantics",
+    "signal",
     "sparse",
     "sparse_gradients",
     "special",

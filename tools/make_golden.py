@@ -258,6 +258,7 @@ MAKERS = {
     "recurrent": cases,
     "resampling": cases,
     "semantics": cases,
+    "signal": cases,
     "trees": cases,
 }
 

@@ -87,6 +87,7 @@ MODULES = (
     "random",
     "safetensors",
     "serialization",
+    "signal.windows",
     "special",
     "testing",
     "utils",

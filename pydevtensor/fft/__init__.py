@@ -1,7 +1,7 @@
 """Discrete Fourier transforms, under torch.fft's names.
 
-On the CPU they are those of SciPy, or of NumPy where SciPy is not installed; on a GPU,
-and without either, they are composed of matrix products.
+On the CPU they are those of SciPy, or of NumPy where SciPy is not installed; on a GPU
+those of cuFFT, where it is found. Without these they are composed of matrix products.
 """
 
 from pydevtensor import _C

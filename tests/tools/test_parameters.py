@@ -7,6 +7,7 @@ import re
 import public_api
 
 import pydevtensor.array_api
+import pydevtensor.signal.windows
 
 # What an operation works on, and where it writes; the rest of the arguments.
 KNOWN = {"self", "input", "other", "out", "args", "kwargs", "cls"}
@@ -54,6 +55,7 @@ def undescribed():
     shared = {
         "array_api": prose(inspect.getdoc(pydevtensor.array_api)),
         "distributed": prose(inspect.getdoc(pydevtensor.distributed)),
+        "signal": prose(inspect.getdoc(pydevtensor.signal.windows)),
     }
     for name in public_api.all_names():
         value = public_api.resolve(name)

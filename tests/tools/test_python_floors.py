@@ -31,7 +31,7 @@ BUDGET = {
     "csrc": 77_080,
     "core": 28_075,
     "processes": 4_750,
-    "extras": 12_030,
+    "extras": 12_200,
     "imitations": 730,
     "tools": 1_525,
 }
