@@ -265,7 +265,9 @@ RECORD = {
         {
             "now": 1_000_000,
             "waited": 1_000_000,
-            "devices": [{"end": 0, "bandwidth": 0, "flops": 900_000, "least": 0}],
+            "devices": [
+                {"end": 0, "bandwidth": 0, "flops": 900_000, "least": 0, "accesses": 0}
+            ],
         }
     ],
     "calls": [

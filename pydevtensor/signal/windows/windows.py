@@ -23,8 +23,17 @@ from pydevtensor import special as _special
 from pydevtensor._names import publish as _publish
 
 __all__ = [
-    *("bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine"),
-    *("general_hamming", "hamming", "hann", "kaiser", "nuttall"),
+    "bartlett",
+    "blackman",
+    "cosine",
+    "exponential",
+    "gaussian",
+    "general_cosine",
+    "general_hamming",
+    "hamming",
+    "hann",
+    "kaiser",
+    "nuttall",
 ]
 
 
