@@ -177,7 +177,7 @@ struct Options {
                                           never dereferenced */
     bool peer = true;
     bool sticky = false;
-    bool cudnn = true;   /* there is one */
+    bool cudnn = true; /* there is one */
     bool cufft = true;
     bool manual = false; /* memory is reused although other streams may use it */
     std::map<std::string, Failure> failures; /* by kind */
