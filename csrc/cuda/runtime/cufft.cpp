@@ -119,14 +119,10 @@ const Plan *plan_for(const dt_cufft *fft, int device, const dt_fourier_call *c)
         return nullptr;
     }
     Plan plan = {};
-    int status = make(fft, c, &plan);
-    if (library_lacks_memory(&cufft_library, status)) {
-        /* The memory that the allocator caches may be enough. */
-        cudaGetLastError();
-        if (dt_cuda_empty_cache(device))
-            return nullptr;
-        status = make(fft, c, &plan);
-    }
+    int status = 0;
+    if (library_make(&cufft_library, device, &status,
+                     [&] { return make(fft, c, &plan); }))
+        return nullptr;
     if (status) {
         library_fail(&cufft_library, status, "planning a transform");
         return nullptr;

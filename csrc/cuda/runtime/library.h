@@ -58,6 +58,22 @@ int library_fail(const dt_library *library, int status, const char *doing);
  * say either. */
 bool library_lacks_memory(const dt_library *library, int status);
 
+/* Stores the status of make(), which makes something of the library's: if there was too
+ * little memory, of a second call, with what the allocator caches given back. -1 after
+ * dt_fail. */
+template <class Make>
+int library_make(const dt_library *library, int device, int *status, Make make)
+{
+    *status = make();
+    if (!library_lacks_memory(library, *status))
+        return 0;
+    cudaGetLastError();
+    if (dt_cuda_empty_cache(device))
+        return -1;
+    *status = make();
+    return 0;
+}
+
 /* The library's handle for a device, set to the stream; NULL after dt_fail. The caller
  * gives each call its own workspace, so that streams may share a handle. Handles live as
  * long as the process. Creating one synchronizes, so it fails while a graph is captured:
@@ -77,14 +93,9 @@ Handle library_handle(const dt_library *library, const Functions *functions,
                     library->title, stream.device);
             return nullptr;
         }
-        status = functions->create(&handle);
-        if (library_lacks_memory(library, status)) {
-            /* The memory that the allocator caches may be enough. */
-            cudaGetLastError();
-            if (dt_cuda_empty_cache(stream.device))
-                return nullptr;
-            status = functions->create(&handle);
-        }
+        if (library_make(library, stream.device, &status,
+                         [&] { return functions->create(&handle); }))
+            return nullptr;
     }
     if (!status)
         status = functions->set_stream(handle, (cudaStream_t)stream.handle);
