@@ -69,6 +69,27 @@ class _OfProbabilities(Distribution):
         raise NotImplementedError
 
 
+class _Relaxed(_OfProbabilities):
+    """Continuous forms of distributions: nearly discrete if the temperature is low."""
+
+    has_rsample = True
+
+    def __init__(
+        self,
+        temperature: Any,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        self.temperature = temperature
+        super().__init__(probs, logits, validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Distribution:
+        new: Any = super().expand(batch_shape, _instance)
+        new.temperature = self.temperature  # which is for the whole batch
+        return new
+
+
 class _OfSuccess(_OfProbabilities):
     """Distributions of the probability of a success, or of its odds."""
 

@@ -8,8 +8,7 @@ import pydevtensor as torch
 from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
-from pydevtensor.distributions._families import _OfSuccess
-from pydevtensor.distributions.distribution import Distribution
+from pydevtensor.distributions._families import _OfSuccess, _Relaxed
 from pydevtensor.distributions.transformed_distribution import (
     TransformedDistribution,
     parameter,
@@ -20,7 +19,7 @@ from pydevtensor.distributions.utils import clamp_probs
 __all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]
 
 
-class LogitRelaxedBernoulli(_OfSuccess):
+class LogitRelaxedBernoulli(_Relaxed, _OfSuccess):
     """The logits of RelaxedBernoulli's numbers (Maddison and others, 2017).
 
     temperature    how far the numbers are from 0 and 1, positive, a Tensor
@@ -34,22 +33,6 @@ class LogitRelaxedBernoulli(_OfSuccess):
     """
 
     support = constraints.real
-    has_rsample = True
-
-    def __init__(
-        self,
-        temperature: Any,
-        probs: Any = None,
-        logits: Any = None,
-        validate_args: bool | None = None,
-    ) -> None:
-        self.temperature = temperature
-        super().__init__(probs, logits, validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Distribution:
-        new: Any = super().expand(batch_shape, _instance)
-        new.temperature = self.temperature  # which is for the whole batch
-        return new
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         probs = clamp_probs(self.probs.expand(self._extended_shape(sample_shape)))

@@ -9,8 +9,7 @@ import pydevtensor as torch
 from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
-from pydevtensor.distributions._families import _OfCategories
-from pydevtensor.distributions.distribution import Distribution
+from pydevtensor.distributions._families import _OfCategories, _Relaxed
 from pydevtensor.distributions.transformed_distribution import (
     TransformedDistribution,
     parameter,
@@ -21,7 +20,7 @@ from pydevtensor.distributions.utils import clamp_probs
 __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 
 
-class ExpRelaxedCategorical(_OfCategories):
+class ExpRelaxedCategorical(_Relaxed, _OfCategories):
     """The logarithms of RelaxedOneHotCategorical's vectors (Maddison and others, 2017).
 
     temperature    how far the vectors are from one-hot ones, positive, a Tensor
@@ -35,22 +34,6 @@ class ExpRelaxedCategorical(_OfCategories):
     """
 
     support = constraints.real_vector
-    has_rsample = True
-
-    def __init__(
-        self,
-        temperature: Any,
-        probs: Any = None,
-        logits: Any = None,
-        validate_args: bool | None = None,
-    ) -> None:
-        self.temperature = temperature
-        super().__init__(probs, logits, validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Distribution:
-        new: Any = super().expand(batch_shape, _instance)
-        new.temperature = self.temperature  # which is for the whole batch
-        return new
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         like = self.logits.expand(self._extended_shape(sample_shape))
