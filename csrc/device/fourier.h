@@ -10,7 +10,7 @@
 typedef enum dt_fourier_kind {
     DT_FOURIER_COMPLEX,
     DT_FOURIER_FROM_REAL, /* forward, along one dimension: n / 2 + 1 of n elements */
-    DT_FOURIER_TO_REAL    /* the inverse of that; x is spoiled */
+    DT_FOURIER_TO_REAL    /* the inverse of that; x may be overwritten */
 } dt_fourier_kind;
 
 /* y becomes the transforms of the `batch` arrays of x, which are row-major as those of y. */

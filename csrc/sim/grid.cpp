@@ -235,8 +235,8 @@ static bool is_ready(Runner &r)
         (r.solo ? make_solo_fiber(r) : make_fibers(r)))
         return true;
     fail_block(r, cudaErrorLaunchOutOfResources,
-               "kernel %s: no host memory for the stacks of %u threads and what they "
-               "share",
+               "kernel %s: no host memory for the stacks of %u threads and their "
+               "shared memory",
                r.launch->name, r.threads);
     return false;
 }

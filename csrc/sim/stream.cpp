@@ -226,8 +226,8 @@ void nudge()
     }
 }
 
-/* The kernel runs at once under every schedule, with all that its stream has before it: the
- * clock needs what it counts. */
+/* Runs the kernel at once under every schedule, after all that its stream has before it: its
+ * counts are its price on the clock. */
 static void queue_counted(Stream &stream, Work work)
 {
     Work priced = work;

@@ -1,4 +1,4 @@
-/* Chains as programs of the machine in chain.cu: what it has, and the translation. */
+/* Programs of the machine in chain.cu, and the translation of chains to them. */
 #ifndef DT_CUDA_KERNELS_CHAIN_PROGRAM_H
 #define DT_CUDA_KERNELS_CHAIN_PROGRAM_H
 

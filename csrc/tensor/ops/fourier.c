@@ -72,7 +72,7 @@ int dt_fourier_forward(dt_call *c)
         return -1;
     if (!c->out[0]->numel || !x->numel)
         return 0;
-    /* The library spoils what it makes real. */
+    /* The library may overwrite the input of a transform to real elements. */
     if (call.kind != DT_FOURIER_TO_REAL)
         status = dt_contiguous(&input, x);
     else if (!dt_tensor_empty(c->name, &input, (dt_dtype)x->dtype, x->ndim, x->shape,

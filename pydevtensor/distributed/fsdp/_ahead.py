@@ -46,7 +46,7 @@ class Ahead:
             _fetch(target)
 
     def for_backward(self) -> None:
-        """Fetch for backward() what it still needs."""
+        """Gather the parameters that backward() still needs."""
         named = self.previous is not None
         for each in self.previous if self.previous is not None else [self._follows()]:
             if each is not None and each.awaits():
