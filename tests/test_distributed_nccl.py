@@ -338,6 +338,8 @@ def test_races_of_calls_are_named_by_their_lines(tmp_path):
         y.add_(1)
     except RuntimeError as error:
         print(error)
+    work.wait()
+    dist.destroy_process_group()
     """
     for schedule in SCHEDULES:
         environment = on_gpus(schedule, PYDEVTENSOR_SIM_RACES="error")
