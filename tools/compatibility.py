@@ -49,6 +49,8 @@ is installed, as in PyTorch.
 """
 DIFFERS = {
     "": "`compile` fuses chains and translates nothing",
+    "autograd.graph": "`pack_hook` gets a `Parameter` as a plain Tensor; `unpack_hook` "
+    "has to give the shape that was saved",
     "autograd.forward_ad": "a dual Tensor requires a gradient; `no_grad()` inside of a "
     "level drops tangents; `jvp` of a `Function` is not called",
     "backends.cuda": "`matmul.allow_tf32` is `set_float32_matmul_precision`",

@@ -125,7 +125,7 @@ static void accumulator_free(dt_node *node)
     dt_history_release(&leaf->head);
 }
 
-const dt_node_type dt_accumulator = {accumulator_apply, accumulator_free};
+const dt_node_type dt_accumulator = {accumulator_apply, accumulator_free, NULL};
 
 dt_node *dt_accumulator_of(dt_variable *v, const dt_tensor *t)
 {

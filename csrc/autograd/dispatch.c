@@ -97,7 +97,10 @@ static __attribute__((noinline)) int write_in_place(dt_call *c, const dt_op_info
     }
     if (!node)
         return 0;
-    dt_op_node_save_outputs(c, info, node);
+    if (dt_op_node_save_outputs(c, info, node) < 0) {
+        dt_node_release(node);
+        return -1;
+    }
     return dt_in_place_steal(target, node);
 }
 

@@ -375,8 +375,10 @@ static int run_task(pass *p, task *t)
         switched = stream != node->stream;
     }
     dt_activity_node = node->line;
-    if (node->type->apply(node, &scope, given, into) < 0 ||
-        (dt_anomaly.on && dt_anomaly_check(node, into) < 0)) {
+    int applied = node->type->apply(node, &scope, given, into);
+    if (node->packs)
+        dt_node_forget_unpacked(node);
+    if (applied < 0 || (dt_anomaly.on && dt_anomaly_check(node, into) < 0)) {
         dt_anomaly_explain(node);
         goto done;
     }

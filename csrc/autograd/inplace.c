@@ -81,7 +81,7 @@ static int slices_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradie
     into[0] = whole;
     return status;
 }
-static const dt_node_type slices_type = {slices_apply, NULL};
+static const dt_node_type slices_type = {slices_apply, NULL, NULL};
 
 int dt_in_place_steal(dt_tensor *t, dt_node *node)
 {
@@ -105,6 +105,7 @@ int dt_in_place_steal(dt_tensor *t, dt_node *node)
     geometry->base = *base->geometry;
     dt_variable_set_geometry(&geometry->view, t);
     outer->inner = node;
+    outer->packs = node->packs;
     for (int i = 0; i < node->nedges; i++) {
         dt_edge edge = i ? node->edges[i] : base->made;
         dt_node_retain(edge.node);

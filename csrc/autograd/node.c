@@ -54,6 +54,7 @@ dt_node *dt_node_new(const dt_node_type *type, const char *name, int nedges, int
     node->stream = NULL;
     node->fused = dt_fusion_on();
     node->used = false;
+    node->packs = false;
     node->calls_back = false;
     node->inside = 0;
     node->hooks = NULL;
@@ -155,14 +156,28 @@ static void set_saved(dt_saved *saved, const dt_tensor *t, int output)
     }
 }
 
-void dt_node_save(dt_node *node, int i, const dt_tensor *t, int output)
+/* Lets a saved alias of t have its recall, if there is one. */
+static __attribute__((noinline)) int recall_instead(dt_node *node, dt_saved *saved,
+                                                    const dt_tensor *t)
+{
+    if (dt_recall_instead(&saved->tensor, t, &saved->recall) < 0) {
+        dt_tensor_clear(&saved->tensor);
+        return -1;
+    }
+    if (saved->recall && !saved->recall->storage)
+        node->packs = node->calls_back = true;
+    return 0;
+}
+
+int dt_node_save(dt_node *node, int i, const dt_tensor *t, int output)
 {
     dt_saved *saved = &node->saved[i];
     drop_saved(saved);
     dt_tensor_alias(&saved->tensor, t);
-    if (dt_recalls)
-        saved->recall = dt_recall_instead(&saved->tensor);
+    if (__builtin_expect(dt_recalls != NULL, 0) && recall_instead(node, saved, t) < 0)
+        return -1;
     set_saved(saved, t, output);
+    return 0;
 }
 
 int dt_node_save_copy(dt_node *node, int i, const dt_tensor *t)
@@ -171,25 +186,36 @@ int dt_node_save_copy(dt_node *node, int i, const dt_tensor *t)
     drop_saved(saved);
     if (dt_to(&saved->tensor, t, (dt_dtype)t->dtype, dt_tensor_device(t)) < 0)
         return -1;
+    if (dt_recalls) {
+        DT_LOCAL(copy);
+        dt_tensor_alias(&copy, &saved->tensor);
+        if (recall_instead(node, saved, &copy) < 0)
+            return -1;
+    }
     set_saved(saved, t, -1);
     return 0;
 }
 
 dt_tensor *dt_node_saved(dt_node *node, int i, dt_scope *scope)
 {
+    dt_tensor *t = dt_scope_slot(scope);
+    return t && dt_node_unpack(node, i, t, dt_grad_enabled) == 0 ? t : NULL;
+}
+
+int dt_node_unpack(dt_node *node, int i, dt_tensor *t, bool connected)
+{
     dt_saved *saved = &node->saved[i];
-    if (!saved->tensor.storage) {
-        dt_fail(DT_ERROR_RUNTIME,
-                node->used ? "backward: the tensors that %s saved were freed by an "
+    if (!saved->tensor.storage)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       node->used
+                           ? "backward: the tensors that %s saved were freed by an "
                              "earlier backward pass; compute the result again, or pass "
                              "retain_graph=True to the first pass"
                            : "backward: %s saved no tensor for its gradient",
-                node->name);
-        return NULL;
-    }
+                       node->name);
     if (saved->version != saved->tensor.storage->version) {
         char shape[DT_SHAPE_TEXT];
-        dt_fail(
+        return dt_fail(
             DT_ERROR_RUNTIME,
             "backward: %s needs a tensor of shape %s as it was in the forward pass, "
             "and it has been modified by an inplace operation since (it is at version "
@@ -198,16 +224,12 @@ dt_tensor *dt_node_saved(dt_node *node, int i, dt_scope *scope)
             node->name,
             dt_shape_text(saved->tensor.ndim, saved->tensor.shape, shape, sizeof shape),
             saved->tensor.storage->version, saved->version);
-        return NULL;
     }
-    dt_tensor *t = dt_scope_slot(scope);
-    if (!t)
-        return NULL;
     dt_tensor_alias(t, &saved->tensor);
     if (saved->recall && dt_recall_bring(saved->recall, t) < 0)
-        return NULL;
-    if (!dt_grad_enabled)
-        return t;
+        return -1;
+    if (!connected)
+        return 0;
     int status = 0;
     if (saved->output >= 0)
         status = dt_variable_set_made(t, node, saved->output);
@@ -218,7 +240,16 @@ dt_tensor *dt_node_saved(dt_node *node, int i, dt_scope *scope)
         t->history = dt_history_retain(&dt_accumulator_leaf(saved->edge.node)->head);
     else if (saved->edge.node)
         status = dt_variable_set_made(t, saved->edge.node, saved->edge.index);
-    return status < 0 ? NULL : t;
+    return status;
+}
+
+void dt_node_forget_unpacked(const dt_node *node)
+{
+    for (int i = 0; i < node->nsaved; i++)
+        if (node->saved[i].recall)
+            dt_tensor_clear(&node->saved[i].recall->found);
+    if (node->inner)
+        dt_node_forget_unpacked(node->inner);
 }
 
 void dt_node_free_saved(dt_node *node)

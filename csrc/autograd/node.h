@@ -42,6 +42,8 @@ typedef struct dt_node_type {
     int (*apply)(dt_node *node, struct dt_scope *scope, dt_tensor *const *gradients,
                  dt_tensor **into);
     void (*free)(dt_node *node); /* frees the contents of `data`; or NULL */
+    /* Writes PyTorch's name of saved tensor i; NULL: they have none. */
+    void (*saved_name)(const dt_node *node, int i, char *text, size_t size);
 } dt_node_type;
 
 struct dt_node {
@@ -61,6 +63,7 @@ struct dt_node {
     void *stream;   /* current on the first result's device in the forward pass */
     bool fused; /* made, and so to be run, where operations wait (device/fusion.h) */
     bool used;  /* a backward pass has freed the saved tensors */
+    bool packs; /* hooks have packed some of them (recall.h) */
     /* Whether the node, or one reachable from it, calls Python: set from the hooks
      * that exist when the node is created. */
     bool calls_back;
@@ -100,8 +103,9 @@ void dt_node_lead(dt_node *node, int i, dt_edge to);
 /* Records the metadata of result i. */
 void dt_node_set_result(dt_node *node, int i, const dt_tensor *t);
 
-/* Saves t, an input or result number `output`, for apply. */
-void dt_node_save(dt_node *node, int i, const dt_tensor *t, int output);
+/* Saves t, an input or result number `output`, for apply. -1 after dt_fail, where hooks
+ * have failed. */
+int dt_node_save(dt_node *node, int i, const dt_tensor *t, int output);
 
 /* Saves a copy of t, an input that is about to be overwritten. -1 after dt_fail. */
 int dt_node_save_copy(dt_node *node, int i, const dt_tensor *t);
@@ -109,6 +113,11 @@ int dt_node_save_copy(dt_node *node, int i, const dt_tensor *t);
 /* The saved tensor i, in scope, with autograd metadata if the pass is
  * differentiable. NULL after dt_fail if it was freed or written since. */
 dt_tensor *dt_node_saved(dt_node *node, int i, struct dt_scope *scope);
+/* The same in `into`, which is empty; connected: with metadata in any case. -1 after
+ * dt_fail. */
+int dt_node_unpack(dt_node *node, int i, dt_tensor *into, bool connected);
+/* After node has run: drops what hooks have unpacked for it. */
+void dt_node_forget_unpacked(const dt_node *node);
 
 /* Drops all saved tensors. */
 void dt_node_free_saved(dt_node *node);

@@ -2,6 +2,7 @@
  * needs. */
 #include "autograd/op_node.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "autograd/grad.h"
@@ -32,7 +33,45 @@ static int op_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
         return 0;
     return data->op->backward(&g) < 0 || scope->failed ? -1 : 0;
 }
-const dt_node_type dt_op_node = {op_apply, NULL};
+
+/* Result k by the schema: of "(values, indices)". */
+static void result_name(const dt_op_info *info, int k, char *text, size_t size)
+{
+    const char *names = info->schema.results;
+    if (k >= info->nresults || !names || *names != '(') {
+        snprintf(text, size, info->nmade > 1 ? "result%d" : "result", k);
+        return;
+    }
+    for (names++; k; k--)
+        names = strchr(names, ',') + 1;
+    names += strspn(names, " ");
+    snprintf(text, size, "%.*s", (int)strcspn(names, ",)"), names);
+}
+
+static void saved_name(const dt_node *node, int i, char *text, size_t size)
+{
+    const op_data *data = node->data;
+    const dt_op_info *info = data->op->info;
+    for (int p = 0; p < info->schema.count; p++) {
+        if (!(data->op->saves & DT_SAVES_INPUT(p)))
+            continue;
+        const dt_parameter *parameter = &info->schema.parameters[p];
+        int count = parameter->type == DT_PARAM_TENSORS ? data->args[p].count : 1;
+        if (i < count) {
+            bool self = !strcmp(parameter->name, "input");
+            snprintf(text, size, "%s", self ? "self" : parameter->name);
+            return;
+        }
+        i -= count;
+    }
+    for (int k = 0; k < info->nmade; k++)
+        if (data->op->saves & DT_SAVES_OUTPUT(k) && !i--) {
+            result_name(info, k, text, size);
+            return;
+        }
+    *text = 0;
+}
+const dt_node_type dt_op_node = {op_apply, NULL, saved_name};
 
 /* Whether a matrix, or each of a batch, is stored column by column. */
 static bool is_column_major(const dt_tensor *t)
@@ -131,17 +170,22 @@ dt_node *dt_op_node_make(dt_call *c, const dt_op_info *info, const dt_op_inputs 
             continue;
         if (info->schema.parameters[i].type == DT_PARAM_TENSORS) {
             for (int k = 0; k < c->args[i].count; k++)
-                dt_node_save(node, s++, c->args[i].tensors[k], -1);
+                if (dt_node_save(node, s++, c->args[i].tensors[k], -1) < 0)
+                    goto fail;
             continue;
         }
-        if (c->args[i].tensor && needs_input(op, info, node, i))
-            dt_node_save(node, s, c->args[i].tensor, -1);
+        if (c->args[i].tensor && needs_input(op, info, node, i) &&
+            dt_node_save(node, s, c->args[i].tensor, -1) < 0)
+            goto fail;
         s++;
     }
     return node;
+fail:
+    dt_node_release(node);
+    return NULL;
 }
 
-void dt_op_node_save_outputs(dt_call *c, const dt_op_info *info, dt_node *node)
+int dt_op_node_save_outputs(dt_call *c, const dt_op_info *info, dt_node *node)
 {
     unsigned saves = c->op->saves;
     int s = __builtin_popcount(saves & (DT_SAVES_OUTPUT(0) - 1));
@@ -151,10 +195,11 @@ void dt_op_node_save_outputs(dt_call *c, const dt_op_info *info, dt_node *node)
             continue;
         bool result = k < info->nresults && out && out->storage &&
                       dt_dtype_is_differentiable((dt_dtype)out->dtype);
-        if (out && out->storage)
-            dt_node_save(node, s, out, result ? k : -1);
+        if (out && out->storage && dt_node_save(node, s, out, result ? k : -1) < 0)
+            return -1;
         s++;
     }
+    return 0;
 }
 
 int dt_op_node_attach(dt_call *c, const dt_op_info *info, const dt_op_inputs *in)
@@ -162,7 +207,6 @@ int dt_op_node_attach(dt_call *c, const dt_op_info *info, const dt_op_inputs *in
     dt_node *node = dt_op_node_make(c, info, in);
     if (!node)
         return -1;
-    dt_op_node_save_outputs(c, info, node);
     int status = 0;
     for (int k = 0; k < info->nresults && !status; k++) {
         dt_tensor *out = c->out[k];
@@ -174,6 +218,9 @@ int dt_op_node_attach(dt_call *c, const dt_op_info *info, const dt_op_inputs *in
     dt_tensor *view = c->op->flags & DT_VIEW ? c->out[0] : NULL;
     if (!status && x && view && view->storage == x->storage)
         status = dt_variable_set_view(view, x);
+    /* After the results have their metadata, which hooks see. */
+    if (!status)
+        status = dt_op_node_save_outputs(c, info, node);
     dt_node_release(node);
     return status;
 }

@@ -17,7 +17,7 @@ typedef struct dt_op_inputs {
 /* A node for the call, with the inputs that backward needs. NULL after dt_fail. */
 dt_node *dt_op_node_make(dt_call *c, const dt_op_info *info, const dt_op_inputs *in);
 /* Saves the results that backward needs, once they are computed. */
-void dt_op_node_save_outputs(dt_call *c, const dt_op_info *info, dt_node *node);
+int dt_op_node_save_outputs(dt_call *c, const dt_op_info *info, dt_node *node);
 /* Makes the results of a call those of a new node. */
 int dt_op_node_attach(dt_call *c, const dt_op_info *info, const dt_op_inputs *in);
 

@@ -66,7 +66,7 @@ static int flat_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradient
     }
     return 0;
 }
-static const dt_node_type flat_type = {flat_apply, NULL};
+static const dt_node_type flat_type = {flat_apply, NULL, NULL};
 
 int dt_record_flat(dt_scope *scope, dt_tensor **gradient, const dt_node *node,
                    unsigned inputs, dt_flat flat)
@@ -108,7 +108,7 @@ static int refusal_apply(dt_node *node, struct dt_scope *scope,
                    "backward: %s with out= has no derivative; leave out= away",
                    *(const char **)node->data);
 }
-static const dt_node_type refusal_type = {refusal_apply, NULL};
+static const dt_node_type refusal_type = {refusal_apply, NULL, NULL};
 
 int dt_record_refusal(dt_tensor *out, const char *what, const dt_tensor *x)
 {

@@ -1,6 +1,7 @@
 /* A Tensor's attributes and methods for gradients, history and hooks. */
 #include "python/history.h"
 
+#include "autograd/recall.h"
 #include "autograd/recorded.h"
 #include "autograd/sparse_gradient.h"
 #include "python/functions.h"
@@ -356,6 +357,11 @@ static int visit_node(void *context, const dt_node *node)
     const visitor *v = context;
     PyObject *function = dt_function_object(node);
     int status = function ? v->visit(function, v->arg) : 0;
+    for (int i = 0; node->packs && i < node->nsaved && !status; i++) {
+        const dt_recall *recall = node->saved[i].recall;
+        if (recall && !recall->storage) /* its context is an object */
+            status = v->visit(recall->context, v->arg);
+    }
     return status ? status : visit_hooks(node->hooks, v->visit, v->arg);
 }
 

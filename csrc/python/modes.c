@@ -54,20 +54,60 @@ static PyObject *named(PyObject *module, PyObject *const *args, Py_ssize_t count
 
 /* --- recalls --- */
 
-static dt_storage *bring(void *function)
+/* Makes t what a function has given, and drops that. */
+static int take(const char *function, PyObject *found, dt_tensor *t)
+{
+    char text[DT_DESCRIBE_TEXT];
+    bool given = found && dt_tensor_check(found);
+    if (given)
+        dt_tensor_alias(t, dt_tensor_of(found));
+    else if (found)
+        PyErr_Format(PyExc_TypeError, "%s has to give a Tensor, and it gave %s",
+                     function, dt_describe(found, text, sizeof text));
+    Py_XDECREF(found);
+    return given ? 0 : -1;
+}
+
+static int bring(void *function, dt_tensor *found)
 {
     bool yielded = dt_gil_yield(false);
-    PyObject *found = PyObject_CallNoArgs((PyObject *)function);
-    dt_storage *storage = NULL;
-    if (found && dt_tensor_check(found))
-        storage = dt_storage_retain(dt_tensor_of(found)->storage);
-    else if (found)
-        PyErr_SetString(PyExc_TypeError, "a recall has to give a Tensor");
-    Py_XDECREF(found);
+    int status = take("a recall", PyObject_CallNoArgs((PyObject *)function), found);
     dt_gil_yield(yielded);
-    if (!storage)
+    return status < 0 ? dt_fail_in_python() : 0;
+}
+
+/* hooks: (pack_hook, unpack_hook). Gives (what pack_hook gave, unpack_hook). */
+static void *pack(void *hooks, const dt_tensor *t)
+{
+    bool yielded = dt_gil_yield(false);
+    PyObject *kept = PyTuple_New(2), *tensor = dt_tensor_object_alias(t);
+    PyObject *packed =
+        kept && tensor
+            ? PyObject_CallOneArg(PyTuple_GET_ITEM((PyObject *)hooks, 0), tensor)
+            : NULL;
+    Py_XDECREF(tensor);
+    if (packed) {
+        PyTuple_SET_ITEM(kept, 0, packed);
+        PyTuple_SET_ITEM(kept, 1, Py_NewRef(PyTuple_GET_ITEM((PyObject *)hooks, 1)));
+    } else {
+        Py_CLEAR(kept);
         dt_fail_in_python();
-    return storage;
+    }
+    dt_gil_yield(yielded);
+    return kept;
+}
+
+static int unpack(void *kept, dt_tensor *found)
+{
+    bool yielded = dt_gil_yield(false);
+    PyObject *hook = Py_NewRef(PyTuple_GET_ITEM((PyObject *)kept, 1));
+    PyObject *packed = Py_NewRef(PyTuple_GET_ITEM((PyObject *)kept, 0));
+    int status =
+        take("backward: unpack_hook", PyObject_CallOneArg(hook, packed), found);
+    Py_DECREF(hook);
+    Py_DECREF(packed);
+    dt_gil_yield(yielded);
+    return status < 0 ? dt_fail_in_python() : 0;
 }
 
 /* Lets this thread's operations save a Tensor's memory by a function that gives a Tensor
@@ -82,6 +122,19 @@ static PyObject *begin_recall(PyObject *module, PyObject *const *args, Py_ssize_
                         Py_NewRef(args[1])) < 0)
         return dt_raise();
     Py_RETURN_NONE;
+}
+
+/* Lets this thread's operations save what pack_hook makes of each Tensor, and have it
+ * from unpack_hook. */
+static PyObject *begin_hooks(PyObject *module, PyObject *args)
+{
+    PyObject *hooks[2];
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OO:_begin_hooks", &hooks[0], &hooks[1]))
+        return NULL;
+    return dt_recall_begin_hooks(pack, unpack, dt_object_free, Py_NewRef(args)) < 0
+               ? dt_raise()
+               : Py_NewRef(Py_None);
 }
 
 /* Ends the last ones, as many as given. */
@@ -244,6 +297,9 @@ AUTOCAST_AS(autocast_float_on_gpu, DT_CASTS_FLOAT_ON_GPU)
 static PyMethodDef functions[] = {
     {"_begin_recall", (PyCFunction)(void (*)(void))begin_recall, METH_FASTCALL,
      "Saves a Tensor's memory by a function that gives it again."},
+    {"_begin_hooks", begin_hooks, METH_VARARGS,
+     "_begin_hooks(pack_hook, unpack_hook, /)\n--\n\nPacks what operations save; "
+     "_end_recalls() ends it."},
     {"_end_recalls", end_recalls, METH_O, "Ends the last recalls of the thread."},
     {"_autocast_state", autocast_state, METH_VARARGS,
      "_autocast_state(device_type, enabled=None, dtype=None, /)\n--\n\nSets the state, "

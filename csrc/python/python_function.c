@@ -98,7 +98,7 @@ done:
     dt_gil_yield(yielded);
     return status < 0 ? dt_fail_in_python() : 0;
 }
-static const dt_node_type function_type = {function_apply, function_free};
+static const dt_node_type function_type = {function_apply, function_free, NULL};
 
 PyObject *dt_function_object(const dt_node *node)
 {
@@ -106,21 +106,40 @@ PyObject *dt_function_object(const dt_node *node)
                                         : NULL;
 }
 
-/* _record_function(name, backward, inputs, outputs, fills): hangs a node on the outputs,
- * fresh Tensors, whose gradients go to those of inputs that are Tensors. */
+/* Saves the items of kept that are Tensors; one of the outputs as such, which holds no
+ * reference to the node. */
+static int save_items(dt_node *node, PyObject *kept, PyObject *outputs)
+{
+    for (int i = 0; i < node->nsaved; i++) {
+        PyObject *item = PyTuple_GET_ITEM(kept, i);
+        int output = (int)PyTuple_GET_SIZE(outputs) - 1;
+        while (output >= 0 && PyTuple_GET_ITEM(outputs, output) != item)
+            output--;
+        if (dt_tensor_check(item) &&
+            dt_node_save(node, i, dt_tensor_of(item), output) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* _record_function(name, backward, inputs, outputs, fills, kept): hangs a node on the
+ * outputs, fresh Tensors, whose gradients go to those of inputs that are Tensors. It saves
+ * the Tensors of kept. */
 static PyObject *record_function(PyObject *module, PyObject *arguments)
 {
     (void)module;
     const char *name;
-    PyObject *backward, *inputs, *outputs;
+    PyObject *backward, *inputs, *outputs, *kept;
     int fills;
-    if (!PyArg_ParseTuple(arguments, "sOO!O!p", &name, &backward, &PyTuple_Type,
-                          &inputs, &PyTuple_Type, &outputs, &fills))
+    if (!PyArg_ParseTuple(arguments, "sOO!O!pO!", &name, &backward, &PyTuple_Type,
+                          &inputs, &PyTuple_Type, &outputs, &fills, &PyTuple_Type,
+                          &kept))
         return NULL;
     int ninputs = (int)PyTuple_GET_SIZE(inputs),
         noutputs = (int)PyTuple_GET_SIZE(outputs);
-    dt_node *node = dt_node_new(&function_type, name, ninputs, 0,
-                                noutputs ? noutputs : 1, sizeof(function_data));
+    dt_node *node =
+        dt_node_new(&function_type, name, ninputs, (int)PyTuple_GET_SIZE(kept),
+                    noutputs ? noutputs : 1, sizeof(function_data));
     if (!node)
         return dt_raise();
     function_data *data = node->data;
@@ -147,6 +166,8 @@ static PyObject *record_function(PyObject *module, PyObject *arguments)
         dt_node_set_result(node, i, dt_tensor_of(output));
         status = dt_variable_set_made(dt_tensor_of(output), node, i);
     }
+    if (!status)
+        status = save_items(node, kept, outputs);
     dt_node_release(node);
     if (status < 0)
         return dt_raise();
@@ -156,32 +177,10 @@ static PyObject *record_function(PyObject *module, PyObject *arguments)
     Py_RETURN_NONE;
 }
 
-/* _result_of(node, index, tensor): an alias of tensor that is result number index. */
-static PyObject *result_of(PyObject *module, PyObject *arguments)
-{
-    (void)module;
-    PyObject *node, *tensor;
-    int index;
-    if (!PyArg_ParseTuple(arguments, "OiO!", &node, &index, dt_py.tensor_type, &tensor))
-        return NULL;
-    if (!dt_node_object_check(node))
-        return PyErr_Format(PyExc_TypeError, "_result_of(): node is no Node");
-    if (index < 0 || index >= dt_node_of(node)->nresults)
-        return PyErr_Format(PyExc_IndexError, "_result_of(): there is no such result");
-    dt_tensor_object *out = dt_tensor_object_new();
-    if (!out)
-        return NULL;
-    dt_tensor_alias(&out->tensor, dt_tensor_of(tensor));
-    return dt_tensor_result(
-        out, dt_variable_set_made(&out->tensor, dt_node_of(node), index));
-}
-
 static PyMethodDef functions[] = {
     {"_record_function", record_function, METH_VARARGS,
-     "_record_function(name, backward, inputs, outputs, fills, /)\n--\n\nRecords an "
-     "operation written in Python."},
-    {"_result_of", result_of, METH_VARARGS,
-     "_result_of(node, index, tensor, /)\n--\n\nA Tensor as the result of a node."},
+     "_record_function(name, backward, inputs, outputs, fills, kept, /)\n--\n\nRecords "
+     "an operation written in Python."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -422,8 +422,6 @@ class FunctionCtx:
     def __init__(self) -> None:
         self.needs_input_grad: tuple[bool, ...] = ()
         self._saved: tuple[Any, ...] = ()
-        self._versions: tuple[Any, ...] = ()
-        self._outputs: dict[int, int] = {}
         self._undifferentiable: tuple[Any, ...] = ()
         self._dirty: tuple[Any, ...] = ()
         self._materialize = True
@@ -432,8 +430,15 @@ class FunctionCtx:
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Save tensors, inputs or results, which backward() finds in saved_tensors.
 
-        Reading them raises RuntimeError where they were modified in place.
+        Reading them raises RuntimeError where they were modified in place, and after a
+        backward pass that did not retain the graph. TypeError for other objects.
         """
+        for i, tensor in enumerate(tensors):
+            if not (tensor is None or _is_tensor(tensor) or hasattr(tensor, "layout")):
+                raise TypeError(
+                    f"save_for_backward(): argument {i} is a {type(tensor).__name__}; "
+                    "save Tensors, and make all else an attribute of ctx"
+                )
         self._saved = tensors
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
@@ -460,32 +465,12 @@ class FunctionCtx:
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """The tensors given to save_for_backward()."""
-        for tensor, version in zip(self._saved, self._versions, strict=True):
-            if tensor is not None and tensor._version != version:
-                raise RuntimeError(
-                    "backward: a tensor given to save_for_backward() has been modified "
-                    f"by an inplace operation (it is at version {tensor._version}, "
-                    f"saved at {version}); write to a clone() instead"
-                )
-        if self._node is None or not _C.is_grad_enabled():
+        if self._node is None:
             return self._saved
         return tuple(
-            _C._result_of(self._node, self._outputs[i], tensor)
-            if i in self._outputs
-            else tensor
-            for i, tensor in enumerate(self._saved)
+            kept if tensor is None else tensor
+            for kept, tensor in zip(self._saved, self._node.saved_tensors, strict=True)
         )
-
-    def _close(self, outputs: tuple[Any, ...]) -> None:
-        """After forward(): detach saved results, which would form a cycle."""
-        kept = list(self._saved)
-        for i, tensor in enumerate(kept):
-            for number, output in enumerate(outputs):
-                if tensor is not None and tensor is output:
-                    kept[i] = tensor.detach()
-                    self._outputs[i] = number
-        self._saved = tuple(kept)
-        self._versions = tuple(None if t is None else t._version for t in kept)
 
 
 class Function:
@@ -552,14 +537,16 @@ class Function:
             else o
             for o in outputs
         )
-        ctx._close(outputs)
         if recorded:
             made = tuple(
                 None if any(o is u for u in ctx._undifferentiable) else o
                 for o in outputs
             )
             name = getattr(cls, "_node", f"{cls.__name__}Backward")
-            _C._record_function(name, cls._run(ctx), args, made, ctx._materialize)
+            run, fills, kept = cls._run(ctx), ctx._materialize, ctx._saved
+            # The node has the Tensors from now on; here they would be a cycle.
+            ctx._saved = tuple(None if _is_tensor(t) else t for t in kept)
+            _C._record_function(name, run, args, made, fills, kept)
         return outputs[0] if one else outputs
 
     @classmethod
@@ -577,6 +564,7 @@ class Function:
 # Importing from autograd.function makes it a name here; `function` is a parameter too.
 from pydevtensor.autograd import functional as functional  # noqa: E402
 from pydevtensor.autograd import grad_mode as grad_mode  # noqa: E402
+from pydevtensor.autograd import graph as graph  # noqa: E402
 from pydevtensor.autograd import variable as variable  # noqa: E402
 from pydevtensor.autograd._checks import GradcheckError as GradcheckError  # noqa: E402
 from pydevtensor.autograd._checks import gradcheck as gradcheck  # noqa: E402

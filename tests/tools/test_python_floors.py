@@ -28,8 +28,8 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 77_080,
-    "core": 28_075,
+    "csrc": 77_370,
+    "core": 28_110,
     "processes": 4_750,
     "extras": 12_200,
     "imitations": 730,

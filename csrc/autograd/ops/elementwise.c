@@ -1,5 +1,6 @@
 /* The rows of ops/elementwise.def: their nodes and derivatives. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "autograd/formula.h"
@@ -186,7 +187,16 @@ static int apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
     }
     return 0;
 }
-static const dt_node_type type = {apply, NULL};
+
+static void saved_name(const dt_node *node, int i, char *text, size_t size)
+{
+    static const char *const names[] = {"self", "other", "third", "result"};
+    unsigned left = ((const elementwise_data *)node->data)->saved;
+    while (i--)
+        left &= left - 1;
+    snprintf(text, size, "%s", names[__builtin_ctz(left)]);
+}
+static const dt_node_type type = {apply, NULL, saved_name};
 
 /* Makes a node and saves the inputs that it needs. target: the tensor about to be
  * overwritten, or NULL. */
@@ -225,21 +235,22 @@ static dt_node *node_of(dt_elementwise_op op, const dt_arg *args,
             continue;
         /* The very tensor that is overwritten, not one that merely shares its memory:
          * that is found out in the backward pass, as in PyTorch. */
-        if (!target || target->storage != t->storage || target->offset != t->offset) {
-            dt_node_save(node, slot++, t, -1);
-        } else if (dt_node_save_copy(node, slot++, t) < 0) {
+        bool apart =
+            !target || target->storage != t->storage || target->offset != t->offset;
+        if ((apart ? dt_node_save(node, slot, t, -1)
+                   : dt_node_save_copy(node, slot, t)) < 0) {
             dt_node_release(node);
             return NULL;
         }
+        slot++;
     }
     return node;
 }
 
-static void keep_result(dt_node *node, const dt_tensor *out)
+static int keep_result(dt_node *node, const dt_tensor *out)
 {
     const elementwise_data *data = node->data;
-    if (data->saved & DT_READS_Y)
-        dt_node_save(node, node->nsaved - 1, out, 0);
+    return data->saved & DT_READS_Y ? dt_node_save(node, node->nsaved - 1, out, 0) : 0;
 }
 
 static bool is_recorded(dt_elementwise_op op, const dt_arg *args, dt_dtype result)
@@ -260,9 +271,12 @@ int dt_recorded_elementwise_as(dt_elementwise_op as, dt_elementwise_op op,
     if (!is_recorded(as, args, (dt_dtype)out->dtype))
         return 0;
     dt_node *node = node_of(as, args, NULL);
-    if (node)
-        keep_result(node, out);
-    return dt_record_steal(out, node);
+    if (dt_record_steal(out, node) < 0)
+        return -1;
+    if (keep_result(node, out) == 0) /* out keeps node */
+        return 0;
+    dt_tensor_clear(out);
+    return -1;
 }
 
 int dt_recorded_elementwise(dt_elementwise_op op, dt_tensor *out, const dt_arg *args)
@@ -281,10 +295,10 @@ int dt_recorded_elementwise_into(dt_elementwise_op op, dt_tensor *target,
     if (!records)
         return dt_elementwise_into(op, target, args);
     dt_node *node = node_of(op, args, target);
-    if (!node || dt_elementwise_into(op, target, args) < 0) {
+    if (!node || dt_elementwise_into(op, target, args) < 0 ||
+        keep_result(node, target) < 0) {
         dt_node_release(node);
         return -1;
     }
-    keep_result(node, target);
     return dt_in_place_steal(target, node);
 }

@@ -89,7 +89,7 @@ static int strided_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradi
     into[0] = whole;
     return 0;
 }
-static const dt_node_type strided_type = {strided_apply, NULL};
+static const dt_node_type strided_type = {strided_apply, NULL, NULL};
 
 int dt_record_as_strided(const dt_tensor *view, dt_variable *v)
 {

@@ -192,7 +192,7 @@ static int subscript_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gra
     into[0] = whole;
     return 0;
 }
-static const dt_node_type subscript_type = {subscript_apply, NULL};
+static const dt_node_type subscript_type = {subscript_apply, NULL, NULL};
 
 int dt_recorded_index(dt_tensor *out, const dt_tensor *x, const dt_subscript *items,
                       int count)

@@ -1,8 +1,13 @@
 #include "python/history.h"
 
+#include <string.h>
+
 typedef struct node_object {
     PyObject_HEAD dt_node *node; /* one reference */
 } node_object;
+
+/* The size of the text of a saved tensor's name. */
+#define SAVED_NAME 40
 
 static PyTypeObject *node_type;
 
@@ -55,6 +60,84 @@ static PyObject *node_next(PyObject *self, void *Py_UNUSED(unused))
     return tuple;
 }
 
+/* Saved tensor i; None where there was none. */
+static PyObject *saved_tensor(dt_node *node, int i)
+{
+    if (!node->used && !node->saved[i].tensor.storage)
+        Py_RETURN_NONE;
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    int status = dt_node_unpack(node, i, &out->tensor, true);
+    if (node->packs)
+        dt_node_forget_unpacked(node);
+    PyObject *result = dt_tensor_result(out, status);
+    if (result)
+        dt_tensor_object_track(out);
+    return result;
+}
+
+static PyObject *saved_tensors(const dt_node *node, const char *name)
+{
+    PyObject *list = PyList_New(0);
+    char text[SAVED_NAME] = "";
+    for (int i = 0; list && i < node->nsaved; i++) {
+        if (name) {
+            node->type->saved_name(node, i, text, sizeof text);
+            bool input = !strcmp(text, "self") && !strcmp(name, "input");
+            if (!input && strcmp(text, name) != 0)
+                continue;
+        }
+        PyObject *tensor = saved_tensor((dt_node *)node, i);
+        if (!tensor || PyList_Append(list, tensor) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(tensor);
+    }
+    return list;
+}
+
+/* Only the node of a Function has them without names. */
+static PyObject *node_saved(PyObject *self, void *Py_UNUSED(unused))
+{
+    if (!dt_function_object(dt_node_of(self)))
+        return PyErr_Format(PyExc_AttributeError,
+                            "%s: only the node of a Function has saved_tensors; read "
+                            "its _saved_... by name, which dir() lists",
+                            dt_node_of(self)->name);
+    DT_REF list = saved_tensors(dt_node_of(self), NULL);
+    return list ? PyList_AsTuple(list) : NULL;
+}
+
+/* _saved_self and its like: a Tensor, or a tuple of those of a list. */
+static PyObject *node_getattro(PyObject *self, PyObject *name)
+{
+    const dt_node *node = dt_node_of(self);
+    const char *text = PyUnicode_AsUTF8(name);
+    if (!text || !node->type->saved_name || strncmp(text, "_saved_", 7) != 0)
+        return PyObject_GenericGetAttr(self, name);
+    DT_REF list = saved_tensors(node, text + 7);
+    if (!list || !PyList_GET_SIZE(list))
+        return list ? PyObject_GenericGetAttr(self, name) : NULL;
+    return PyList_GET_SIZE(list) > 1 ? PyList_AsTuple(list)
+                                     : Py_NewRef(PyList_GET_ITEM(list, 0));
+}
+
+static PyObject *node_dir(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    const dt_node *node = dt_node_of(self);
+    PyObject *names =
+        PyObject_CallMethod((PyObject *)&PyBaseObject_Type, "__dir__", "O", self);
+    char text[SAVED_NAME];
+    for (int i = 0; names && node->type->saved_name && i < node->nsaved; i++) {
+        node->type->saved_name(node, i, text, sizeof text);
+        DT_REF name = PyUnicode_FromFormat("_saved_%s", text);
+        int known = name ? PySequence_Contains(names, name) : -1;
+        if (known < 0 || (!known && PyList_Append(names, name) < 0))
+            Py_CLEAR(names);
+    }
+    return names;
+}
+
 /* The leaf of an AccumulateGrad node. */
 static PyObject *node_variable(PyObject *self, void *Py_UNUSED(unused))
 {
@@ -80,12 +163,15 @@ static PyMethodDef node_methods[] = {
     {"name", node_name, METH_NOARGS,
      "name($self)\n--\n\nThe operation's name, such as 'MulBackward0'.\n\n"
      ">>> (torch.ones(1, requires_grad=True) * 2).grad_fn.name()\n'MulBackward0'"},
+    {"__dir__", node_dir, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 static PyGetSetDef node_properties[] = {
     {"next_functions", node_next, NULL,
      "Pairs of the next node of each input and the index of its result.", NULL},
     {"variable", node_variable, NULL, "Not available.", NULL},
+    {"saved_tensors", node_saved, NULL,
+     "The Tensors that a Function's forward() has saved.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 static PyType_Slot node_slots[] = {
@@ -94,6 +180,7 @@ static PyType_Slot node_slots[] = {
      "requires_grad=True)\n>>> type((x * 2).grad_fn).__name__\n'Node'"},
     {Py_tp_dealloc, node_dealloc},
     {Py_tp_repr, node_repr},
+    {Py_tp_getattro, node_getattro},
     {Py_tp_hash, node_hash},
     {Py_tp_richcompare, node_compare},
     {Py_tp_methods, node_methods},
