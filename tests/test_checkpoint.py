@@ -1,6 +1,8 @@
 """utils.checkpoint beyond tests/golden/func.json: random numbers, memory, errors."""
 
 import functools
+import gc
+import weakref
 
 import pytest
 
@@ -45,7 +47,7 @@ def test_autocast_is_as_in_the_first_run(device):
     def run(x):
         y = net(x)
         seen.append(y.dtype)
-        return y.float()
+        return y.float().exp()
 
     for reentrant in (False, True):
         x = torch.randn(3, 4, device=device, requires_grad=True)
@@ -121,7 +123,7 @@ def test_parameters_are_found(number):
     assert (before, len(runs)) == ((0, 0) if number == 7 else (1, 2))
 
 
-def test_a_parameter_that_is_not_found_gets_its_gradient_all_the_same():
+def test_a_parameter_in_the_depths_of_a_dict():
     hidden = {1: {2: {3: {4: {5: {6: torch.ones(2, requires_grad=True)}}}}}}
     y = checkpoint(
         lambda x: x * hidden[1][2][3][4][5][6], torch.ones(2), use_reentrant=False
@@ -162,6 +164,112 @@ def test_a_recorded_pass_looks_for_arguments_written_since():
         torch.autograd.grad(y.sum(), x, create_graph=True)
 
 
+def run_both(one):
+    """The results and gradients of one(checkpoint) and of one(a plain call)."""
+    found = []
+    for call in (
+        functools.partial(checkpoint, use_reentrant=False),
+        lambda f, *args, **kwargs: f(*args, **kwargs),
+    ):
+        torch.manual_seed(3)
+        found.append(one(call))
+    for a, b in zip(*found, strict=True):
+        assert torch.allclose(a, b, rtol=1e-5)
+
+
+def test_one_in_another(device):
+    layers = [nn.Linear(4, 4).to(device) for _ in range(4)]
+    runs = []
+
+    def block(two, x):
+        runs.append(1)
+        return two[1](two[0](x).tanh()).sin()
+
+    def one(call):
+        def half(x):
+            return call(block, layers[2:], call(block, layers[:2], x).exp())
+
+        x = torch.ones(2, 4, device=device).requires_grad_()
+        y = call(half, x)
+        grads = torch.autograd.grad(y.sum(), [x, *(p.weight for p in layers)])
+        return [y.detach(), *grads]
+
+    run_both(one)
+    # Two without checkpoints, two in the first run, and where the second run of `half`
+    # ends early, one in it.
+    assert len(runs) == 2 + 2 + 1 + 2
+
+
+def test_the_second_run_ends_early():
+    seen = []
+
+    def run(x):
+        y = x.sin()
+        seen.append(1)
+        z = y.exp()
+        seen.append(2)
+        return z + 1
+
+    for stops, expected in ((True, [1, 2, 1]), (False, [1, 2, 1, 2])):
+        for way in ("argument", "block"):
+            seen.clear()
+            x = torch.ones(2, requires_grad=True)
+            if way == "argument":
+                y = checkpoint(run, x, use_reentrant=False, early_stop=stops)
+            else:
+                with torch.utils.checkpoint.set_checkpoint_early_stop(stops):
+                    y = checkpoint(run, x, use_reentrant=False, early_stop=not stops)
+            y.sum().backward()
+            assert seen == expected
+
+
+def test_two_passes_and_what_a_second_run_leaves():
+    kept = []
+
+    def run(x):
+        kept.append(x.sin())
+        return kept[-1] * x
+
+    x = torch.ones(2, requires_grad=True)
+    y = checkpoint(run, x, use_reentrant=False)
+    y.sum().backward(retain_graph=True)
+    first = x.grad.clone()
+    y.sum().backward()
+    assert torch.equal(x.grad, 2 * first) and len(kept) == 3
+    with pytest.raises(RuntimeError, match="freed"):
+        y.sum().backward()
+
+
+def test_a_result_kept_by_the_module_is_collected():
+    class Net(nn.Module):
+        def forward(self, x):
+            self.last = x.sin().exp()
+            return self.last
+
+    net = Net()
+    dies = weakref.ref(net)
+    checkpoint(net, torch.ones(2, requires_grad=True), use_reentrant=False)
+    del net
+    gc.collect()
+    assert dies() is None
+
+
+def test_another_number_of_saved_tensors():
+    counts = iter([1, 2, 2, 1])
+
+    def run(x):
+        for _ in range(next(counts)):
+            x = x.sin()
+        return x
+
+    for _ in range(2):
+        y = checkpoint(
+            run, torch.ones(2).requires_grad_(), use_reentrant=False, early_stop=False
+        )
+        with pytest.raises(torch.utils.checkpoint.CheckpointError, match="tensors"):
+            y.sum().backward()
+
+
 def test_errors():
     x = torch.ones(2, requires_grad=True)
     sizes = iter([2, 3])
@@ -191,7 +299,8 @@ def test_errors():
 
 def test_a_second_run_that_differs_may_be_accepted(device):
     def wider(u):
-        return (u * u).to(next(dtypes))
+        v = u.to(next(dtypes))
+        return v * v
 
     for check, accepted in (("default", False), ("none", True)):
         dtypes = iter([torch.float32, torch.float64])

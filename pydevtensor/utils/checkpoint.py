@@ -4,21 +4,25 @@ backward pass instead of being kept, which saves memory and costs a forward pass
 from __future__ import annotations
 
 import contextlib
-import functools
-import inspect
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from pydevtensor import _C, _tree
 from pydevtensor._names import publish as _publish
 from pydevtensor.amp import autocast
-from pydevtensor.autograd import Function, backward, enable_grad, grad
+from pydevtensor.autograd import Function, backward, enable_grad
+from pydevtensor.autograd.graph import saved_tensors_hooks
 from pydevtensor.random import default_generators, fork_rng
 
-__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "noop_context_fn"]
-
-_DEEP = 4  # how far a function is searched for the modules that it uses
+__all__ = [
+    "CheckpointError",
+    "checkpoint",
+    "checkpoint_sequential",
+    "noop_context_fn",
+    "set_checkpoint_early_stop",
+]
 
 
 class CheckpointError(RuntimeError):
@@ -68,13 +72,6 @@ def _is_wanted(value: Any) -> bool:
     return isinstance(value, _C.Tensor) and value.requires_grad
 
 
-def _alias(value: Any) -> Any:
-    """A Tensor apart from the graph so far, that requires a gradient where it did."""
-    if not isinstance(value, _C.Tensor):
-        return value
-    return value.detach().requires_grad_(value.requires_grad)
-
-
 # --- with use_reentrant=True ----------------------------------------------------------
 
 
@@ -113,158 +110,142 @@ class CheckpointFunction(Function):
 # --- with use_reentrant=False ---------------------------------------------------------
 
 
-def _tensors_of(value: Any, deep: int, seen: set[int]) -> Iterator[Any]:
-    """The leaf Tensors that a function can reach: of modules, of what it closes over,
-    and of the globals that it names."""
-    if id(value) in seen or deep < 0:
-        return
-    seen.add(id(value))
-    inner: list[Any] = []
-    if isinstance(value, _C.Tensor):
-        yield value
-    elif hasattr(value, "_parameters") and callable(getattr(value, "parameters", None)):
-        yield from value.parameters()
-        yield from value.buffers()
-        inner = [v for k, v in vars(value).items() if not k.startswith("_")]
-    elif isinstance(value, dict):
-        inner = [*value.values()]
-    elif isinstance(value, (list, tuple)):
-        inner = [*value]
-    elif isinstance(value, functools.partial):
-        inner = [value.func, value.args, value.keywords]
-    elif inspect.ismethod(value):
-        inner = [value.__self__, value.__func__]
-    elif inspect.isfunction(value):
-        inner = [*inspect.getclosurevars(value).nonlocals.values()]
-        names = value.__code__.co_names
-        inner += [value.__globals__[n] for n in names if n in value.__globals__]
-        inner += [value.__defaults__ or (), value.__kwdefaults__ or {}]
-    elif hasattr(value, "__dict__") and callable(value) and not isinstance(value, type):
-        inner = [vars(value)]
-    for each in inner:
-        yield from _tensors_of(each, deep - 1, seen)
+class _Stop(Exception):
+    """All that the first run saved has been computed again."""
 
 
-def _leaf_nodes(outputs: list[Any]) -> set[Any]:
-    """The AccumulateGrad nodes that the results depend on."""
-    waiting, seen, found = [o.grad_fn for o in outputs], set(), set()
-    while waiting:
-        node = waiting.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        if node.name() == "AccumulateGrad":
-            found.add(node)
-        waiting += [following for following, _ in node.next_functions]
-    return found
+class _Holder:
+    """The place of a tensor that the first run would have saved."""
+
+    __slots__ = ("__weakref__", "value")
+
+    def __init__(self) -> None:
+        self.value: Any = None
 
 
-def _node_of(leaf: Any) -> Any:
-    return leaf.view_as(leaf).grad_fn.next_functions[0][0]
-
-
-class CheckpointedBackward(Function):
-    """Results whose gradients come of running a function again."""
+class _Inputs(Function):
+    """Saves arguments, as an operation does: hooks of an outer block pack them."""
 
     @staticmethod
-    def forward(
-        ctx: Any, again: Callable[..., Any], outputs: list[Any], *sources: Any
-    ) -> tuple[Any, ...]:
-        ctx.again = again
-        ctx.save_for_backward(*sources)
-        made = tuple(o.detach() for o in outputs)
-        ctx.mark_non_differentiable(
-            *(m for m, o in zip(made, outputs, strict=True) if not o.requires_grad)
+    def forward(ctx: Any, wanted: Any, *tensors: Any) -> Any:
+        ctx.save_for_backward(*tensors)
+        return wanted.detach()
+
+
+def _facts(tensor: Any) -> tuple[Any, ...]:
+    return tensor.shape, tensor.dtype, tensor.device
+
+
+class _Frame:
+    """One call of a function, whose operations leave holders in the place of what they
+    save. The first holder that is asked for its tensor runs the function again."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        state: _State,
+        second: Any,
+        checks: bool,
+        stops: bool,
+        arguments: tuple[Any, ...],
+    ) -> None:
+        self.function, self.state, self.second = function, state, second
+        self.checks, self.stops = checks, stops
+        leaves, self.unflatten = _tree.flatten(arguments)
+        self.places = [i for i, v in enumerate(leaves) if isinstance(v, _C.Tensor)]
+        self.inputs = _Inputs.apply(
+            _C.empty(0).requires_grad_(), *(leaves[i] for i in self.places)
         )
-        return made
+        self.plain = [None if isinstance(v, _C.Tensor) else v for v in leaves]
+        self.holders: list[Any] = []  # weak references: a node that has run drops its
+        self.facts: list[tuple[Any, ...]] = []
+        self.complete = False  # the first run has come to its end
+        self.count = 0  # of tensors that the second run has saved
 
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
-        # A pass that is recorded takes the arguments with their history: views of them,
-        # since one argument may be computed from another.
-        recorded = _C.is_grad_enabled()
-        sources = ctx.saved_tensors if recorded else None
-        return (None, None, *ctx.again(grads, sources))
+    def pack(self, tensor: Any) -> Any:
+        holder = _Holder()
+        self.holders.append(weakref.ref(holder))
+        self.facts.append(_facts(tensor))
+        return holder
 
-
-def _checkpoint(
-    function: Callable[..., Any],
-    preserves: bool,
-    contexts: Any,
-    checks: bool,
-    args: tuple[Any, ...],
-    kwargs: dict[Any, Any],
-) -> Any:
-    """checks: the second run has to give the shapes and types of the first."""
-    leaves, unflatten = _tree.flatten((args, kwargs))
-    first, second = contexts()
-    state = _State(leaves, preserves)
-    mine = [_alias(x) for x in leaves]
-    given, named = unflatten(mine)
-    with first:
-        result = function(*given, **named)
-    parts, rebuild = _tree.flatten(result)
-    places = [i for i, p in enumerate(parts) if isinstance(p, _C.Tensor)]
-    outputs = [parts[i] for i in places]
-    if not any(o.requires_grad for o in outputs):
-        return result
-    aliases = [a for a in mine if _is_wanted(a)]
-    sources = [x for x in leaves if _is_wanted(x)]
-    nodes = _leaf_nodes(outputs) - {_node_of(a) for a in aliases}
-    captured = []
-    for t in _tensors_of(function, _DEEP, set()):
-        if nodes and t.is_leaf and t.requires_grad and (node := _node_of(t)) in nodes:
-            nodes.remove(node)
-            captured.append(t)
-    if nodes:
-        # It uses a parameter that is not found: the results of this run are kept, but
-        # the arguments have to be those of the caller.
-        with state.again(), second:
-            return function(*args, **kwargs)
-    shapes = [(o.shape, o.dtype) for o in outputs]
-
-    def again(grads: tuple[Any, ...], recorded: tuple[Any, ...] | None) -> list[Any]:
-        views = (x.view_as(x) for x in recorded or ())
-        fresh = [
-            next(views) if recorded and _is_wanted(x) else _alias(x) for x in leaves
-        ]
-        given, named = unflatten(fresh)
-        with enable_grad(), state.again(), second:
-            parts, _ = _tree.flatten(function(*given, **named))
-        made = [p for p in parts if isinstance(p, _C.Tensor)]
-        alike = [(m.shape, m.dtype) for m in made] == shapes
-        if (checks and not alike) or len(made) != len(shapes):
+    def unpack(self, holder: Any) -> Any:
+        if holder.value is None:
+            self.run_again()
+        value, holder.value = holder.value, None
+        if value is None:
             raise CheckpointError(
-                "checkpoint(): the function gave results of "
-                f"{[(str(d), [*s]) for s, d in shapes]} first, and of "
-                f"{[(str(m.dtype), [*m.shape]) for m in made]} when it ran again; it "
-                "has to compute the same each time"
+                "checkpoint(): the function has not saved a tensor again that it saved "
+                "in its first run; it has to compute the same each time"
             )
-        pairs = [
-            (m, g)
-            for m, g in zip(made, grads, strict=True)
-            if m.requires_grad and g is not None
-        ]
-        of, seeds = zip(*pairs, strict=True)
-        wanted = [f for f in fresh if _is_wanted(f)] + captured
-        return [
-            *grad(
-                of,
-                wanted,
-                seeds,
-                retain_graph=True,
-                create_graph=recorded is not None,
-                allow_unused=True,
-            )
-        ]
+        return value
 
-    made = CheckpointedBackward.apply(again, outputs, *sources, *captured)
-    for i, output in zip(places, made, strict=True):
-        parts[i] = output
-    return rebuild(parts)
+    def pack_again(self, tensor: Any) -> Any:
+        i, self.count = self.count, self.count + 1
+        if i < len(self.holders):
+            if self.checks and _facts(tensor) != self.facts[i]:
+                raise CheckpointError(
+                    f"checkpoint(): tensor {i} that the function saved had shape, type "
+                    f"and device {_text(self.facts[i])} first, and has "
+                    f"{_text(_facts(tensor))} when it runs again; it has to compute the "
+                    "same each time"
+                )
+            holder = self.holders[i]()
+            if holder is not None:
+                holder.value = tensor.detach()
+        if self.stops and self.complete and self.count == len(self.holders):
+            raise _Stop
+        return tensor.detach()
+
+    def run_again(self) -> None:
+        leaves, self.count = [*self.plain], 0
+        kept = self.inputs.grad_fn.saved_tensors
+        for i, tensor in zip(self.places, kept, strict=True):
+            leaves[i] = tensor
+        args, kwargs = self.unflatten(leaves)
+        try:
+            with enable_grad(), self.state.again(), self.second:
+                with saved_tensors_hooks(self.pack_again, _same):
+                    self.function(*args, **kwargs)
+        except _Stop:
+            return
+        if self.complete and self.count != len(self.holders):
+            raise CheckpointError(
+                f"checkpoint(): the function saved {len(self.holders)} tensors first, "
+                f"and {self.count} when it ran again; it has to compute the same each "
+                "time"
+            )
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _text(facts: tuple[Any, ...]) -> str:
+    shape, dtype, device = facts
+    return f"{[*shape]}, {dtype}, {device}"
 
 
 # --- both -----------------------------------------------------------------------------
+
+_stops: bool | None = None  # what set_checkpoint_early_stop() says
+
+
+@contextlib.contextmanager
+def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
+    """A block in which checkpoint() has early_stop=enable, whatever it is given.
+
+    enable: whether second runs end when all that is needed is computed.
+
+    >>> with torch.utils.checkpoint.set_checkpoint_early_stop(False):
+    ...     y = torch.utils.checkpoint.checkpoint(
+    ...         torch.sin, torch.ones(2, requires_grad=True), use_reentrant=False)
+    """
+    global _stops
+    before, _stops = _stops, enable
+    try:
+        yield
+    finally:
+        _stops = before
 
 
 def checkpoint(
@@ -280,13 +261,12 @@ def checkpoint(
     """function(*args, **kwargs), whose intermediate results are not kept.
 
     The backward pass runs the function again, with the random numbers (unless
-    preserve_rng_state=False) and the autocast of the first time. CheckpointError where
-    its results then have other shapes or types.
+    preserve_rng_state=False) and the autocast of the first time.
 
     use_reentrant=False, which is recommended, works with autograd.grad(), keyword
-    arguments and results of any structure. It finds the parameters in the modules that
-    the function names, closes over or is a method of; where it uses another one, no
-    memory is saved.
+    arguments and results of any structure, and in one another. It is made of
+    autograd.graph.saved_tensors_hooks; CheckpointError where the second run saves other
+    tensors than the first.
     use_reentrant=True (also the default, with a warning) needs an argument that
     requires a gradient, and serves backward() alone.
 
@@ -298,7 +278,8 @@ def checkpoint(
     determinism_check  'default', or 'none' to accept results of other shapes and types
                        in the second run; ValueError for another
     debug              has no effect; ValueError with use_reentrant=True or context_fn
-    early_stop         has no effect: the second run is complete
+    early_stop         whether the second run ends when all that the first one saved is
+                       computed; with use_reentrant=False alone
 
     >>> net = nn.Sequential(nn.Linear(3, 3), nn.Tanh())
     >>> x = torch.ones(2, 3, requires_grad=True)
@@ -341,8 +322,20 @@ def checkpoint(
         )
     if not _C.is_grad_enabled():
         return function(*args, **kwargs)
-    checks = determinism_check == "default"
-    return _checkpoint(function, preserves, context_fn, checks, args, kwargs)
+    first, second = context_fn()
+    leaves, _ = _tree.flatten((args, kwargs))
+    frame = _Frame(
+        function,
+        _State(leaves, preserves),
+        second,
+        determinism_check == "default",
+        early_stop if _stops is None else _stops,
+        (args, kwargs),
+    )
+    with saved_tensors_hooks(frame.pack, frame.unpack), first:
+        result = function(*args, **kwargs)
+    frame.complete = True
+    return result
 
 
 def checkpoint_sequential(
