@@ -42,8 +42,8 @@ def close(found, expected, tolerance=1e-12):
         assert float((found - expected).abs().max()) <= tolerance
 
 
-# Query, key and value; lengths about those of tiles on the CPU (128, 256) and on a GPU
-# (64), head sizes about those of its chunks.
+# Query, key and value; lengths about those of tiles on the CPU (48 rows, 256 keys) and on
+# a GPU (64), head sizes about those of its chunks.
 SHAPES = [
     ((2, 3, 4, 8), (2, 3, 5, 8), (2, 3, 5, 6), 1),
     ((4, 8), (5, 8), (5, 6), 1),
@@ -57,6 +57,7 @@ LONG = [
     ((1, 2, 129, 16), (1, 2, 515, 16), (1, 2, 515, 20), 1),
     ((2, 6, 300, 16), (2, 2, 300, 16), (2, 2, 300, 20), 3),
     ((6, 2, 140, 3), (6, 2, 258, 3), (6, 2, 258, 4), 1),
+    ((2, 50, 270), (2, 300, 270), (2, 300, 265), 1),
 ]
 
 

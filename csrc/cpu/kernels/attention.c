@@ -1,4 +1,5 @@
-/* Attention by tiles: products by BLAS, and what is between them a row at a time. */
+/* Attention by tiles: products of packed matrices, and what is between them a row at a
+ * time. */
 #include "device/attention.h"
 
 #include <math.h>
@@ -6,24 +7,23 @@
 #include <string.h>
 
 #include "base/gil.h"
-#include "cpu/kernels/kernels.h"
+#include "cpu/kernels/matmul.h"
 #include "cpu/runtime/backend.h"
 #include "cpu/runtime/pool.h"
 
-/* Rows and keys of a tile, whose scores stay in the second cache. Many rows take each
- * key from memory less often, and BLAS packs it less often; few leave less of a causal
- * call's tiles unused, and give more threads something to do. */
-#define ROWS      256
-#define ROWS_FEW  64
-#define ROWS_LONG 2048 /* from this length on a causal call has many */
-#define TILES     8    /* that many threads find work in tiles of many rows */
-#define KEYS      512
+/* Keys of a tile, which are packed once for its rows; rows of a block, whose scores stay
+ * in the second cache; and most rows of a tile. */
+#define KEYS  256
+#define BLOCK 48
+#define ROWS  512
+#define TILES 16 /* that many tiles give every thread something to do */
 
 #define LONG 5e5 /* multiplications from which on the GIL is released */
 
 typedef struct job {
     const dt_attention_call *call;
     const dt_attention_kernel *kernel;
+    const dt_gemm_floats *gemm;
     int64_t size; /* bytes of an element */
     int64_t rows; /* of a tile */
     int64_t row_tiles, key_tiles;
@@ -39,9 +39,10 @@ typedef struct tile {
 /* The threads do not choose, so that results do not depend on their number. */
 static int64_t rows_of_a_tile(const dt_attention_call *call)
 {
-    int64_t tiles = call->batch * call->heads * (call->length / ROWS);
-    return (!call->causal || call->length >= ROWS_LONG) && tiles >= TILES ? ROWS
-                                                                          : ROWS_FEW;
+    int64_t rows = ROWS, heads = call->batch * call->heads;
+    while (rows > BLOCK && heads * ((call->length + rows - 1) / rows) < TILES)
+        rows /= 2;
+    return rows;
 }
 
 static job begin_attention(const dt_attention_call *call)
@@ -51,6 +52,7 @@ static job begin_attention(const dt_attention_call *call)
     return (job){.call = call,
                  .kernel = narrow ? &dt_cpu_kernels.attention->float32
                                   : &dt_cpu_kernels.attention->float64,
+                 .gemm = dt_gemm_floats_of(call->dtype),
                  .size = narrow ? 4 : 8,
                  .rows = rows,
                  .row_tiles = (call->length + rows - 1) / rows,
@@ -95,6 +97,16 @@ static tile rows_from(const job *j, int64_t batch, int64_t head, int64_t first)
     return (tile){batch, head, first, left < j->rows ? left : j->rows, 0, 0};
 }
 
+/* The rows from number `first` of the tile on; false: it has none. */
+static bool take_block(const tile *t, int64_t first, tile *block)
+{
+    int64_t left = t->rows - first;
+    *block = *t;
+    block->first_row += first;
+    block->rows = left < BLOCK ? left : BLOCK;
+    return left > 0;
+}
+
 /* Goes to the keys from `first` on; false: none of them counts for a row of the
  * tile. */
 static bool take_keys(const job *j, tile *t, int64_t first)
@@ -136,6 +148,12 @@ static char *log_sum_of(const job *j, const tile *t, int64_t i)
            ((t->batch * c->heads + t->head) * c->length + t->first_row + i) * j->size;
 }
 
+static void clear(const job *j, char *rows, int64_t count, int64_t row, int64_t size)
+{
+    for (int64_t i = 0; i < count; i++)
+        memset(rows + i * row * j->size, 0, (size_t)(size * j->size));
+}
+
 /* --- products of matrices whose rows or columns are `a_row`, `a_col` ... apart --- */
 
 typedef struct matrix {
@@ -143,97 +161,166 @@ typedef struct matrix {
     int64_t row, column;
 } matrix;
 
+/* k rows of n columns. */
+typedef struct packed {
+    const void *data;
+    int64_t n, k;
+} packed;
+
 static matrix transposed(matrix m)
 {
     return (matrix){m.data, m.column, m.row};
 }
 
-static void product(job *j, double scale, int64_t m, int64_t n, int64_t k, matrix a,
-                    matrix b, void *out, int64_t out_row, bool adds)
+/* The memory that a thread works in. Scores have rows DT_GEMM_PITCH long, other matrices are packed
+ * as the products take them. */
+typedef struct room {
+    char *scores, *gradients, *a, *keys, *keys_across, *values, *rows, *grads;
+} room;
+
+static int64_t panels(const job *j, int64_t rows, int64_t columns)
 {
-    const dt_gemm g = {.dtype = j->call->dtype,
-                       .batch = 1,
-                       .m = m,
-                       .n = n,
-                       .k = k,
-                       .a = a.data,
-                       .a_row = a.row,
-                       .a_col = a.column,
-                       .b = b.data,
-                       .b_row = b.row,
-                       .b_col = b.column,
-                       .c = out,
-                       .c_row = out_row,
-                       .alpha = scale,
-                       .beta = adds};
-    if (m && n && dt_cpu_tile_product(&g))
-        __atomic_store_n(&j->failed, 1, __ATOMIC_RELAXED);
+    int64_t panel = j->gemm->columns;
+    return (rows * ((columns + panel - 1) / panel) * panel * j->size + 63) / 64 * 64;
 }
 
-static void clear(const job *j, char *rows, int64_t count, int64_t row, int64_t size)
+/* The parts of r behind each other; returns their bytes. */
+static int64_t lay_out(const job *j, bool backward, room *r, char *data)
 {
-    for (int64_t i = 0; i < count; i++)
-        memset(rows + i * row * j->size, 0, (size_t)(size * j->size));
+    const int64_t n = j->call->size, values = j->call->value_size;
+    const int64_t longest = n > values ? n : values;
+    const int64_t scores = BLOCK * DT_GEMM_PITCH * j->size;
+    const int64_t a =
+        (int64_t)dt_cpu_kernels.gemm->scratch[j->call->dtype](BLOCK, 1, longest);
+    char *const first = data;
+    struct {
+        char **part;
+        int64_t bytes;
+    } parts[] = {
+        {&r->scores, scores},
+        {&r->a, (a + 63) / 64 * 64},
+        {&r->keys, panels(j, n, KEYS)},
+        {&r->values, backward ? panels(j, values, KEYS) : panels(j, KEYS, values)},
+        {&r->gradients, backward * scores},
+        {&r->keys_across, backward * panels(j, KEYS, n)},
+        {&r->rows, backward * panels(j, BLOCK, n)},
+        {&r->grads, backward * panels(j, BLOCK, values)}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        *parts[i].part = data;
+        data += parts[i].bytes;
+    }
+    return data - first;
 }
 
-/* Scratch of `tiles` tiles for a run of pieces of work. */
-static char *tiles_new(job *j, int tiles)
+/* r.scores is what to free, or NULL. */
+static room room_new(job *j, bool backward)
 {
-    char *data = aligned_alloc(64, (size_t)(j->rows * KEYS * j->size * tiles));
-    if (!data)
+    room r;
+    char *data = NULL;
+    int64_t bytes = lay_out(j, backward, &r, data);
+    if (posix_memalign((void **)&data, 64, (size_t)bytes)) {
+        data = NULL;
         __atomic_store_n(&j->failed, 1, __ATOMIC_RELAXED);
-    return data;
+    }
+    lay_out(j, backward, &r, data);
+    return r;
+}
+
+/* A matrix of n columns of k to `out`. */
+static void pack(const job *j, int64_t k, int64_t n, matrix b, char *out)
+{
+    const dt_gemm_args args = {
+        .k = k, .n = n, .b = b.data, .b_row = b.row, .b_col = b.column};
+    j->gemm->pack(&args, out);
+}
+
+/* out = scale * a @ the first n columns of the first k rows of b, which is packed. */
+static void product(const job *j, const room *r, double scale, int64_t m, int64_t n,
+                    int64_t k, matrix a, packed b, void *out, int64_t out_row,
+                    bool adds)
+{
+    const dt_gemm_args args = {.m = m,
+                               .n = n,
+                               .k = k,
+                               .a = a.data,
+                               .a_row = a.row,
+                               .a_col = a.column,
+                               .b = b.data,
+                               .packed_n = b.n,
+                               .packed_k = b.k,
+                               .c = out,
+                               .c_row = out_row,
+                               .alpha = scale,
+                               .fresh = !adds,
+                               .scratch = r->a};
+    if (k)
+        j->gemm->product(&args, 0, (n + j->gemm->columns - 1) / j->gemm->columns);
+    else if (!adds)
+        clear(j, out, m, out_row, n);
 }
 
 /* --- forward --- */
 
-static void run_rows(job *j, tile t, char *scores)
+static void run_block(const job *j, const tile *t, const room *r, packed keys,
+                      packed values, double *top, double *sum)
+{
+    const dt_attention_call *c = j->call;
+    char *out = rows_of(j, &c->out, t);
+    matrix query = {rows_of(j, &c->query, t), c->query.row, 1};
+    product(j, r, c->scale, t->rows, t->keys, c->size, query, keys, r->scores,
+            DT_GEMM_PITCH, false);
+    for (int64_t i = 0; i < t->rows; i++) {
+        char *row = r->scores + i * DT_GEMM_PITCH * j->size;
+        int64_t count = count_of(j, t, i);
+        dt_attention_mask mask = mask_of(j, t, i);
+        double factor = j->kernel->shares(t->keys, count, row, &mask, &top[i], &sum[i]);
+        if (t->first_key && factor != 1)
+            j->kernel->multiply(c->value_size, out + i * c->out.row * j->size, factor);
+    }
+    product(j, r, 1, t->rows, c->value_size, t->keys,
+            (matrix){r->scores, DT_GEMM_PITCH, 1}, values, out, c->out.row,
+            t->first_key > 0);
+}
+
+static void run_rows(const job *j, tile t, const room *r)
 {
     const dt_attention_call *c = j->call;
     double top[ROWS], sum[ROWS];
-    char *out = rows_of(j, &c->out, &t);
+    tile block;
     for (int64_t i = 0; i < t.rows; i++) {
         top[i] = -(double)INFINITY;
         sum[i] = 0;
     }
     for (int64_t first = 0; take_keys(j, &t, first); first += KEYS) {
-        matrix query = {rows_of(j, &c->query, &t), c->query.row, 1};
         matrix key = {keys_of(j, &c->key, &t), c->key.row, 1};
         matrix value = {keys_of(j, &c->value, &t), c->value.row, 1};
-        product(j, c->scale, t.rows, t.keys, c->size, query, transposed(key), scores,
-                KEYS, false);
-        for (int64_t i = 0; i < t.rows; i++) {
-            char *row = scores + i * KEYS * j->size;
-            int64_t count = count_of(j, &t, i);
-            dt_attention_mask mask = mask_of(j, &t, i);
-            double factor =
-                j->kernel->shares(t.keys, count, row, &mask, &top[i], &sum[i]);
-            if (first && factor != 1)
-                j->kernel->multiply(c->value_size, out + i * c->out.row * j->size,
-                                    factor);
-        }
-        product(j, 1, t.rows, c->value_size, t.keys, (matrix){scores, KEYS, 1}, value,
-                out, c->out.row, first > 0);
+        pack(j, c->size, t.keys, transposed(key), r->keys);
+        pack(j, t.keys, c->value_size, value, r->values);
+        for (int64_t i = 0; take_block(&t, i, &block); i += BLOCK)
+            if (take_keys(j, &block, first))
+                run_block(j, &block, r, (packed){r->keys, t.keys, c->size},
+                          (packed){r->values, c->value_size, t.keys}, top + i, sum + i);
     }
     for (int64_t i = 0; i < t.rows; i++)
-        j->kernel->multiply(c->value_size, out + i * c->out.row * j->size,
+        j->kernel->multiply(c->value_size,
+                            rows_of(j, &c->out, &t) + i * c->out.row * j->size,
                             j->kernel->finish(top[i], sum[i], log_sum_of(j, &t, i)));
 }
 
 static void run_forward(void *context, int64_t begin, int64_t end)
 {
     job *j = context;
-    char *scores = tiles_new(j, 1);
-    for (int64_t item = begin; scores && item < end; item++) {
+    room r = room_new(j, false);
+    for (int64_t item = begin; r.scores && item < end; item++) {
         int64_t head = item / j->row_tiles;
         /* In a causal call the last rows have the most keys: they go first. */
         int64_t rows = j->row_tiles - 1 - item % j->row_tiles;
         run_rows(
             j,
             rows_from(j, head / j->call->heads, head % j->call->heads, rows * j->rows),
-            scores);
+            &r);
     }
-    free(scores);
+    free(r.scores);
 }
 
 static double multiplications(const dt_attention_call *c)
@@ -255,57 +342,77 @@ int dt_cpu_attention(dt_stream stream, const dt_attention_call *call)
 
 /* --- backward --- */
 
-/* Adds what a tile gives to the gradients: of its rows, and of its keys. `tiles`: room
- * for two. rows_add, keys_add: false where nothing has been written yet. */
-static void run_tile(job *j, tile t, char *tiles, bool for_rows, bool rows_add,
-                     bool for_keys, bool keys_add)
+/* The keys of a tile, for all of its rows. */
+static void pack_keys(const job *j, const tile *t, const room *r)
 {
     const dt_attention_call *c = j->call;
-    char *shares = tiles, *gradients = tiles + j->rows * KEYS * j->size;
-    matrix query = {rows_of(j, &c->query, &t), c->query.row, 1};
-    matrix key = {keys_of(j, &c->key, &t), c->key.row, 1};
-    matrix value = {keys_of(j, &c->value, &t), c->value.row, 1};
-    matrix grad = {rows_of(j, &c->grad, &t), c->grad.row, 1};
-    const char *out = rows_of(j, &c->out, &t);
-    product(j, c->scale, t.rows, t.keys, c->size, query, transposed(key), shares, KEYS,
-            false);
-    for (int64_t i = 0; i < t.rows; i++) {
-        char *row = shares + i * KEYS * j->size;
-        int64_t count = count_of(j, &t, i);
-        dt_attention_mask mask = mask_of(j, &t, i);
-        j->kernel->shares_again(t.keys, count, row, &mask, log_sum_of(j, &t, i));
+    matrix key = {keys_of(j, &c->key, t), c->key.row, 1};
+    matrix value = {keys_of(j, &c->value, t), c->value.row, 1};
+    pack(j, c->size, t->keys, transposed(key), r->keys);
+    pack(j, c->value_size, t->keys, transposed(value), r->values);
+    if (c->query_grad.data)
+        pack(j, t->keys, c->size, key, r->keys_across);
+}
+
+/* Adds what a block of rows gives to the gradients: of its rows, and of its keys, of which
+ * `keys` are packed. rows_add, keys_add: false where nothing has been written yet. */
+static void run_block_backward(const job *j, const tile *t, int64_t keys, const room *r,
+                               bool for_rows, bool rows_add, bool for_keys,
+                               bool keys_add)
+{
+    const dt_attention_call *c = j->call;
+    const int64_t pitch = DT_GEMM_PITCH;
+    matrix query = {rows_of(j, &c->query, t), c->query.row, 1};
+    matrix grad = {rows_of(j, &c->grad, t), c->grad.row, 1};
+    const char *out = rows_of(j, &c->out, t);
+    product(j, r, c->scale, t->rows, t->keys, c->size, query,
+            (packed){r->keys, keys, c->size}, r->scores, pitch, false);
+    for (int64_t i = 0; i < t->rows; i++) {
+        char *row = r->scores + i * pitch * j->size;
+        int64_t count = count_of(j, t, i);
+        dt_attention_mask mask = mask_of(j, t, i);
+        j->kernel->shares_again(t->keys, count, row, &mask, log_sum_of(j, t, i));
     }
-    if (for_keys && c->value_grad.data)
-        product(j, 1, t.keys, c->value_size, t.rows, (matrix){shares, 1, KEYS}, grad,
-                keys_of(j, &c->value_grad, &t), c->value_grad.row, keys_add);
+    if (for_keys && c->value_grad.data) {
+        pack(j, t->rows, c->value_size, grad, r->grads);
+        product(j, r, 1, t->keys, c->value_size, t->rows, (matrix){r->scores, 1, pitch},
+                (packed){r->grads, c->value_size, t->rows},
+                keys_of(j, &c->value_grad, t), c->value_grad.row, keys_add);
+    }
     for_rows = for_rows && c->query_grad.data;
     for_keys = for_keys && c->key_grad.data;
     if (!for_rows && !for_keys)
         return;
-    product(j, 1, t.rows, t.keys, c->value_size, grad, transposed(value), gradients,
-            KEYS, false);
-    for (int64_t i = 0; i < t.rows; i++) {
-        int64_t row = i * KEYS * j->size;
+    product(j, r, 1, t->rows, t->keys, c->value_size, grad,
+            (packed){r->values, keys, c->value_size}, r->gradients, pitch, false);
+    for (int64_t i = 0; i < t->rows; i++) {
+        int64_t row = i * pitch * j->size;
         double out_dot = j->kernel->dot(
             c->value_size, (const char *)grad.data + i * grad.row * j->size,
             out + i * c->out.row * j->size);
-        j->kernel->product_gradients(t.keys, shares + row, gradients + row, out_dot,
-                                     c->scale);
+        j->kernel->product_gradients(t->keys, r->scores + row, r->gradients + row,
+                                     out_dot, c->scale);
     }
     if (for_rows)
-        product(j, 1, t.rows, c->size, t.keys, (matrix){gradients, KEYS, 1}, key,
-                rows_of(j, &c->query_grad, &t), c->query_grad.row, rows_add);
-    if (for_keys)
-        product(j, 1, t.keys, c->size, t.rows, (matrix){gradients, 1, KEYS}, query,
-                keys_of(j, &c->key_grad, &t), c->key_grad.row, keys_add);
+        product(j, r, 1, t->rows, c->size, t->keys, (matrix){r->gradients, pitch, 1},
+                (packed){r->keys_across, c->size, keys}, rows_of(j, &c->query_grad, t),
+                c->query_grad.row, rows_add);
+    if (for_keys) {
+        pack(j, t->rows, c->size, query, r->rows);
+        product(j, r, 1, t->keys, c->size, t->rows, (matrix){r->gradients, 1, pitch},
+                (packed){r->rows, c->size, t->rows}, keys_of(j, &c->key_grad, t),
+                c->key_grad.row, keys_add);
+    }
 }
 
 /* The keys from `first` on of a head of keys, and all rows of its group. */
-static void run_keys(job *j, int64_t batch, int64_t head, int64_t first, char *tiles)
+static void run_keys(const job *j, int64_t batch, int64_t head, int64_t first,
+                     const room *r)
 {
     const dt_attention_call *c = j->call;
     int64_t group = c->heads / c->key_heads, left = c->key_length - first;
-    tile t = {batch, head * group, 0, 0, first, left < KEYS ? left : KEYS};
+    tile t = {batch, head * group, 0, c->length, first, left < KEYS ? left : KEYS};
+    tile block;
     bool adds = c->causal;
     /* The first rows of a causal call take some of the keys only, or none. */
     if (adds && c->key_grad.data)
@@ -313,39 +420,45 @@ static void run_keys(job *j, int64_t batch, int64_t head, int64_t first, char *t
     if (adds && c->value_grad.data)
         clear(j, keys_of(j, &c->value_grad, &t), t.keys, c->value_grad.row,
               c->value_size);
-    for (int64_t k = head * group; k < (head + 1) * group; k++)
-        for (int64_t row = 0; row < c->length; row += j->rows, adds = true) {
-            t = rows_from(j, batch, k, row);
-            if (take_keys(j, &t, first))
-                run_tile(j, t, tiles, j->whole, first > 0, true, adds);
-        }
+    pack_keys(j, &t, r);
+    for (; t.head < (head + 1) * group; t.head++)
+        for (int64_t row = 0; take_block(&t, row, &block); row += BLOCK, adds = true)
+            if (take_keys(j, &block, first))
+                run_block_backward(j, &block, t.keys, r, j->whole, first > 0, true,
+                                   adds);
 }
 
 static void run_heads(void *context, int64_t begin, int64_t end)
 {
     job *j = context;
     int64_t heads = j->call->key_heads, each = j->whole ? 1 : j->key_tiles;
-    char *tiles = tiles_new(j, 2);
-    for (int64_t item = begin; tiles && item < end; item++) {
+    room r = room_new(j, true);
+    for (int64_t item = begin; r.scores && item < end; item++) {
         int64_t batch = item / each / heads, head = item / each % heads;
         for (int64_t k = 0; k < (j->whole ? j->key_tiles : 1); k++)
-            run_keys(j, batch, head, (item % each + k) * KEYS, tiles);
+            run_keys(j, batch, head, (item % each + k) * KEYS, &r);
     }
-    free(tiles);
+    free(r.scores);
 }
 
 static void run_rows_backward(void *context, int64_t begin, int64_t end)
 {
     job *j = context;
-    char *tiles = tiles_new(j, 2);
-    for (int64_t item = begin; tiles && item < end; item++) {
+    room r = room_new(j, true);
+    tile block;
+    for (int64_t item = begin; r.scores && item < end; item++) {
         int64_t head = item / j->row_tiles;
         tile t = rows_from(j, head / j->call->heads, head % j->call->heads,
                            item % j->row_tiles * j->rows);
-        for (int64_t first = 0; take_keys(j, &t, first); first += KEYS)
-            run_tile(j, t, tiles, true, first > 0, false, false);
+        for (int64_t first = 0; take_keys(j, &t, first); first += KEYS) {
+            pack_keys(j, &t, &r);
+            for (int64_t row = 0; take_block(&t, row, &block); row += BLOCK)
+                if (take_keys(j, &block, first))
+                    run_block_backward(j, &block, t.keys, &r, true, first > 0, false,
+                                       false);
+        }
     }
-    free(tiles);
+    free(r.scores);
 }
 
 int dt_cpu_attention_backward(dt_stream stream, const dt_attention_call *call)

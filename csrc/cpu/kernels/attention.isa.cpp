@@ -15,6 +15,17 @@ namespace {
 template <typename T>
 constexpr int lanes = 128 / (int)sizeof(T);
 
+/* Halves of the lanes onto each other until one is left. A loop over `half` would not
+ * become vector code. */
+template <int half, typename T, class Join>
+DT_FN void fold(T *lane, Join join)
+{
+    for (int j = 0; j < half; j++)
+        lane[j] = join(lane[j], lane[j + half]);
+    if constexpr (half > 1)
+        fold<half / 2>(lane, join);
+}
+
 template <typename T, class F, class Join>
 DT_FN T joined(int64_t n, T start, F f, Join join)
 {
@@ -28,9 +39,7 @@ DT_FN T joined(int64_t n, T start, F f, Join join)
             lane[j] = join(lane[j], f(i + j));
     for (int j = 0; i + j < n; j++)
         lane[j] = join(lane[j], f(i + j));
-    for (int half = N / 2; half; half /= 2)
-        for (int j = 0; j < half; j++)
-            lane[j] = join(lane[j], lane[j + half]);
+    fold<N / 2>(lane, join);
     return lane[0];
 }
 
@@ -84,9 +93,16 @@ double shares(int64_t n, int64_t count, void *scores, const dt_attention_mask *m
     n = add_mask(n, count, s, mask);
     const T most = joined(n, old, [=](int64_t i) { return s[i]; }, larger<T>);
     const double factor = (double)attention::correction(old, most);
-    const T part = joined(
-        n, (T)0, [=](int64_t i) { return s[i] = attention::share(s[i], most); },
-        plus<T>);
+    /* Relative to a number the exponential of -inf is 0. */
+    const T part =
+        most > -(T)INFINITY
+            ? joined(
+                  n, (T)0, [=](int64_t i) { return s[i] = op_exp(s[i] - most); },
+                  plus<T>)
+            : joined(
+                  n, (T)0,
+                  [=](int64_t i) { return s[i] = attention::share(s[i], most); },
+                  plus<T>);
     *sum = *sum * factor + (double)part;
     *top = (double)most;
     return factor;
@@ -116,7 +132,7 @@ void shares_again(int64_t n, int64_t count, void *scores, const dt_attention_mas
     n = add_mask(n, count, s, mask);
     DT_VECTOR_LOOP
     for (int64_t i = 0; i < n; i++)
-        s[i] = attention::share(s[i], top);
+        s[i] = op_exp(s[i] - top); /* top is no -inf */
 }
 
 template <typename T>

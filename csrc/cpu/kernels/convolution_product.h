@@ -164,7 +164,7 @@ struct Product : Stage<T> {
                       tiles = (p->rows + tile_rows - 1) / tile_rows;
         const T *bias = (const T *)p->bias;
         typename Tile<T>::Multiply *const multiply =
-            Tile<T>::template multiply_of<TILE_VECTORS, 0>(tile_rows);
+            Tile<T>::template multiply_of<TILE_VECTORS, 1, 0>(tile_rows);
         Run runs[columns];
         Piece pieces[columns];
         dt_patch_part part = whole;

@@ -81,8 +81,9 @@ struct WeightGradient : Stage<T> {
         const int64_t tile_rows = p->tile_rows, tile_columns = p->tile_columns;
         typename Tile<T>::Multiply *const multiply =
             tile_columns == lanes
-                ? Tile<T>::template multiply_of<1, CHUNK_PITCH>(tile_rows)
-                : Tile<T>::template multiply_of<TILE_VECTORS, CHUNK_PITCH>(tile_rows);
+                ? Tile<T>::template multiply_of<1, CHUNK_PITCH, 1>(tile_rows)
+                : Tile<T>::template multiply_of<TILE_VECTORS, CHUNK_PITCH, 1>(
+                      tile_rows);
         Run runs[CHUNK + 1];
         for (int64_t begin = 0; begin < positions; begin += CHUNK) {
             int64_t n = dt_least(CHUNK, positions - begin);

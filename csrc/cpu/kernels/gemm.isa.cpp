@@ -62,6 +62,13 @@ struct Product : Tile<T> {
             if (!logical && col == 1)
                 for (int64_t p = 0; p < k; p++)
                     copy_columns(columns, b + p * row, out + p * tile_columns);
+            else if (!logical && row == 1)
+                dt_cpu_kernels.copy->transpose[sizeof(E) == 8   ? 3
+                                               : sizeof(E) == 4 ? 2
+                                               : sizeof(E) == 2 ? 1
+                                                                : 0](
+                    columns, k, (char *)out, tile_columns * sizeof(E), (const char *)b,
+                    col * sizeof(E));
             else
                 /* Rows of 64 bytes, so that each line is read once. */
                 for (int64_t p0 = 0; p0 < k; p0 += LINE) {
@@ -98,20 +105,27 @@ struct Product : Tile<T> {
                     int64_t m = least(BLOCK_M, g->m - i0);
                     pack_a(m, k, a + i0 * g->a_row + p0 * g->a_col, g->a_row, g->a_col,
                            packed_a);
-                    add_tiles(g, m, n, k, packed_a, packed_b, fresh,
+                    add_tiles(g, m, n, k, packed_a, packed_b, k, fresh,
                               c + i0 * g->c_row + j0);
                 }
             }
     }
+    /* a: where a tile's rows and its columns begin. */
+    enum Layout { PACKED, BY_ROWS, BY_COLUMNS };
+    /* panel: the rows that panels of b have. */
+    template <Layout layout = PACKED>
     static DT_INLINE void add_tiles(const dt_gemm_args *g, int64_t m, int64_t n,
-                                    int64_t k, const E *packed_a, const E *packed_b,
-                                    bool fresh, E *c)
+                                    int64_t k, const E *a, const E *packed_b,
+                                    int64_t panel, bool fresh, E *c)
     {
+        const int64_t step = layout == PACKED    ? k
+                             : layout == BY_ROWS ? DT_GEMM_PITCH
+                                                 : 1;
         for (int64_t j = 0; j < n; j += tile_columns)
             for (int64_t i = 0; i < m; i += TILE_ROWS)
-                add_tile(g, k, packed_a + i * k, packed_b + j * k,
-                         least(TILE_ROWS, m - i), least(tile_columns, n - j), fresh,
-                         c + i * g->c_row + j);
+                add_tile<layout>(g, k, a + i * step, packed_b + j * panel,
+                                 least(TILE_ROWS, m - i), least(tile_columns, n - j),
+                                 fresh, c + i * g->c_row + j);
     }
 
     /* --- the same b again and again: blocks of BLOCK_K rows, in panels each --- */
@@ -130,18 +144,29 @@ struct Product : Tile<T> {
     {
         const int64_t first = begin * tile_columns,
                       n = least(end * tile_columns, g->n) - first;
-        const E *a = (const E *)g->a, *packed_b = (const E *)g->b;
-        E *packed_a = (E *)g->scratch, *c = (E *)g->c + first;
+        const E *packed_b = (const E *)g->b;
+        const bool by_rows = fits && g->a_row == DT_GEMM_PITCH && g->a_col == 1;
+        const bool by_columns = fits && g->a_col == DT_GEMM_PITCH && g->a_row == 1;
         for (int64_t p0 = 0; p0 < g->k; p0 += BLOCK_K) {
-            int64_t k = least(BLOCK_K, g->k - p0);
+            const int64_t k = least(BLOCK_K, g->k - p0),
+                          panel = least(BLOCK_K, g->packed_k - p0);
+            const E *b = packed_b + first * panel;
+            const bool fresh = g->fresh && p0 == 0;
             for (int64_t i0 = 0; i0 < g->m; i0 += BLOCK_M) {
-                int64_t m = least(BLOCK_M, g->m - i0);
-                pack_a(m, k, a + i0 * g->a_row + p0 * g->a_col, g->a_row, g->a_col,
-                       packed_a);
-                add_tiles(g, m, n, k, packed_a, packed_b + first * k,
-                          g->fresh && p0 == 0, c + i0 * g->c_row);
+                const int64_t m = least(BLOCK_M, g->m - i0);
+                const E *a = (const E *)g->a + i0 * g->a_row + p0 * g->a_col;
+                E *packed_a = (E *)g->scratch;
+                E *c = (E *)g->c + first + i0 * g->c_row;
+                if (by_rows) {
+                    add_tiles<BY_ROWS>(g, m, n, k, a, b, panel, fresh, c);
+                } else if (by_columns) {
+                    add_tiles<BY_COLUMNS>(g, m, n, k, a, b, panel, fresh, c);
+                } else {
+                    pack_a(m, k, a, g->a_row, g->a_col, packed_a);
+                    add_tiles(g, m, n, k, packed_a, b, panel, fresh, c);
+                }
             }
-            packed_b += k * round(g->n, tile_columns);
+            packed_b += panel * round(g->packed_n, tile_columns);
         }
     }
 
@@ -168,7 +193,7 @@ struct Product : Tile<T> {
                         add_direct_tiles(g, m, k, packed_a, b + j, fresh, c);
                     } else {
                         pack_b(k, columns, b + j, g->b_row, 1, panel);
-                        add_tiles(g, m, columns, k, packed_a, panel, fresh, c);
+                        add_tiles(g, m, columns, k, packed_a, panel, k, fresh, c);
                     }
                 }
             }
@@ -199,17 +224,24 @@ struct Product : Tile<T> {
     static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
     static int64_t round(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
 
+    template <Layout layout>
     static DT_INLINE void add_tile(const dt_gemm_args *g, int64_t k, const E *a,
                                    const E *b, int64_t rows, int64_t columns,
                                    bool fresh, E *c)
     {
+        constexpr int row = layout == BY_ROWS ? DT_GEMM_PITCH : 1;
+        constexpr int step = layout == BY_ROWS      ? 1
+                             : layout == BY_COLUMNS ? DT_GEMM_PITCH
+                                                    : TILE_ROWS;
         alignas(VECTOR) E sums[TILE_ROWS * tile_columns];
         if (fits && rows < TILE_ROWS) {
             if constexpr (fits)
-                Tile<T>::template multiply_of<TILE_VECTORS, 0>(rows)(k, a, b, sums);
+                Tile<T>::template multiply_of<TILE_VECTORS, row,
+                                              layout == PACKED ? 0 : step>(rows)(
+                    k, a, b, sums);
         } else {
-            Tile<T>::template multiply<TILE_ROWS, TILE_VECTORS, 1, TILE_ROWS>(k, a, b,
-                                                                              sums);
+            Tile<T>::template multiply<TILE_ROWS, TILE_VECTORS, row, step>(k, a, b,
+                                                                           sums);
         }
         for (int64_t r = 0; r < rows; r++, c += g->c_row)
             if (columns == tile_columns)

@@ -97,19 +97,20 @@ struct Tile {
                 body(r, v);
     }
     /* Those of 1 to TILE_ROWS rows of two registers, or twice as many of one. Element
-     * (r, p) is at r * pitch + p, or where pitch is 0, at p * rows + r. */
+     * (r, p) is at r * row + p * step, where a step of 0 is `rows`. */
     typedef void Multiply(int64_t k, const E *a, const E *b, E *out);
-    template <int vectors, int64_t pitch>
+    template <int vectors, int64_t row, int64_t step>
     static Multiply *multiply_of(int64_t rows)
     {
         constexpr int most = TILE_ROWS * TILE_VECTORS / vectors;
-        return choose<vectors, pitch>(rows, std::make_integer_sequence<int, most>{});
+        return choose<vectors, row, step>(rows,
+                                          std::make_integer_sequence<int, most>{});
     }
-    template <int vectors, int64_t pitch, int... i>
+    template <int vectors, int64_t row, int64_t step, int... i>
     static Multiply *choose(int64_t rows, std::integer_sequence<int, i...>)
     {
-        static constexpr Multiply *all[] = {multiply < i + 1, vectors,
-                                            pitch ? pitch : 1, pitch ? 1 : i + 1 > ...};
+        static constexpr Multiply *all[] = {multiply < i + 1, vectors, row,
+                                            step ? step : i + 1 > ...};
         return all[rows - 1];
     }
 };

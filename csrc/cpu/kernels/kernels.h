@@ -88,8 +88,9 @@ typedef struct dt_gemm_args {
     void *c;
     int64_t c_row;
     double alpha;
-    bool fresh;    /* c holds nothing yet: it is written, not added to */
-    void *scratch; /* dt_gemm_kernels.scratch() bytes, aligned to 64 */
+    int64_t packed_n, packed_k; /* of a packed b, of which n and k may be the first */
+    bool fresh;                 /* c holds nothing yet: it is written, not added to */
+    void *scratch;              /* dt_gemm_kernels.scratch() bytes, aligned to 64 */
 } dt_gemm_args;
 
 /* Products of floats that do not arrange b each time. */
@@ -101,9 +102,11 @@ typedef struct dt_gemm_floats {
     int64_t columns;
     /* b to out, which is aligned to 64 and has k * columns elements a panel. */
     void (*pack)(const dt_gemm_args *args, void *out);
-    /* The columns of panels begin to end - 1. args: their b is packed. */
+    /* The columns of panels begin to end - 1. args: their b is packed. An a whose rows or
+     * columns are DT_GEMM_PITCH apart, and the others 1, is read where it is. */
     void (*product)(const dt_gemm_args *args, int64_t begin, int64_t end);
 } dt_gemm_floats;
+#define DT_GEMM_PITCH 272 /* not a power of two: rows share no set of the first cache */
 
 typedef struct dt_gemm_kernels {
     void (*product[DT_NDTYPES])(const dt_gemm_args *args); /* NULL: of 16 bits */
@@ -212,10 +215,6 @@ typedef struct dt_attention_kernel {
 typedef struct dt_attention_kernels {
     dt_attention_kernel float32, float64;
 } dt_attention_kernels;
-
-/* c = alpha * a @ b + beta * c on this thread alone, the batch being 1: a tile of
- * something larger. -1, without an error set: no memory. */
-int dt_cpu_tile_product(const dt_gemm *gemm);
 
 /* dt_cpu_gemm where b is packed; beta is 0 or 1. */
 int dt_cpu_gemm_with_packed(const dt_gemm *gemm);

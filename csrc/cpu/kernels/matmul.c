@@ -252,11 +252,6 @@ static void run_slices(void *context, int64_t begin, int64_t end)
     dt_blas_end(before);
 }
 
-int dt_cpu_tile_product(const dt_gemm *g)
-{
-    return multiply_alone(g, way_of(g));
-}
-
 /* --- elements of 16 bits --- */
 
 /* Room for widened matrices: of a batch, so many at a time as fit. */

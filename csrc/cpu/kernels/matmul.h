@@ -28,6 +28,8 @@ static inline dt_gemm_args dt_gemm_args_of(const dt_gemm *g, void *scratch)
         .c = g->c,
         .c_row = g->c_row,
         .alpha = g->alpha,
+        .packed_n = g->n,
+        .packed_k = g->k,
         .fresh = g->beta == 0,
         .scratch = scratch,
     };

@@ -283,7 +283,7 @@ void product(void *context, int64_t begin, int64_t end)
     float *const source = room.take<float>(source_numel),
                  *const sums = room.take<float>(PLANES * rows * columns),
                  *const y = room.take<float>(4 * columns);
-    auto *const multiply = Product::multiply_of<TILE_VECTORS, 0>(rows);
+    auto *const multiply = Product::multiply_of<TILE_VECTORS, 1, 0>(rows);
     for (int64_t item = begin; item < end; item++) {
         const int64_t line = item / w->tile_parts * w->line_part,
                       n = dt_least(w->line_part, w->lines - line),
@@ -355,7 +355,7 @@ void add_products(const dt_winograd *w, int64_t n, const float *source,
                   const float *gradient, float *sums)
 {
     const int64_t rows = w->tile_rows;
-    auto *const multiply = Product::multiply_of<TILE_VECTORS, PITCH>(rows);
+    auto *const multiply = Product::multiply_of<TILE_VECTORS, PITCH, 1>(rows);
     alignas(VECTOR) float tile[TILE_ROWS * columns];
     for (int64_t q = 0; q < PLANES; q++)
         for (int64_t c = 0; c < w->filled; c += rows) {
