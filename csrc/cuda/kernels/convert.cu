@@ -1,4 +1,5 @@
 /* Copies with and without a change of type, and constants. */
+#include "cuda/kernels/compute.h"
 #include "cuda/kernels/pack_access.h"
 #include "cuda/kernels/transpose.h"
 

@@ -5,6 +5,7 @@
 #ifndef DT_CUDA_KERNELS_ELEMENTWISE_KERNELS_H
 #define DT_CUDA_KERNELS_ELEMENTWISE_KERNELS_H
 
+#include "cuda/kernels/compute.h"
 #include "cuda/kernels/elementwise.h"
 #include "cuda/kernels/device_functions.h"
 #include "cuda/kernels/pack_access.h"

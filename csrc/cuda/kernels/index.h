@@ -3,7 +3,7 @@
 #ifndef DT_CUDA_KERNELS_INDEX_H
 #define DT_CUDA_KERNELS_INDEX_H
 
-#include "cuda/kernels/layout.h"
+#include "cuda/kernels/compute.h"
 #include "cuda/runtime/kernel_errors.h"
 
 /* dt_cuda_index() with the same result in every run, for all but DT_INDEX_READ. The

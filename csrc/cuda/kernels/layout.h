@@ -3,44 +3,11 @@
 #ifndef DT_CUDA_KERNELS_LAYOUT_H
 #define DT_CUDA_KERNELS_LAYOUT_H
 
+#include "cuda/kernels/divider.h"
+#include "cuda/kernels/vector.h"
 #include "cuda/runtime/graph.h"
 #include "cuda/runtime/launch.h"
 #include "device/plan.h"
-
-/* Loops over a vector are for the compiler to lay out flat, loops over dimensions are
- * not: they are short, and sixteen copies of a kernel's body are what a wheel cannot
- * carry. */
-#ifdef __CUDACC__
-#define UNROLL      _Pragma("unroll")
-#define UNROLL_BY_4 _Pragma("unroll 4")
-#define ROLLED      _Pragma("unroll 1")
-#else
-#define UNROLL
-#define UNROLL_BY_4
-#define ROLLED
-#endif
-
-/* Divides numbers below 2^31 by a constant (Granlund and Montgomery, 1994): the
- * quotient is the high half of n * magic, plus n, shifted. */
-struct Divider {
-    unsigned divisor, magic, shift;
-};
-
-static inline Divider divider_for(unsigned divisor)
-{
-    Divider d = {divisor, 0, 0};
-    while (((uint64_t)1 << d.shift) < divisor)
-        d.shift++;
-    d.magic = (unsigned)((((uint64_t)1 << 32) * (((uint64_t)1 << d.shift) - divisor)) /
-                             divisor +
-                         1);
-    return d;
-}
-
-static __device__ __forceinline__ unsigned divide(unsigned n, const Divider &d)
-{
-    return (__umulhi(n, d.magic) + n) >> d.shift;
-}
 
 /* Divides by a positive constant where the quotient is below 2^51: small numbers as
  * above, others as doubles, whose quotient is off by one at most. What a compiler makes
@@ -195,20 +162,6 @@ static inline int start_result(const char *doing, cudaError_t error)
 static __device__ __forceinline__ int64_t thread_number()
 {
     return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-}
-
-/* Loads and stores of N elements at once: up to 16 bytes, and 8 elements, since a
- * kernel holds its row that many times. */
-template <typename T, int N>
-struct alignas(sizeof(T) * N) Vector {
-    T v[N];
-};
-template <typename T>
-constexpr int vector_size = sizeof(T) == 1 ? 8 : (int)(16 / sizeof(T));
-
-static inline __host__ __device__ bool is_aligned(const void *p, size_t bytes)
-{
-    return (uintptr_t)p % bytes == 0;
 }
 
 #endif

@@ -7,7 +7,7 @@
 #ifndef DT_CUDA_KERNELS_NN_ELEMENTS_H
 #define DT_CUDA_KERNELS_NN_ELEMENTS_H
 
-#include "cuda/kernels/pack.h"
+#include "cuda/kernels/stored_pack.h"
 
 namespace {
 

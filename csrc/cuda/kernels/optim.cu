@@ -1,5 +1,5 @@
 #include "cuda/kernels/device_functions.h"
-#include "cuda/kernels/pack.h"
+#include "cuda/kernels/stored_pack.h"
 #include "cuda/kernels/tensor_table.h"
 #include "ops/optim.h"
 #include "ops/optim_ops.h"

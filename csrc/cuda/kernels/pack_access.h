@@ -10,6 +10,7 @@
 #ifndef DT_CUDA_KERNELS_PACK_ACCESS_H
 #define DT_CUDA_KERNELS_PACK_ACCESS_H
 
+#include "cuda/kernels/layout.h"
 #include "cuda/kernels/pack.h"
 
 /* How a thread gets at its pack of an operand. */

@@ -3,7 +3,7 @@
 #ifndef DT_CUDA_KERNELS_ROUNDS_H
 #define DT_CUDA_KERNELS_ROUNDS_H
 
-#include "cuda/kernels/pack.h"
+#include "cuda/kernels/stored_pack.h"
 #include "cuda/kernels/reduce_plan.h"
 
 /* How elements are stored that a kernel takes as a T: floats as a Half says; integers and
