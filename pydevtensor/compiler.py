@@ -114,7 +114,8 @@ def explain(model: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
     """A text about a call of model: each chain that was fused, and what ended it.
 
     Bytes are those read and written in one pass, and by the operations one by one.
-    Lines are those of the program.
+    Lines are those of the program. On a GPU a chain that has run often has a kernel of
+    its own.
 
     >>> x = torch.ones(100_000)
     >>> text = torch.compiler.explain(lambda x: torch.relu(x * x + x), x)
@@ -134,9 +135,10 @@ def explain(model: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
         _C._fusion_listen(None)
     del kept
     lines = []
-    for why, numel, moved, apart, steps in reports:
+    for why, numel, moved, apart, compiled, steps in reports:
         lines.append(
             f"{numel} elements: {moved / 1e6:.1f} MB moved, not {apart / 1e6:.1f}"
+            + ", by a kernel of its own" * compiled
         )
         width = max(len(step[0]) for step in steps) + 2
         for name, line, stored, wanted in steps:

@@ -202,8 +202,16 @@ typedef struct dt_backend {
 #define WORK(member, parameters, ...) int(*member) parameters;
 #include "device/works.def"
     /* Runs a chain, not interrupted: on the CPU at once, where it cannot fail, on a GPU as
-     * one kernel. NULL: there are no chains (device/fusion.h). */
+     * one kernel. Returns -1 after dt_fail; else how often such a chain has run without a
+     * kernel of its own, if it may have one. NULL: there are no chains (device/fusion.h). */
     int (*chain)(dt_stream stream, const struct dt_chain *chain);
+    /* The number of such a kernel, or -1 after dt_fail. source: that of `chain`, which the
+     * caller frees. exact: any compiler's kernel gives the same bits. NULL: there are
+     * none. */
+    int (*chain_source)(int device, const struct dt_chain *chain, char **source,
+                        bool *exact);
+    /* Chains of that number have this kernel from now on. */
+    void (*chain_compiled)(int number, const struct dt_module_kernel *kernel);
     /* Whether a chain may have the operation, or DT_CHAIN_CONVERT, as a step. The result
      * is dense, and nothing is complex. */
     bool (*chain_step)(int op, const dt_plan *plan);

@@ -34,6 +34,8 @@ static int64_t apart;    /* bytes of the steps one by one */
 static dt_error failure; /* of a run in a call that cannot fail */
 static _Thread_local int wanted;
 static void (*listening)(const dt_fusion_report *report);
+static void (*compiling)(dt_device device, const dt_chain *chain);
+static int runs_before_compiling;
 
 const dt_backend *dt_fusion_real[DT_FUSION_TYPES];
 
@@ -178,10 +180,10 @@ static int run_chain(void)
     else if (chain.steps[0].wanted)
         status = op == DT_CHAIN_CONVERT ? backend->copy(on_stream, &first)
                                         : backend->elementwise(on_stream, op, &first);
-    return status ? fail_as_chain() : 0;
+    return status < 0 ? fail_as_chain() : status;
 }
 
-/* Runs the queue, without Python code, and leaves it empty. */
+/* Runs the queue, without Python code, and leaves it empty. Returns as dt_backend.chain. */
 static int run_queue(void)
 {
     const bool yields = dt_gil_yield(false);
@@ -201,8 +203,10 @@ static int run_and_report(const char *why)
     const dt_chain ran = chain;
     int at[DT_CHAIN_STEPS];
     memcpy(at, lines, sizeof at);
-    const dt_fusion_report report = {&ran, at, why, dt_chain_bytes(&chain), apart};
+    const bool on_gpu = !dt_device_is_host(on_device);
+    dt_fusion_report report = {&ran, at, why, false, dt_chain_bytes(&chain), apart};
     const int status = run_queue();
+    report.compiled = on_gpu && ran.nsteps > 1 && !status;
     listening(&report);
     return status;
 }
@@ -250,8 +254,11 @@ int dt_fusion_run(const char *why)
         finish();
         status = listening ? run_and_report(why) : run_queue();
     }
-    status = dt_activity_end(&observed, &activity, status);
+    const bool frequent = compiling && status == runs_before_compiling;
+    status = dt_activity_end(&observed, &activity, status < 0 ? status : 0);
     dt_activity_line_is(outer);
+    if (frequent)
+        compiling(activity.device, &described);
     return status ? status : fail_late();
 }
 
@@ -280,6 +287,13 @@ void dt_fusion_listen(void (*listener)(const dt_fusion_report *report))
 {
     run_quietly("end");
     listening = listener;
+}
+
+void dt_fusion_compile(int runs,
+                       void (*compiler)(dt_device device, const dt_chain *chain))
+{
+    runs_before_compiling = runs;
+    compiling = compiler;
 }
 
 /* --- collecting --- */

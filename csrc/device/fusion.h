@@ -57,9 +57,15 @@ typedef struct dt_fusion_report {
     const dt_chain *chain;
     const int *lines;
     const char *why;
+    bool compiled;        /* by a kernel of its own */
     int64_t bytes, apart; /* read and written, and by the steps one by one */
 } dt_fusion_report;
 /* NULL: nobody listens. Called with the GIL, after the run. */
 void dt_fusion_listen(void (*listener)(const dt_fusion_report *report));
+
+/* Calls compiler, with the GIL, with each chain that has run `runs` times on a GPU without a
+ * kernel of its own; 0: with none. */
+void dt_fusion_compile(int runs,
+                       void (*compiler)(dt_device device, const dt_chain *chain));
 
 #endif

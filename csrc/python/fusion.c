@@ -1,12 +1,17 @@
 /* The functions behind torch.fused and torch.compile: device/fusion.h. */
 #include "device/fusion.h"
 
+#include <limits.h>
+#include <stdlib.h>
+
 #include "device/activity.h"
+#include "device/module.h"
 #include "python/errors.h"
 #include "python/module.h"
 #include "tensor/ops/ops.h"
 
-static PyObject *reports; /* a list that grows; NULL: nobody listens */
+static PyObject *reports;  /* a list that grows; NULL: nobody listens */
+static PyObject *compiler; /* NULL: that of pydevtensor.cuda */
 
 static const char *end_name(const dt_chain_end *end)
 {
@@ -22,7 +27,7 @@ static PyObject *item_of(const char *name, int line, bool stored, bool wanted)
                          PyBool_FromLong(stored), PyBool_FromLong(wanted));
 }
 
-/* (why, numel, bytes, bytes apart, [(name, line, stored, wanted), ...]) */
+/* (why, numel, bytes, bytes apart, compiled, [(name, line, stored, wanted), ...]) */
 static PyObject *tuple_of(const dt_fusion_report *r)
 {
     const dt_chain *chain = r->chain;
@@ -39,8 +44,9 @@ static PyObject *tuple_of(const dt_fusion_report *r)
             return NULL;
         PyList_SET_ITEM(items, i, item);
     }
-    return items ? Py_BuildValue("(sLLLO)", r->why, (long long)chain->numel,
-                                 (long long)r->bytes, (long long)r->apart, items)
+    return items ? Py_BuildValue("(sLLLNO)", r->why, (long long)chain->numel,
+                                 (long long)r->bytes, (long long)r->apart,
+                                 PyBool_FromLong(r->compiled), items)
                  : NULL;
 }
 
@@ -79,14 +85,89 @@ static PyObject *set_reports(PyObject *Py_UNUSED(self), PyObject *list)
     Py_RETURN_NONE;
 }
 
+static PyObject *find_compiler(void)
+{
+    if (compiler)
+        return Py_NewRef(compiler);
+    DT_REF module = PyImport_ImportModule("pydevtensor.cuda._chains");
+    return module ? PyObject_GetAttrString(module, "compile_later") : NULL;
+}
+
+/* Calls the compiler with the GPU, the number and the source of a chain, and whether any
+ * version of CUDA will do. It gives the kernel to _fusion_compiled. */
+static PyObject *call_compiler(dt_device device, const dt_chain *chain)
+{
+    char *source = NULL;
+    bool exact;
+    const int number =
+        dt_backends[device.type]->chain_source(device.index, chain, &source, &exact);
+    if (number < 0)
+        return dt_raise();
+    DT_REF function = find_compiler();
+    PyObject *done = function
+                         ? PyObject_CallFunction(function, "iisO", device.index, number,
+                                                 source, exact ? Py_True : Py_False)
+                         : NULL;
+    free(source);
+    return done;
+}
+
+/* In the midst of a call. */
+static void compile(dt_device device, const dt_chain *chain)
+{
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    DT_REF done = call_compiler(device, chain);
+    if (!done)
+        PyErr_WriteUnraisable(NULL);
+    PyErr_Restore(type, value, trace);
+}
+
+/* How often a chain runs before it is compiled; 0: it never is. */
+static int runs_before_compiling(void)
+{
+    const char *text = getenv("PYDEVTENSOR_COMPILE_AFTER");
+    char *end = NULL;
+    const long runs = text ? strtol(text, &end, 10) : 0;
+    return !text || end == text || *end || runs < 0 || runs > INT_MAX ? 10 : (int)runs;
+}
+
+/* _fusion_compiler(function=None, runs=None): compile by this function, after so many
+ * runs. */
+static PyObject *set_compiler(PyObject *Py_UNUSED(self), PyObject *args)
+{
+    PyObject *function = Py_None;
+    int runs = runs_before_compiling();
+    if (!PyArg_ParseTuple(args, "|Oi:_fusion_compiler", &function, &runs))
+        return NULL;
+    Py_XSETREF(compiler, function == Py_None ? NULL : Py_NewRef(function));
+    dt_fusion_compile(runs, compile);
+    Py_RETURN_NONE;
+}
+
+/* _fusion_compiled(number, kernel) */
+static PyObject *compiled(PyObject *Py_UNUSED(self), PyObject *args)
+{
+    int number;
+    Py_ssize_t kernel;
+    if (!PyArg_ParseTuple(args, "in:_fusion_compiled", &number, &kernel))
+        return NULL;
+    dt_backends[DT_ACCELERATOR]->chain_compiled(number,
+                                                (const dt_module_kernel *)kernel);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef functions[] = {
     {"_fusion_begin", begin, METH_NOARGS, NULL},
     {"_fusion_end", end, METH_NOARGS, NULL},
     {"_fusion_listen", set_reports, METH_O, NULL},
+    {"_fusion_compiler", set_compiler, METH_VARARGS, NULL},
+    {"_fusion_compiled", compiled, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
 int dt_setup_fusion(PyObject *module)
 {
+    dt_fusion_compile(runs_before_compiling(), compile);
     return PyModule_AddFunctions(module, functions);
 }

@@ -48,6 +48,7 @@ def tree(tmp_path):
         "csrc/base/two.c": "int dt_two(void);\nint dt_two(void) { return 2; }\n",
         "csrc/sim/module.h": "int dt_sim();\n",
         "csrc/sim/program.h": "int dt_sim();\n",
+        "csrc/cuda/kernels/chain_kernel.h": "int dt_sim();\n",
         "csrc/sim/run.cpp": "int dt_sim() { return 3; }\n",
         "csrc/python/module.c": (
             '#include <Python.h>\n#include "base/one.h"\n'

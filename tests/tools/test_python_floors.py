@@ -28,8 +28,8 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 77_520,
-    "core": 28_110,
+    "csrc": 77_900,
+    "core": 28_145,
     "processes": 4_750,
     "extras": 12_200,
     "imitations": 730,

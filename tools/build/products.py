@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import sys
 import sysconfig
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -340,20 +340,30 @@ class Plan:
         return Product("_cuda.so", (*units, *self.base()), link, nvcc.identity, "nvcc")
 
 
-# The headers that kernels of the program are compiled with on simulated GPUs, and whole
-# programs after that one, by the names that they are installed as.
-MODULE_HEADERS = {
-    "_module.h": "csrc/sim/module.h",
-    "_program.h": "csrc/sim/program.h",
-}
+# The headers that kernels are compiled with while a program runs, by the names that
+# they are installed as: for kernels of the program on simulated GPUs, and whole
+# programs after that; for kernels of chains.
+KERNEL_HEADERS = (
+    {"_module.h": "csrc/sim/module.h", "_program.h": "csrc/sim/program.h"},
+    {"_chain.h": "csrc/cuda/kernels/chain_kernel.h"},
+)
 
 
-def module_headers() -> list[Path]:
+def kernel_headers() -> list[Path]:
     """A file of each header and what it includes of ours; written where it differs."""
-    known = {ROOT / "csrc/sim/kernel.h"}  # the simulator's own side of a launch
+    return [
+        path
+        for group in KERNEL_HEADERS
+        for path in _expanded(group, {ROOT / "csrc/sim/kernel.h"})
+    ]
+
+
+def _expanded(headers: dict[str, str], known: set[Path]) -> Iterator[Path]:
+    """Files of headers that are included in this order, without the known ones."""
 
     def whole(path: Path) -> str:
-        known.add(path)
+        if path.suffix == ".h":  # tables are included several times
+            known.add(path)
         lines = []
         for line in path.read_text().splitlines():
             found = re.match(r'#include "(.*)"', line)
@@ -366,15 +376,13 @@ def module_headers() -> list[Path]:
                 lines.append(whole(inner))
         return "\n".join(lines)
 
-    paths = []
-    for name, header in MODULE_HEADERS.items():
+    for name, header in headers.items():
         path = objects.BUILD / name
         # Lines that no program has: the checks of kernels know theirs by the number.
         text = f'#line 1000001 "{name}"\n' + whole(ROOT / header) + "\n"
         if not path.exists() or path.read_text() != text:
             path.write_text(text)
-        paths.append(path)
-    return paths
+        yield path
 
 
 # Exists once a release was built here: `make demo` then uses it.
@@ -408,7 +416,7 @@ def build(say: Callable[[str], None]) -> tuple[dict[str, Path], dict[str, object
         "why_no_cuda": why,
         "linked": linked,
     }
-    return {path.name: path for path in (*paths, *module_headers())}, info
+    return {path.name: path for path in (*paths, *kernel_headers())}, info
 
 
 def _check_symbols(extension: Path) -> None:

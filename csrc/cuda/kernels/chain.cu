@@ -6,123 +6,11 @@
  * the result to the type that it has in the chain, so that the bits are those of the rows'
  * own kernels. All threads take the same branches. */
 #define DT_CALLED_FUNCTIONS
-#include "cuda/kernels/chain_program.h"
-#include "cuda/kernels/device_functions.h"
-#include "cuda/runtime/backend.h"
+#include "cuda/kernels/chain_compiled.h"
 
 namespace {
 
-/* --- memory --- */
-
-/* The address of element `index`. */
-__device__ __forceinline__ const char *place_of(const Program &p, const Memory &m,
-                                                int size, unsigned index)
-{
-    if (m.layout == NONE)
-        return m.data + (int64_t)index * size;
-    const Strides &l = p.layouts[m.layout];
-    const char *at = m.data;
-    ROLLED
-    for (int d = l.ndim - 1; d > 0; d--) {
-        const unsigned outer = divide(index, l.sizes[d]);
-        at += (index - outer * l.sizes[d].divisor) * l.strides[d];
-        index = outer;
-    }
-    return at + index * l.strides[0];
-}
-
-/* `count` elements from `first` on, as they are stored. */
-template <typename Word>
-__device__ __forceinline__ Words words_at(const Program &p, const Memory &m,
-                                          unsigned first, int count)
-{
-    Words words = {};
-    if (m.way == TOGETHER && count == EACH) {
-        Pack<Word, EACH> pack;
-        pack.words = *(const decltype(pack.words) *)place_of(p, m, sizeof(Word), first);
-        UNROLL
-        for (int k = 0; k < EACH; k++)
-            words.v[k] = pack.get(k);
-        return words;
-    }
-    ROLLED
-    for (int k = 0; k < count; k++) {
-        const uint32_t word =
-            *(const Word *)place_of(p, m, sizeof(Word), first + (unsigned)k);
-        UNROLL
-        for (int j = 0; j < EACH; j++)
-            if (j == k || m.way == SINGLE)
-                words.v[j] = word;
-        if (m.way == SINGLE)
-            break;
-    }
-    return words;
-}
-
-__device__ __forceinline__ float number_of(uint32_t word, Type type)
-{
-    float number;
-    dt_float16 half;
-    dt_bfloat16 brain;
-    __builtin_memcpy(&number, &word, sizeof number);
-    half.bits = brain.bits = (uint16_t)word;
-    return type == FLOATS   ? number
-           : type == HALVES ? (float)half
-           : type == BRAINS ? (float)brain
-           : type == BOOLS  ? (float)(word != 0)
-                            : (float)word;
-}
-
-__device__ __forceinline__ uint32_t word_of(float number, Type type)
-{
-    uint32_t word;
-    __builtin_memcpy(&word, &number, sizeof word);
-    return type == FLOATS   ? word
-           : type == HALVES ? dt_float16(number).bits
-           : type == BRAINS ? dt_bfloat16(number).bits
-                            : (uint32_t)(number != 0);
-}
-
-__device__ __forceinline__ Values values_at(const Program &p, const Memory &m,
-                                            unsigned first, int count)
-{
-    const Words words = m.type == FLOATS  ? words_at<uint32_t>(p, m, first, count)
-                        : m.type >= BOOLS ? words_at<uint8_t>(p, m, first, count)
-                                          : words_at<uint16_t>(p, m, first, count);
-    Values values;
-    UNROLL
-    for (int k = 0; k < EACH; k++)
-        values.v[k] = number_of(words.v[k], m.type);
-    return values;
-}
-
-template <typename Word>
-__device__ __forceinline__ void put_words(const Output &out, unsigned first, int count,
-                                          const Words &words)
-{
-    Word *at = (Word *)out.data + first;
-    if (out.together && count == EACH) {
-        Pack<Word, EACH> pack = {};
-        UNROLL
-        for (int k = 0; k < EACH; k++)
-            pack.set(k, (Word)words.v[k]);
-        *(decltype(pack.words) *)at = pack.words;
-        return;
-    }
-    UNROLL
-    for (int k = 0; k < EACH; k++)
-        if (k < count)
-            at[k] = (Word)words.v[k];
-}
-
 /* --- rows --- */
-
-__host__ __device__ constexpr bool is_choice(const dt_class &c)
-{
-    return c.choice;
-}
-template <bool CHOICE, typename T>
-using FirstOf = std::conditional_t<CHOICE, bool, T>;
 
 /* An instruction's inputs, and the place of its result. From one group to the next an
  * address moves by `apart`; by 0 for a number. T is float. */
@@ -170,16 +58,12 @@ __device__ __forceinline__ void apply_row(int op, const Operands<T> &o)
         if constexpr (has_row(DT_CLASS_VALUE(flags, DT_CLASS_##class), flags) &&       \
                       !is_long(DT_OP_##name,                                           \
                                DT_CLASS_VALUE(flags, DT_CLASS_##class))) {             \
-            typedef FirstOf<is_choice(DT_CLASS_VALUE(flags, DT_CLASS_##class)), T>     \
-                First;                                                                 \
-            each(o, [d](T a, T b, T c) {                                               \
-                operands(First, (First)a, b, c, d) return (T)(value);                  \
-            });                                                                        \
+            each(o, [d](T a, T b, T c) { return row_##name(a, b, c, d); });            \
         }                                                                              \
         break;
 #include "ops/elementwise_kernels.def"
     default: /* DT_CHAIN_CONVERT */
-        each(o, [](T a, T, T) { return a; });
+        each(o, [d](T a, T b, T c) { return row_copy(a, b, c, d); });
         break;
     }
 }
@@ -194,7 +78,7 @@ __device__ __forceinline__ T long_row(int op, T a, T b, T c, T d)
         if constexpr (has_row(DT_CLASS_VALUE(flags, DT_CLASS_##class), flags) &&       \
                       is_long(DT_OP_##name,                                            \
                               DT_CLASS_VALUE(flags, DT_CLASS_##class))) {              \
-            operands(T, a, b, c, d) return (T)(value);                                 \
+            return row_##name(a, b, c, d);                                             \
         }                                                                              \
         break;
 #include "ops/elementwise_kernels.def"
@@ -253,11 +137,6 @@ __device__ __forceinline__ void load_packs(const Program &p, const Memory &m,
     }
 }
 
-__device__ __forceinline__ int count_from(const Program &p, unsigned first)
-{
-    return p.numel - first < EACH ? (int)(p.numel - first) : EACH;
-}
-
 __device__ __forceinline__ void load(const Program &p, const Memory &m,
                                      const Place &place)
 {
@@ -274,21 +153,8 @@ __device__ __forceinline__ void load(const Program &p, const Memory &m,
     }
     ROLLED
     for (int g = 0; g < place.groups; g++)
-        place.slot(m.slot)[(unsigned)g * blockDim.x] =
-            values_at(p, m, place.group(g), count_from(p, place.group(g)));
-}
-
-__device__ __forceinline__ void store(const Program &p, const Instruction &now,
-                                      unsigned first, const Words &words)
-{
-    const Output &out = p.outputs[now.out];
-    const int count = count_from(p, first);
-    if (now.type == FLOATS)
-        put_words<uint32_t>(out, first, count, words);
-    else if (now.type == BOOLS)
-        put_words<uint8_t>(out, first, count, words);
-    else
-        put_words<uint16_t>(out, first, count, words);
+        place.slot(m.slot)[(unsigned)g * blockDim.x] = values_at(
+            p.layouts, m, place.group(g), count_from(p.numel, place.group(g)));
 }
 
 /* Rounds the results of an instruction to their type, and stores those that are wanted. */
@@ -299,16 +165,12 @@ __device__ __forceinline__ void finish(const Program &p, const Instruction &now,
     ROLLED
     for (int g = 0; g < place.groups; g++) {
         Values x = slot[(unsigned)g * blockDim.x];
-        Words words;
-        UNROLL
-        for (int k = 0; k < EACH; k++) {
-            words.v[k] = word_of(x.v[k], now.type);
-            x.v[k] = number_of(words.v[k], now.type);
-        }
+        const Words words = rounded(&x, now.type);
         if (now.type != FLOATS)
             slot[(unsigned)g * blockDim.x] = x;
         if (now.out != NONE)
-            store(p, now, place.group(g), words);
+            put(p.outputs[now.out], now.type, place.group(g),
+                count_from(p.numel, place.group(g)), words);
     }
 }
 
@@ -366,14 +228,10 @@ bool dt_cuda_chain_step(int op, const dt_plan *plan)
     return op == (int)DT_CHAIN_CONVERT || computes(op, plan);
 }
 
-int dt_cuda_chain(dt_stream stream, const dt_chain *chain)
+static int run_program(dt_stream stream, Program *p, unsigned slots)
 {
-    Program p = {};
-    const unsigned slots = (unsigned)translate(chain, &p);
-    if (!p.ninstructions)
-        return 0;
     unsigned threads = THREADS, groups = GROUPS;
-    while (groups > 1 && p.numel / (threads * groups * EACH) < BLOCKS_WANTED)
+    while (groups > 1 && p->numel / (threads * groups * EACH) < BLOCKS_WANTED)
         groups /= 2;
     while ((3 + slots * groups) * threads * sizeof(Values) > SHARED) {
         if (threads > 32)
@@ -381,11 +239,47 @@ int dt_cuda_chain(dt_stream stream, const dt_chain *chain)
         else
             groups /= 2;
     }
-    p.groups = (int)groups;
+    p->groups = (int)groups;
     const unsigned elements = threads * groups * EACH;
     return start_result(
         "starting a fused kernel",
-        (Relaxed(), LAUNCH(chain_kernel, (p.numel + elements - 1) / elements, threads,
+        (Relaxed(), LAUNCH(chain_kernel, (p->numel + elements - 1) / elements, threads,
                            (3 + slots * groups) * threads * sizeof(Values),
-                           (cudaStream_t)stream.handle, p)));
+                           (cudaStream_t)stream.handle, *p)));
+}
+
+int dt_cuda_chain(dt_stream stream, const dt_chain *chain)
+{
+    Program p = {};
+    const int slots = translate(chain, &p);
+    if (!p.ninstructions)
+        return 0;
+    const std::string key = key_of(stream.device, p);
+    Compiled *known = compiled.find(key);
+    if (!known)
+        known = compiled.keep(key, {});
+    if (known->kernel)
+        return launch_compiled(known->kernel, stream, p);
+    return run_program(stream, &p, (unsigned)slots) ? -1 : ++known->runs;
+}
+
+int dt_cuda_chain_source(int device, const dt_chain *chain, char **source, bool *exact)
+{
+    Program p = {};
+    translate(chain, &p);
+    if (p.nmemories + p.noutputs >= DT_MODULE_PARAMETERS)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "the chain has too many operands for a kernel");
+    *source = strdup(source_of(p).c_str());
+    if (!*source)
+        return dt_fail(DT_ERROR_HOST_MEMORY, "no memory for the source of a kernel");
+    *exact = is_exact(p);
+    asked.push_back(key_of(device, p));
+    return (int)asked.size() - 1;
+}
+
+void dt_cuda_chain_compiled(int number, const dt_module_kernel *kernel)
+{
+    if (Compiled *known = compiled.find(asked[(size_t)number]))
+        known->kernel = kernel;
 }

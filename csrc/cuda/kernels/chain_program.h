@@ -2,23 +2,18 @@
 #ifndef DT_CUDA_KERNELS_CHAIN_PROGRAM_H
 #define DT_CUDA_KERNELS_CHAIN_PROGRAM_H
 
+#include "cuda/kernels/chain_memory.h"
 #include "cuda/kernels/layout.h"
-#include "cuda/kernels/pack.h"
 #include "device/chain.h"
 #include "ops/elementwise_ops.h"
 
 namespace {
 
-/* Elements of a group, groups of a thread and threads of a block; of the latter two there
- * are fewer where a chain has many slots. */
-enum { EACH = 4, GROUPS = 4, THREADS = 128 };
+/* Groups of elements of a thread, and threads of a block; there are fewer where a chain has
+ * many slots. */
+enum { GROUPS = 4, THREADS = 128 };
 /* Bytes of shared memory that a block may have; blocks that keep any GPU busy. */
 enum { SHARED = 48 << 10, BLOCKS_WANTED = 1024 };
-typedef Vector<float, EACH> Values;
-typedef Vector<uint32_t, EACH> Words;
-
-/* How memory has a number. */
-enum Type : uint8_t { FLOATS, HALVES, BRAINS, BOOLS, BYTES, NO_TYPE };
 
 Type type_of(dt_dtype dtype)
 {
@@ -38,7 +33,6 @@ Type type_of(dt_dtype dtype)
     }
 }
 
-enum { NONE = 255 };
 struct Instruction {
     int16_t op;
     bool is_long;
@@ -48,26 +42,6 @@ struct Instruction {
     uint8_t slot;      /* of the result */
     uint8_t out;       /* NONE: it is not stored */
     float numbers[DT_MAX_INPUTS];
-};
-
-/* The elements of a group lie together, are one, or are apart. */
-enum Way : uint8_t { TOGETHER, SINGLE, APART };
-struct Memory {
-    const char *data;
-    Type type;
-    Way way;
-    uint8_t layout; /* NONE: one element after the other */
-    uint8_t slot;
-};
-struct Output {
-    char *data;
-    bool together;
-};
-enum { DIMS = 5 };
-struct Strides {
-    int ndim;
-    Divider sizes[DIMS];
-    int64_t strides[DIMS]; /* in bytes */
 };
 
 struct Program {

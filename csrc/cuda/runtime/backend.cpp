@@ -141,6 +141,8 @@ dt_backend_open(const dt_host *host)
 #include "device/works.def"
     MEMBER(chain)
     backend.chain_step = dt_cuda_chain_step;
+    backend.chain_source = dt_cuda_chain_source;
+    backend.chain_compiled = dt_cuda_chain_compiled;
 #undef MEMBER
 #ifdef DT_SIMULATED
     backend.program_records = sim_program_records();
