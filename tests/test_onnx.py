@@ -94,6 +94,20 @@ LAYERS = {
     "AdaptiveAvgPool": (nn.AdaptiveAvgPool2d((3, 2)), image()),
     "AdaptiveMaxPool": (nn.AdaptiveMaxPool2d(1), image()),
     "BatchNorm1d": (nn.BatchNorm1d(5), rows()),
+    "torch.batch_norm": (
+        lambda x: torch.batch_norm(
+            x,
+            torch.full((5,), 2.0),
+            None,
+            torch.ones(5),
+            torch.full((5,), 4.0),
+            False,
+            0.1,
+            1e-5,
+            False,
+        ),
+        rows(),
+    ),
     "LayerNorm": (nn.LayerNorm((5, 8)), rows()),
     "GroupNorm": (nn.GroupNorm(2, 4), image()),
     "InstanceNorm": (nn.InstanceNorm2d(4, affine=True), image()),
@@ -149,6 +163,11 @@ FUNCTIONS = {
     ),
     "compared": lambda x: torch.where(x > 0, x, torch.zeros_like(x)) + (x != x).float(),
     "reduced": lambda x: (x.sum(-1), x.mean((0, 2)), x.amax(1, keepdim=True), x.sum()),
+    "reduced by names of NumPy": lambda x: (
+        x.sum(axis=1, keepdims=True),
+        x.argmax(axis=1),
+        torch.softmax(x, axis=1),
+    ),
     "positions": lambda x: (x.argmax(-1), x.argmin(), x.topk(2, -1)),
     "shaped": lambda x: (
         x.permute(2, 0, 1).unsqueeze(1).squeeze(1),

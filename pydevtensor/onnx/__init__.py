@@ -1,7 +1,8 @@
 """torch.onnx: writes networks as ONNX models, with the package `onnx`.
 
-export() traces a module by torch.fx and writes each call by its record in _records.py,
-_networks.py and _layers.py.
+export() traces a module by torch.fx (_export.py) and writes each call by the record of
+its name or layer (_records.py), which _elementwise.py, _reductions.py, _shapes.py,
+_functional.py and _layers.py make.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def export(
     options         PyTorch's others, without effect
     """
     global _exporting
-    from pydevtensor.onnx._writer import write
+    from pydevtensor.onnx._export import write
 
     if getattr(training, "value", training) not in (None, 0):
         raise NotImplementedError(
@@ -72,7 +73,9 @@ def export(
         raise ValueError(f"opset_version is {version}; give 18 or more")
     _exporting = True
     try:
-        made = write(model, tuple(given), kwargs or {}, names, version, dynamic_axes)
+        made = write(
+            model, tuple(given), kwargs or {}, names, version, dynamic_axes or {}
+        )
     finally:
         _exporting = False
     if hasattr(f, "write"):

@@ -1,0 +1,173 @@
+"""How functions of single elements are written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydevtensor import _C
+from pydevtensor.onnx._records import FUNCTIONS, record, refused
+from pydevtensor.onnx._writer import Ref, Writer, values
+
+_ONE = """
+relu:Relu sigmoid:Sigmoid tanh:Tanh exp:Exp log:Log sqrt:Sqrt abs:Abs neg:Neg erf:Erf
+ceil:Ceil floor:Floor round:Round sign:Sign sin:Sin cos:Cos tan:Tan asin:Asin acos:Acos
+atan:Atan sinh:Sinh cosh:Cosh asinh:Asinh acosh:Acosh atanh:Atanh reciprocal:Reciprocal
+softsign:Softsign hardswish:HardSwish mish:Mish isnan:IsNaN isinf:IsInf
+logical_not:Not invert:Not bitwise_not:Not
+"""
+_TWO = """
+add:Add sub:Sub mul:Mul truediv:Div div:Div pow:Pow maximum:Max minimum:Min
+iadd:Add isub:Sub imul:Mul itruediv:Div
+logical_and:And logical_or:Or logical_xor:Xor and_:And or_:Or xor:Xor
+"""
+_COMPARED = "eq:Equal lt:Less gt:Greater le:LessOrEqual ge:GreaterOrEqual"
+
+
+def _pairs(text: str) -> list[list[str]]:
+    return [word.split(":") for word in text.split()]
+
+
+for _name, _op in _pairs(_ONE):
+
+    @record(_name, f"{_name}_")
+    def _one(
+        w: Writer, y: Any, x: Any, *unused: Any, op: str = _op, **named: Any
+    ) -> Any:
+        floats = y.dtype.is_floating_point
+        return w.put(op, w.cast(x, y.dtype) if floats else x)
+
+
+def _both(w: Writer, a: Any, b: Any, dtype: Any) -> tuple[str, str]:
+    return tuple(w.of(w.cast(_to(x, dtype), dtype), dtype) for x in (a, b))  # type: ignore[return-value]
+
+
+def _to(value: Any, dtype: Any) -> Any:
+    return value.to(dtype) if isinstance(value, _C.Tensor) else value
+
+
+for _name, _op in _pairs(_TWO):
+
+    @record(_name, f"{_name}_")
+    def _two(
+        w: Writer,
+        y: Any,
+        a: Any,
+        b: Any,
+        *,
+        alpha: Any = 1,
+        op: str = _op,
+        **named: Any,
+    ) -> Any:
+        if alpha != 1 or named.get("rounding_mode"):
+            raise refused("alpha and rounding_mode are not written; use two operations")
+        return w.put(op, *_both(w, a, b, y.dtype))
+
+
+for _name, _op in _pairs(_COMPARED):
+
+    @record(_name)
+    def _compared(w: Writer, y: Any, a: Any, b: Any, *, op: str = _op) -> Any:
+        return w.put(op, *_both(w, a, b, _C.result_type(values(a), values(b))))
+
+
+@record("ne")
+def _ne(w: Writer, y: Any, a: Any, b: Any) -> Any:
+    return w.put("Not", FUNCTIONS["eq"](w, y, a, b))
+
+
+@record("rsqrt")
+def _rsqrt(w: Writer, y: Any, x: Any) -> Any:
+    return w.put("Reciprocal", w.put("Sqrt", x))
+
+
+@record("square")
+def _square(w: Writer, y: Any, x: Any) -> Any:
+    return w.put("Mul", x, x)
+
+
+@record("silu")
+def _silu(w: Writer, y: Any, x: Any, *unused: Any) -> Any:
+    return w.put("Mul", x, w.put("Sigmoid", x))
+
+
+@record("gelu")
+def _gelu(w: Writer, y: Any, x: Any, approximate: str = "none") -> Any:
+    return w.put("Gelu", x, approximate=approximate)
+
+
+@record("hardsigmoid")
+def _hardsigmoid(w: Writer, y: Any, x: Any, *unused: Any) -> Any:
+    return w.put("HardSigmoid", x, alpha=1 / 6, beta=0.5)
+
+
+@record("leaky_relu")
+def _leaky(w: Writer, y: Any, x: Any, negative_slope: float = 0.01, *u: Any) -> Any:
+    return w.put("LeakyRelu", x, alpha=negative_slope)
+
+
+@record("elu")
+def _elu(w: Writer, y: Any, x: Any, alpha: float = 1.0, *unused: Any) -> Any:
+    return w.put("Elu", x, alpha=alpha)
+
+
+@record("celu")
+def _celu(w: Writer, y: Any, x: Any, alpha: float = 1.0, *unused: Any) -> Any:
+    return w.put("Celu", x, alpha=alpha)
+
+
+@record("selu")
+def _selu(w: Writer, y: Any, x: Any, *unused: Any) -> Any:
+    return w.put("Selu", x)
+
+
+@record("softplus")
+def _softplus(w: Writer, y: Any, x: Any, beta: float = 1.0, *unused: Any) -> Any:
+    if beta != 1:
+        raise refused(f"softplus() with beta={beta}; give 1")
+    return w.put("Softplus", x)
+
+
+@record("prelu")
+def _prelu(w: Writer, y: Any, x: Any, weight: Any) -> Any:
+    shape = [-1] + [1] * (y.dim() - 2) if y.dim() > 2 else [-1]
+    return w.put("PRelu", x, weight.reshape(shape))
+
+
+@record("relu6")
+def _relu6(w: Writer, y: Any, x: Any, *unused: Any) -> Any:
+    return w.put("Clip", x, w.of(0, y.dtype), w.of(6, y.dtype))
+
+
+@record("hardtanh", "clamp", "clip")
+def _clamp(w: Writer, y: Any, x: Any, *bounds: Any, **named: Any) -> Any:
+    given = dict(zip(("low", "high"), bounds[:2], strict=False))
+    low = named.get("min", named.get("min_val", given.get("low")))
+    high = named.get("max", named.get("max_val", given.get("high")))
+    ends = ["" if end is None else w.of(end, y.dtype) for end in (low, high)]
+    return w.put("Clip", w.cast(x, y.dtype), *ends)
+
+
+@record("where")
+def _where(w: Writer, y: Any, condition: Any, a: Any, b: Any) -> Any:
+    return w.put("Where", condition, *_both(w, a, b, y.dtype))
+
+
+@record("masked_fill", "masked_fill_")
+def _masked_fill(w: Writer, y: Any, x: Any, mask: Any, value: Any) -> Any:
+    return w.put("Where", mask, w.of(value, y.dtype), x)
+
+
+@record("to", "float", "double", "half", "long", "int", "bool", "type", "type_as")
+def _converted(w: Writer, y: Any, x: Any, *unused: Any, **named: Any) -> Any:
+    return w.cast(x, y.dtype)
+
+
+@record("zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full")
+def _constant(w: Writer, y: Any, x: Any, *unused: Any, **named: Any) -> Any:
+    return w.of(y)
+
+
+@record("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout")
+@record("feature_alpha_dropout", "contiguous", "clone", "detach", "cpu", "cuda")
+def _same(w: Writer, y: Any, x: Any, *unused: Any, **named: Any) -> Any:
+    return Ref(x.name, y)
