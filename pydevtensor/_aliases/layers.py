@@ -33,62 +33,57 @@ def rrelu(*args: Any, **named: Any) -> Tensor:
     return functional.rrelu(*args, **named)
 
 
-@function(like="_dropped")
-def dropout(*args: Any, **named: Any) -> Tensor:
+@function(like="_dropped", given=(functional.dropout, False))
+def dropout() -> Tensor:
     """Zero elements with probability p and divide the others by 1 - p, if train.
 
     >>> torch.dropout(torch.ones(3), 0.5, False)
     tensor([1., 1., 1.])
     """
-    return _dropped(functional.dropout, False, *args, **named)
 
 
-@function(like="_dropped")
-def dropout_(*args: Any, **named: Any) -> Tensor:
+@function(like="_dropped", given=(functional.dropout, True))
+def dropout_() -> Tensor:
     """In-place dropout().
 
     >>> x = torch.ones(3)
     >>> torch.dropout_(x, 0.5, True) is x
     True
     """
-    return _dropped(functional.dropout, True, *args, **named)
 
 
-@function(like="_dropped")
-def feature_dropout_(*args: Any, **named: Any) -> Tensor:
+@function(like="_dropped", given=(_dropout.feature_dropout, True))
+def feature_dropout_() -> Tensor:
     """In-place feature_dropout().
 
     >>> x = torch.ones(1, 2)
     >>> torch.feature_dropout_(x, 0.5, True) is x
     True
     """
-    return _dropped(_dropout.feature_dropout, True, *args, **named)
 
 
-@function(like="_dropped")
-def alpha_dropout_(*args: Any, **named: Any) -> Tensor:
+@function(like="_dropped", given=(functional.alpha_dropout, True))
+def alpha_dropout_() -> Tensor:
     """In-place alpha_dropout().
 
     >>> x = torch.ones(3)
     >>> torch.alpha_dropout_(x, 0.5, True) is x
     True
     """
-    return _dropped(functional.alpha_dropout, True, *args, **named)
 
 
-@function(like="_dropped")
-def feature_alpha_dropout_(*args: Any, **named: Any) -> Tensor:
+@function(like="_dropped", given=(functional.feature_alpha_dropout, True))
+def feature_alpha_dropout_() -> Tensor:
     """In-place feature_alpha_dropout().
 
     >>> x = torch.ones(1, 2)
     >>> torch.feature_alpha_dropout_(x, 0.5, True) is x
     True
     """
-    return _dropped(functional.feature_alpha_dropout, True, *args, **named)
 
 
-@function(like="_dropped")
-def feature_dropout(*args: Any, **named: Any) -> Tensor:
+@function(like="_dropped", given=(_dropout.feature_dropout, False))
+def feature_dropout() -> Tensor:
     """dropout of whole channels of (N, C, ...).
 
     p: the probability of a channel to be zeroed, if train is true. RuntimeError for a p
@@ -97,21 +92,19 @@ def feature_dropout(*args: Any, **named: Any) -> Tensor:
     >>> torch.feature_dropout(torch.ones(1, 2), 0.5, False)
     tensor([[1., 1.]])
     """
-    return _dropped(_dropout.feature_dropout, False, *args, **named)
 
 
-@function(like="_dropped")
-def alpha_dropout(*args: Any, **named: Any) -> Tensor:
+@function(like="_dropped", given=(functional.alpha_dropout, False))
+def alpha_dropout() -> Tensor:
     """Set elements to selu's negative limit with probability p, if train.
 
     >>> torch.alpha_dropout(torch.ones(3), 0.5, False)
     tensor([1., 1., 1.])
     """
-    return _dropped(functional.alpha_dropout, False, *args, **named)
 
 
-@function(like="_dropped")
-def feature_alpha_dropout(*args: Any, **named: Any) -> Tensor:
+@function(like="_dropped", given=(functional.feature_alpha_dropout, False))
+def feature_alpha_dropout() -> Tensor:
     """alpha_dropout of whole channels of (N, C, ...).
 
     p: the probability of a channel to be dropped, if train is true. RuntimeError for a
@@ -120,7 +113,6 @@ def feature_alpha_dropout(*args: Any, **named: Any) -> Tensor:
     >>> torch.feature_alpha_dropout(torch.ones(1, 2), 0.5, False)
     tensor([[1., 1.]])
     """
-    return _dropped(functional.feature_alpha_dropout, False, *args, **named)
 
 
 @function()

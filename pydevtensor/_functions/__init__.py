@@ -21,6 +21,7 @@ and the function checks the argument itself.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 _Body = TypeVar("_Body", bound=Callable[..., Any])
@@ -35,6 +36,7 @@ def function(
     results: tuple[str, ...] = (),
     aliases: tuple[str, ...] = (),
     like: str = "",
+    given: tuple[Any, ...] = (),
     keywords: str = "",
     numbered: bool = False,
     package: bool = False,
@@ -55,12 +57,20 @@ def function(
               function's says of parameters which it does not describe itself. Of
               another module, it is named with that, nn._functional.loss.mse_loss.
               Parameters before a / of a function that bodies share are the bodies'
+    given     what `like` gets as its parameters before the /; it runs in place of the
+              body, which is a docstring
     keywords  a function of the same module whose keywords come before its own; the body
               gets those that are given as **named
     numbered  the reduction of that function is a number, 0 by default
     package   in a namespace: a function of the package, too
     """
-    return _unchanged
+    if not given:
+        return _unchanged
+
+    def completed(body: Any) -> Any:
+        return partial(body.__globals__[like], *given)
+
+    return completed
 
 
 def method() -> Callable[[_Body], _Body]:

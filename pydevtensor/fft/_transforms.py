@@ -133,8 +133,8 @@ def _one(
     return kind(input, None if n is None else (n,), (dim,), norm, forward)
 
 
-@function(out=True, like="_one")
-def fft(*args: Any, **named: Any) -> Tensor:
+@function(out=True, like="_one", given=(_complex, True))
+def fft() -> Tensor:
     """The discrete Fourier transform along a dimension: complex.
 
     n: the length, to which the input is cut, or filled with zeros; that of the input.
@@ -148,11 +148,10 @@ def fft(*args: Any, **named: Any) -> Tensor:
     >>> torch.fft.fft(torch.tensor([1.0, 2.0, 3.0, 4.0]))
     tensor([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j])
     """
-    return _one(_complex, True, *args, **named)
 
 
-@function(out=True, like="_one")
-def ifft(*args: Any, **named: Any) -> Tensor:
+@function(out=True, like="_one", given=(_complex, False))
+def ifft() -> Tensor:
     """The inverse discrete Fourier transform along a dimension: complex.
 
     n, dim, norm: as in fft().
@@ -160,11 +159,10 @@ def ifft(*args: Any, **named: Any) -> Tensor:
     >>> torch.fft.ifft(torch.tensor([4.0, 0.0, 0.0, 0.0]))
     tensor([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j])
     """
-    return _one(_complex, False, *args, **named)
 
 
-@function(out=True, like="_one")
-def rfft(*args: Any, **named: Any) -> Tensor:
+@function(out=True, like="_one", given=(_real, True))
+def rfft() -> Tensor:
     """The first n // 2 + 1 elements of the transform of real numbers.
 
     The others are their conjugates.
@@ -174,11 +172,10 @@ def rfft(*args: Any, **named: Any) -> Tensor:
     >>> torch.fft.rfft(torch.tensor([1.0, 2.0, 3.0, 4.0]))
     tensor([10.+0.j, -2.+2.j, -2.+0.j])
     """
-    return _one(_real, True, *args, **named)
 
 
-@function(out=True, like="_one")
-def irfft(*args: Any, **named: Any) -> Tensor:
+@function(out=True, like="_one", given=(_to_real, False))
+def irfft() -> Tensor:
     """Real numbers whose rfft() is the input.
 
     n: how many; 2 * (size - 1) where it is not given.
@@ -187,11 +184,10 @@ def irfft(*args: Any, **named: Any) -> Tensor:
     >>> torch.fft.irfft(torch.tensor([10.0 + 0j, -2 + 2j, -2]))
     tensor([1., 2., 3., 4.])
     """
-    return _one(_to_real, False, *args, **named)
 
 
-@function(out=True, like="_one")
-def hfft(*args: Any, **named: Any) -> Tensor:
+@function(out=True, like="_one", given=(_to_real, True))
+def hfft() -> Tensor:
     """The transform, which is real, of a signal that its first half determines.
 
     The other half are the conjugates of the first.
@@ -202,11 +198,10 @@ def hfft(*args: Any, **named: Any) -> Tensor:
     >>> torch.fft.hfft(torch.tensor([1.0, 2.0, 3.0]))
     tensor([ 8., -2.,  0., -2.])
     """
-    return _one(_to_real, True, *args, **named)
 
 
-@function(out=True, like="_one")
-def ihfft(*args: Any, **named: Any) -> Tensor:
+@function(out=True, like="_one", given=(_real, False))
+def ihfft() -> Tensor:
     """The first n // 2 + 1 elements of the inverse transform of real numbers.
 
     n, dim, norm: as in fft().
@@ -214,7 +209,6 @@ def ihfft(*args: Any, **named: Any) -> Tensor:
     >>> torch.fft.ihfft(torch.tensor([8.0, -2.0, 0.0, -2.0]))
     tensor([1.-0.j, 2.-0.j, 3.-0.j])
     """
-    return _one(_real, False, *args, **named)
 
 
 # --- several dimensions -------------------------------------------------------------
@@ -232,8 +226,8 @@ def _several(
     return kind(input, s, dim, norm, forward)
 
 
-@function(out=True, like="_several")
-def fftn(*args: Any, **named: Any) -> Tensor:
+@function(out=True, like="_several", given=(_complex, True))
+def fftn() -> Tensor:
     """fft() along several dimensions.
 
     s: the length along each; -1 or None for the input's. dim: all, or the last len(s).
@@ -243,11 +237,10 @@ def fftn(*args: Any, **named: Any) -> Tensor:
     tensor([[10.+0.j, -2.+0.j],
             [-4.+0.j,  0.+0.j]])
     """
-    return _several(_complex, True, *args, **named)
 
 
-@function(out=True, like="_several")
-def ifftn(*args: Any, **named: Any) -> Tensor:
+@function(out=True, like="_several", given=(_complex, False))
+def ifftn() -> Tensor:
     """ifft() along several dimensions.
 
     s, dim, norm: as in fftn().
@@ -256,11 +249,10 @@ def ifftn(*args: Any, **named: Any) -> Tensor:
     tensor([[1.+0.j, 1.+0.j],
             [1.+0.j, 1.+0.j]])
     """
-    return _several(_complex, False, *args, **named)
 
 
-@function(out=True, like="_several")
-def rfftn(*args: Any, **named: Any) -> Tensor:
+@function(out=True, like="_several", given=(_real, True))
+def rfftn() -> Tensor:
     """rfft() along the last of several dimensions, and fft() along the others.
 
     s, dim, norm: as in fftn().
@@ -268,11 +260,10 @@ def rfftn(*args: Any, **named: Any) -> Tensor:
     >>> torch.fft.rfftn(torch.ones(2, 4)).shape
     torch.Size([2, 3])
     """
-    return _several(_real, True, *args, **named)
 
 
-@function(out=True, like="_several")
-def irfftn(*args: Any, **named: Any) -> Tensor:
+@function(out=True, like="_several", given=(_to_real, False))
+def irfftn() -> Tensor:
     """Real numbers whose rfftn() is the input.
 
     s: the lengths of the result. dim, norm: as in fftn().
@@ -281,11 +272,10 @@ def irfftn(*args: Any, **named: Any) -> Tensor:
     tensor([[1., 1., 1., 1.],
             [1., 1., 1., 1.]])
     """
-    return _several(_to_real, False, *args, **named)
 
 
-@function(out=True, like="_several")
-def hfftn(*args: Any, **named: Any) -> Tensor:
+@function(out=True, like="_several", given=(_to_real, True))
+def hfftn() -> Tensor:
     """hfft() along the last of several dimensions, and fft() along the others.
 
     s: the lengths of the result. dim, norm: as in fftn().
@@ -293,11 +283,10 @@ def hfftn(*args: Any, **named: Any) -> Tensor:
     >>> torch.fft.hfftn(torch.ones(2, 3)).shape
     torch.Size([2, 4])
     """
-    return _several(_to_real, True, *args, **named)
 
 
-@function(out=True, like="_several")
-def ihfftn(*args: Any, **named: Any) -> Tensor:
+@function(out=True, like="_several", given=(_real, False))
+def ihfftn() -> Tensor:
     """ihfft() along the last of several dimensions, and ifft() along the others.
 
     s, dim, norm: as in fftn().
@@ -305,7 +294,6 @@ def ihfftn(*args: Any, **named: Any) -> Tensor:
     >>> torch.fft.ihfftn(torch.ones(2, 4)).shape
     torch.Size([2, 3])
     """
-    return _several(_real, False, *args, **named)
 
 
 # --- two dimensions -----------------------------------------------------------------
@@ -323,8 +311,8 @@ def _two(
     return kind(input, s, dim, norm, forward)
 
 
-@function(out=True, like="_two")
-def fft2(*args: Any, **named: Any) -> Tensor:
+@function(out=True, like="_two", given=(_complex, True))
+def fft2() -> Tensor:
     """fftn() along two dimensions, the last ones.
 
     s, dim, norm: as in fftn().
@@ -333,11 +321,10 @@ def fft2(*args: Any, **named: Any) -> Tensor:
     tensor([[10.+0.j, -2.+0.j],
             [-4.+0.j,  0.+0.j]])
     """
-    return _two(_complex, True, *args, **named)
 
 
-@function(out=True, like="_two")
-def ifft2(*args: Any, **named: Any) -> Tensor:
+@function(out=True, like="_two", given=(_complex, False))
+def ifft2() -> Tensor:
     """ifftn() along two dimensions, the last ones.
 
     s, dim, norm: as in fftn().
@@ -346,11 +333,10 @@ def ifft2(*args: Any, **named: Any) -> Tensor:
     tensor([[1.+0.j, 1.+0.j],
             [1.+0.j, 1.+0.j]])
     """
-    return _two(_complex, False, *args, **named)
 
 
-@function(out=True, like="_two")
-def rfft2(*args: Any, **named: Any) -> Tensor:
+@function(out=True, like="_two", given=(_real, True))
+def rfft2() -> Tensor:
     """rfftn() along two dimensions, the last ones.
 
     s, dim, norm: as in fftn().
@@ -358,11 +344,10 @@ def rfft2(*args: Any, **named: Any) -> Tensor:
     >>> torch.fft.rfft2(torch.ones(2, 4)).shape
     torch.Size([2, 3])
     """
-    return _two(_real, True, *args, **named)
 
 
-@function(out=True, like="_two")
-def irfft2(*args: Any, **named: Any) -> Tensor:
+@function(out=True, like="_two", given=(_to_real, False))
+def irfft2() -> Tensor:
     """irfftn() along two dimensions, the last ones.
 
     s, dim, norm: as in irfftn().
@@ -371,11 +356,10 @@ def irfft2(*args: Any, **named: Any) -> Tensor:
     tensor([[1., 1.],
             [1., 1.]])
     """
-    return _two(_to_real, False, *args, **named)
 
 
-@function(out=True, like="_two")
-def hfft2(*args: Any, **named: Any) -> Tensor:
+@function(out=True, like="_two", given=(_to_real, True))
+def hfft2() -> Tensor:
     """hfftn() along two dimensions, the last ones.
 
     s, dim, norm: as in hfftn().
@@ -383,11 +367,10 @@ def hfft2(*args: Any, **named: Any) -> Tensor:
     >>> torch.fft.hfft2(torch.ones(2, 3)).shape
     torch.Size([2, 4])
     """
-    return _two(_to_real, True, *args, **named)
 
 
-@function(out=True, like="_two")
-def ihfft2(*args: Any, **named: Any) -> Tensor:
+@function(out=True, like="_two", given=(_real, False))
+def ihfft2() -> Tensor:
     """ihfftn() along two dimensions, the last ones.
 
     s, dim, norm: as in ihfftn().
@@ -395,4 +378,3 @@ def ihfft2(*args: Any, **named: Any) -> Tensor:
     >>> torch.fft.ihfft2(torch.ones(2, 4)).shape
     torch.Size([2, 3])
     """
-    return _two(_real, False, *args, **named)

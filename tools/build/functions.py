@@ -205,7 +205,9 @@ def read_function(
     """The public names of a decorated function of a module's tree."""
     assert isinstance(call.func, ast.Name)
     assert node.returns, f"{node.name}: annotate the result"
-    options = {k.arg: ast.literal_eval(k.value) for k in call.keywords}
+    options = {
+        k.arg: ast.literal_eval(k.value) for k in call.keywords if k.arg != "given"
+    }
     doc = ast.get_docstring(node)
     assert doc, f"{node.name}: write a docstring"
     if "keywords" in options:

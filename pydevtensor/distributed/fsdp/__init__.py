@@ -17,22 +17,7 @@ from pydevtensor.distributed.fsdp._fully_shard import (
     fully_shard,
     register_fsdp_forward_method,
 )
-from pydevtensor.distributed.fsdp.api import (
-    BackwardPrefetch,
-    CPUOffload,
-    FullOptimStateDictConfig,
-    FullStateDictConfig,
-    LocalOptimStateDictConfig,
-    LocalStateDictConfig,
-    MixedPrecision,
-    OptimStateDictConfig,
-    ShardedOptimStateDictConfig,
-    ShardedStateDictConfig,
-    ShardingStrategy,
-    StateDictConfig,
-    StateDictSettings,
-    StateDictType,
-)
+from pydevtensor.distributed.fsdp.api import *
 from pydevtensor.distributed.fsdp.fully_sharded_data_parallel import (
     FlatParameter,
     FullyShardedDataParallel,

@@ -114,11 +114,11 @@ def _check_volumes(ndim: int) -> None:
 
 
 def _warn(text: str) -> None:
-    warnings.warn(text, stacklevel=5)  # the line of the program
+    warnings.warn(text, stacklevel=4)  # the line of the program
 
 
-@function(like="_of_channels")
-def dropout1d(*args: Any, **named: Any) -> Tensor:
+@function(like="_of_channels", given=(3, _check_rows))
+def dropout1d() -> Tensor:
     """dropout of whole channels of (N, C, L) or (C, L).
 
     Raises RuntimeError for another number of dimensions.
@@ -126,11 +126,10 @@ def dropout1d(*args: Any, **named: Any) -> Tensor:
     >>> nn.functional.dropout1d(torch.ones(1, 2, 3), training=False).shape
     torch.Size([1, 2, 3])
     """
-    return _of_channels(3, _check_rows, *args, **named)
 
 
-@function(like="_of_channels")
-def dropout2d(*args: Any, **named: Any) -> Tensor:
+@function(like="_of_channels", given=(0, _check_images))
+def dropout2d() -> Tensor:
     """dropout of whole channels of (N, C, H, W); (N, C, L) is taken too.
 
     Raises RuntimeError for an input without channels.
@@ -138,17 +137,15 @@ def dropout2d(*args: Any, **named: Any) -> Tensor:
     >>> nn.functional.dropout2d(torch.ones(1, 2, 3, 3), training=False).shape
     torch.Size([1, 2, 3, 3])
     """
-    return _of_channels(0, _check_images, *args, **named)
 
 
-@function(like="_of_channels")
-def dropout3d(*args: Any, **named: Any) -> Tensor:
+@function(like="_of_channels", given=(5, _check_volumes))
+def dropout3d() -> Tensor:
     """dropout of whole channels of (N, C, D, H, W) or (C, D, H, W).
 
     >>> nn.functional.dropout3d(torch.ones(1, 2, 3, 3, 3), training=False).shape
     torch.Size([1, 2, 3, 3, 3])
     """
-    return _of_channels(5, _check_volumes, *args, **named)
 
 
 # The negative limit of selu.

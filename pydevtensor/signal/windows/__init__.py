@@ -10,30 +10,5 @@ Each takes the number of samples, M, and as keywords
 A ValueError for M below 0, and for another dtype. One sample is 1.
 """
 
-from pydevtensor.signal.windows.windows import (
-    bartlett,
-    blackman,
-    cosine,
-    exponential,
-    gaussian,
-    general_cosine,
-    general_hamming,
-    hamming,
-    hann,
-    kaiser,
-    nuttall,
-)
-
-__all__ = [
-    "bartlett",
-    "blackman",
-    "cosine",
-    "exponential",
-    "gaussian",
-    "general_cosine",
-    "general_hamming",
-    "hamming",
-    "hann",
-    "kaiser",
-    "nuttall",
-]
+from pydevtensor.signal.windows.windows import *
+from pydevtensor.signal.windows.windows import __all__ as __all__
