@@ -9,12 +9,9 @@ import pydevtensor as torch
 from pydevtensor import Tensor
 from pydevtensor.distributions import constraints
 from pydevtensor.distributions.categorical import Categorical
-from pydevtensor.distributions.distribution import Distribution, shape_of
-from pydevtensor.distributions.transformed_distribution import (
-    TransformedDistribution,
-    parameter,
-)
-from pydevtensor.distributions.transforms import AbsTransform
+from pydevtensor.distributions.distribution import Distribution, parameter, positive
+from pydevtensor.distributions.transformed_distribution import TransformedDistribution
+from pydevtensor.distributions.transforms import AbsTransform, Transform
 from pydevtensor.distributions.utils import (
     broadcast_all,
     lazy_property,
@@ -47,7 +44,7 @@ class _OfLocation(_AroundLocation):
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(shape_of(self.loc), validate_args=validate_args)
+        super().__init__(self.loc.shape, validate_args=validate_args)
 
     @property
     def mean(self) -> Tensor:
@@ -90,6 +87,27 @@ class _Relaxed(_OfProbabilities):
         return new
 
 
+class _AfterRelaxed(TransformedDistribution):
+    """The values of a relaxed distribution, transformed."""
+
+    _relaxed: type[_Relaxed]
+    _transform: type[Transform]
+
+    def __init__(
+        self,
+        temperature: Any,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        base = self._relaxed(temperature, probs, logits, validate_args)
+        super().__init__(base, self._transform(), validate_args=validate_args)
+
+    temperature: Any = parameter("temperature", "How far values are from discrete.")
+    probs: Any = parameter("probs", "Probabilities.")
+    logits: Any = parameter("logits", "Logarithms that say them.")
+
+
 class _OfSuccess(_OfProbabilities):
     """Distributions of the probability of a success, or of its odds."""
 
@@ -100,7 +118,7 @@ class _OfSuccess(_OfProbabilities):
 
     def _take(self, probs: Any, logits: Any) -> tuple[Any, Any]:
         (param,) = self._set_given(probs, logits)
-        return shape_of(param), ()
+        return param.shape, ()
 
     def _set_given(self, probs: Any, logits: Any, *others: Any) -> tuple[Any, ...]:
         """Keep the one that is given, after broadcasting; others come before it."""
@@ -142,6 +160,41 @@ class _OfCategories(_OfProbabilities):
     param_shape: Any = parameter(
         "param_shape", "The shape of the parameter.", "_categorical"
     )
+
+
+class _OfIndicators(Distribution):
+    """Distributions of elements that are 1 with a probability, else 0."""
+
+    probs: Any
+    has_enumerate_support = True
+
+    @property
+    def mean(self) -> Tensor:
+        return self.probs
+
+    @property
+    def variance(self) -> Tensor:
+        return self.probs * (1 - self.probs)
+
+
+class _OfPowers(Distribution):
+    """Distributions of numbers x from 0 to 1, by powers of x and of 1 - x."""
+
+    arg_constraints: ClassVar[Any] = positive("concentration1", "concentration0")
+    support: Any = constraints.unit_interval
+
+    def __init__(
+        self,
+        concentration1: Any,
+        concentration0: Any,
+        validate_args: bool | None = None,
+    ) -> None:
+        a, b = broadcast_all(concentration1, concentration0)
+        self._begin(a, b, validate_args)
+
+    def _begin(self, a: Tensor, b: Tensor, validate_args: bool | None) -> None:
+        """Keep the two concentrations."""
+        raise NotImplementedError
 
 
 class _OfMagnitudes(TransformedDistribution):

@@ -9,14 +9,14 @@ from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import no_grad
 from pydevtensor.distributions import constraints
-from pydevtensor.distributions._families import _OfSuccess
+from pydevtensor.distributions._families import _OfIndicators, _OfSuccess
 from pydevtensor.distributions.utils import broadcast_all
 from pydevtensor.nn import functional as F
 
 __all__ = ["Bernoulli"]
 
 
-class Bernoulli(_OfSuccess):
+class Bernoulli(_OfIndicators, _OfSuccess):
     """1 with a probability, else 0.
 
     ValueError unless one of the two is given.
@@ -25,21 +25,11 @@ class Bernoulli(_OfSuccess):
     logits         in its place, the logarithm of the odds
     validate_args  whether values out of range raise ValueError; None: the default
 
-    >>> from pydevtensor.distributions import Bernoulli
-    >>> Bernoulli(0.25).log_prob(torch.tensor(1.0))
+    >>> torch.distributions.Bernoulli(0.25).log_prob(torch.tensor(1.0))
     tensor(-1.3863)
     """
 
     support = constraints.boolean
-    has_enumerate_support = True
-
-    @property
-    def mean(self) -> Tensor:
-        return self.probs
-
-    @property
-    def variance(self) -> Tensor:
-        return self.probs * (1 - self.probs)
 
     @property
     def mode(self) -> Tensor:

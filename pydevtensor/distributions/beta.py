@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import pydevtensor as torch
 from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
-from pydevtensor.distributions import constraints
+from pydevtensor.distributions._families import _OfPowers
 from pydevtensor.distributions.dirichlet import Dirichlet
 from pydevtensor.distributions.distribution import Distribution
-from pydevtensor.distributions.utils import broadcast_all
 
 __all__ = ["Beta"]
 
 
-class Beta(Distribution):
+class Beta(_OfPowers):
     """Numbers x from 0 to 1, such as shares.
 
     The density goes like x^(concentration1 - 1) * (1 - x)^(concentration0 - 1).
@@ -24,26 +23,17 @@ class Beta(Distribution):
     concentration0  the power of 1 - x, plus 1, likewise; the two broadcast
     validate_args   whether values out of range raise ValueError; None: the default
 
-    >>> from pydevtensor.distributions import Beta
-    >>> Beta(1.0, 3.0).mean
+    >>> torch.distributions.Beta(1.0, 3.0).mean
     tensor(0.2500)
     """
 
-    arg_constraints: ClassVar[Any] = dict.fromkeys(
-        ("concentration1", "concentration0"), constraints.positive
-    )
-    support = constraints.unit_interval
     has_rsample = True
 
-    def __init__(
-        self,
-        concentration1: Any,
-        concentration0: Any,
-        validate_args: bool | None = None,
-    ) -> None:
-        both = torch.stack(broadcast_all(concentration1, concentration0), -1)
+    def _begin(self, a: Tensor, b: Tensor, validate_args: bool | None) -> None:
+        both = torch.stack((a, b), -1)
         self._dirichlet = Dirichlet(both, validate_args=validate_args)
-        super().__init__(self._dirichlet.batch_shape, validate_args=validate_args)
+        shape = self._dirichlet.batch_shape
+        Distribution.__init__(self, shape, validate_args=validate_args)
 
     @property
     def concentration1(self) -> Tensor:

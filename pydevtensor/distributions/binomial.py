@@ -10,7 +10,7 @@ from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import no_grad
 from pydevtensor.distributions import constraints
 from pydevtensor.distributions._families import _OfSuccess
-from pydevtensor.distributions.distribution import Distribution, shape_of
+from pydevtensor.distributions.distribution import Distribution
 
 __all__ = ["Binomial"]
 
@@ -26,8 +26,7 @@ class Binomial(_OfSuccess):
     logits         in its place, the logarithm of the odds
     validate_args  whether values out of range raise ValueError; None: the default
 
-    >>> from pydevtensor.distributions import Binomial
-    >>> Binomial(10, torch.tensor(0.5)).mean
+    >>> torch.distributions.Binomial(10, torch.tensor(0.5)).mean
     tensor(5.)
     """
 
@@ -47,7 +46,7 @@ class Binomial(_OfSuccess):
     ) -> None:
         count, param = self._set_given(probs, logits, total_count)
         self.total_count: Tensor = count.type_as(param)
-        Distribution.__init__(self, shape_of(param), validate_args=validate_args)
+        Distribution.__init__(self, param.shape, validate_args=validate_args)
 
     @constraints.dependent_property(is_discrete=True)
     def support(self) -> Any:

@@ -30,8 +30,7 @@ class Categorical(Distribution):
     logits         in their place, their logarithms up to a constant
     validate_args  whether values out of range raise ValueError; None: the default
 
-    >>> from pydevtensor.distributions import Categorical
-    >>> Categorical(torch.tensor([1.0, 3.0])).probs
+    >>> torch.distributions.Categorical(torch.tensor([1.0, 3.0])).probs
     tensor([0.2500, 0.7500])
     """
 

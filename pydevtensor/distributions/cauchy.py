@@ -20,8 +20,7 @@ class Cauchy(_OfLocation):
     scale          half the width at half the height, positive; the two broadcast
     validate_args  whether values out of range raise ValueError; None: the default
 
-    >>> from pydevtensor.distributions import Cauchy
-    >>> Cauchy(0.0, 1.0).cdf(torch.tensor(1.0))
+    >>> torch.distributions.Cauchy(0.0, 1.0).cdf(torch.tensor(1.0))
     tensor(0.7500)
     """
 

@@ -18,8 +18,7 @@ class Chi2(Gamma):
     df             how many, positive, a number or a Tensor
     validate_args  whether values out of range raise ValueError; None: the default
 
-    >>> from pydevtensor.distributions import Chi2
-    >>> Chi2(3.0).mean
+    >>> torch.distributions.Chi2(3.0).mean
     tensor(3.)
     """
 

@@ -28,8 +28,7 @@ class ContinuousBernoulli(_OfSuccess):
                    lose digits
     validate_args  whether values out of range raise ValueError; None: the default
 
-    >>> from pydevtensor.distributions import ContinuousBernoulli
-    >>> ContinuousBernoulli(0.5).mean
+    >>> torch.distributions.ContinuousBernoulli(0.5).mean
     tensor(0.5000)
     """
 

@@ -78,8 +78,7 @@ class Dirichlet(Distribution):
     concentration  positive numbers, a Tensor (..., k); a number alone is a ValueError
     validate_args  whether values out of range raise ValueError; None: the default
 
-    >>> from pydevtensor.distributions import Dirichlet
-    >>> Dirichlet(torch.tensor([1.0, 3.0])).mean
+    >>> torch.distributions.Dirichlet(torch.tensor([1.0, 3.0])).mean
     tensor([0.2500, 0.7500])
     """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from pydevtensor import Size, Tensor
@@ -24,8 +25,7 @@ class Distribution:
     validate_args  whether arguments and values out of range raise ValueError; None: as
                    set_default_validate_args() says
 
-    >>> from pydevtensor.distributions import Normal
-    >>> Normal(torch.zeros(3), 1.0).batch_shape
+    >>> torch.distributions.Normal(torch.zeros(3), 1.0).batch_shape
     torch.Size([3])
     """
 
@@ -233,9 +233,21 @@ class Distribution:
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
-def shape_of(*values: Any) -> Size:
-    """The batch shape of parameters that broadcast_all() gave."""
-    return values[0].shape if isinstance(values[0], Tensor) else Size()
+def parameter(
+    name: str, doc: str, of: str = "base_dist", kind: Callable[..., Any] = property
+) -> Any:
+    """A property that is another distribution's, or another attribute of it."""
+
+    def get(self: Any) -> Tensor:
+        return getattr(getattr(self, of), name)
+
+    get.__name__, get.__doc__ = name, doc
+    return kind(get)
+
+
+def positive(*names: str) -> dict[str, Any]:
+    """arg_constraints for parameters that have to be positive."""
+    return dict.fromkeys(names, constraints.positive)
 
 
 _publish(__name__)

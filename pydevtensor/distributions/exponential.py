@@ -8,7 +8,7 @@ import pydevtensor as torch
 from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
-from pydevtensor.distributions.distribution import Distribution, shape_of
+from pydevtensor.distributions.distribution import Distribution
 from pydevtensor.distributions.utils import broadcast_all
 
 __all__ = ["Exponential"]
@@ -20,12 +20,9 @@ class Exponential(Distribution):
     rate           how many events a unit has, positive, a number or a Tensor
     validate_args  whether values out of range raise ValueError; None: the default
 
-    >>> from pydevtensor.distributions import Exponential
-    >>> Exponential(2.0).mean
+    >>> torch.distributions.Exponential(2.0).mean
     tensor(0.5000)
     """
-
-    rate: Tensor
 
     arg_constraints: ClassVar[Any] = {"rate": constraints.positive}
     support = constraints.nonnegative
@@ -33,7 +30,7 @@ class Exponential(Distribution):
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
         (self.rate,) = broadcast_all(rate)
-        super().__init__(shape_of(self.rate), validate_args=validate_args)
+        super().__init__(self.rate.shape, validate_args=validate_args)
 
     @property
     def mean(self) -> Tensor:

@@ -9,7 +9,7 @@ import pydevtensor as torch
 from pydevtensor import Tensor, finfo
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
-from pydevtensor.distributions.distribution import Distribution, shape_of
+from pydevtensor.distributions.distribution import Distribution, positive
 from pydevtensor.distributions.gamma import Gamma
 from pydevtensor.distributions.utils import broadcast_all
 
@@ -23,18 +23,11 @@ class FisherSnedecor(Distribution):
     df2            degrees of freedom below, positive; the two broadcast
     validate_args  whether values out of range raise ValueError; None: the default
 
-    >>> from pydevtensor.distributions import FisherSnedecor
-    >>> FisherSnedecor(2.0, 4.0).mean
+    >>> torch.distributions.FisherSnedecor(2.0, 4.0).mean
     tensor(2.)
     """
 
-    df1: Tensor
-    df2: Tensor
-
-    arg_constraints: ClassVar[Any] = {
-        "df1": constraints.positive,
-        "df2": constraints.positive,
-    }
+    arg_constraints: ClassVar[Any] = positive("df1", "df2")
     support = constraints.positive
     has_rsample = True
 
@@ -43,7 +36,7 @@ class FisherSnedecor(Distribution):
         self._above, self._below = (
             Gamma(x * 0.5, x * 0.5) for x in (self.df1, self.df2)
         )
-        super().__init__(shape_of(self.df1), validate_args=validate_args)
+        super().__init__(self.df1.shape, validate_args=validate_args)
 
     @property
     def mean(self) -> Tensor:

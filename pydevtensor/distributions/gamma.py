@@ -9,7 +9,7 @@ from pydevtensor import Tensor, finfo
 from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import Function
 from pydevtensor.distributions import constraints
-from pydevtensor.distributions.distribution import Distribution, shape_of
+from pydevtensor.distributions.distribution import Distribution, positive
 from pydevtensor.distributions.utils import broadcast_all
 
 __all__ = ["Gamma"]
@@ -60,17 +60,11 @@ class Gamma(Distribution):
     rate           how many events a unit has, positive; the two broadcast
     validate_args  whether values out of range raise ValueError; None: the default
 
-    >>> from pydevtensor.distributions import Gamma
-    >>> Gamma(2.0, 4.0).mean
+    >>> torch.distributions.Gamma(2.0, 4.0).mean
     tensor(0.5000)
     """
 
-    concentration: Tensor
-    rate: Tensor
-
-    arg_constraints: ClassVar[Any] = dict.fromkeys(
-        ("concentration", "rate"), constraints.positive
-    )
+    arg_constraints: ClassVar[Any] = positive("concentration", "rate")
     support = constraints.nonnegative
     has_rsample = True
 
@@ -78,7 +72,7 @@ class Gamma(Distribution):
         self, concentration: Any, rate: Any, validate_args: bool | None = None
     ) -> None:
         self.concentration, self.rate = broadcast_all(concentration, rate)
-        super().__init__(shape_of(self.rate), validate_args=validate_args)
+        super().__init__(self.rate.shape, validate_args=validate_args)
 
     @property
     def mean(self) -> Tensor:

@@ -10,7 +10,6 @@ from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
 from pydevtensor.distributions._families import _AroundLocation
-from pydevtensor.distributions.distribution import shape_of
 from pydevtensor.distributions.utils import broadcast_all
 
 __all__ = ["GeneralizedPareto"]
@@ -25,13 +24,9 @@ class GeneralizedPareto(_AroundLocation):
                    negative for an end; all broadcast
     validate_args  whether values out of range raise ValueError; None: the default
 
-    >>> from pydevtensor.distributions import GeneralizedPareto
-    >>> GeneralizedPareto(0.0, 1.0, 0.5).mean
+    >>> torch.distributions.GeneralizedPareto(0.0, 1.0, 0.5).mean
     tensor(2.)
     """
-
-    scale: Tensor
-    concentration: Tensor
 
     arg_constraints: ClassVar[Any] = {
         "loc": constraints.real,
@@ -52,7 +47,7 @@ class GeneralizedPareto(_AroundLocation):
         # The formulas divide by the shape, and have another form near 0.
         self._flat: Tensor = self.concentration.abs() < 1e-8
         self._shape: Tensor = torch.where(self._flat, 1.0, self.concentration)
-        super().__init__(shape_of(self.loc), validate_args=validate_args)
+        super().__init__(self.loc.shape, validate_args=validate_args)
 
     @constraints.dependent_property
     def support(self) -> Any:

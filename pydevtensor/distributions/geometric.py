@@ -25,8 +25,7 @@ class Geometric(_OfSuccess):
     logits         in its place, the logarithm of the odds
     validate_args  whether values out of range raise ValueError; None: the default
 
-    >>> from pydevtensor.distributions import Geometric
-    >>> Geometric(0.5).log_prob(torch.tensor(1.0))
+    >>> torch.distributions.Geometric(0.5).log_prob(torch.tensor(1.0))
     tensor(-1.3863)
     """
 

@@ -10,7 +10,7 @@ from pydevtensor import Tensor, finfo
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
 from pydevtensor.distributions.normal import Normal
-from pydevtensor.distributions.transformed_distribution import TransformedDistribution
+from pydevtensor.distributions.transformed_distribution import Remade
 from pydevtensor.distributions.transforms import AffineTransform, ExpTransform
 from pydevtensor.distributions.uniform import Uniform
 from pydevtensor.distributions.utils import broadcast_all
@@ -20,20 +20,16 @@ __all__ = ["Gumbel"]
 EULER = 0.57721566490153286
 
 
-class Gumbel(TransformedDistribution):
+class Gumbel(Remade):
     """The distribution of greatest values of many.
 
     loc            the most likely value, a number or a Tensor
     scale          the width, positive; the two broadcast
     validate_args  whether values out of range raise ValueError; None: the default
 
-    >>> from pydevtensor.distributions import Gumbel
-    >>> Gumbel(0.0, 1.0).mean
+    >>> torch.distributions.Gumbel(0.0, 1.0).mean
     tensor(0.5772)
     """
-
-    loc: Tensor
-    scale: Tensor
 
     arg_constraints = Normal.arg_constraints
     support: Any = constraints.real
@@ -53,11 +49,6 @@ class Gumbel(TransformedDistribution):
             AffineTransform(self.loc, -self.scale),
         ]
         super().__init__(base, transforms, validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Gumbel:
-        return type(self)(
-            self.loc.expand(batch_shape), self.scale.expand(batch_shape), False
-        )
 
     @property
     def mean(self) -> Tensor:

@@ -20,8 +20,7 @@ class HalfCauchy(_OfMagnitudes):
                    Tensor
     validate_args  whether values out of range raise ValueError; None: the default
 
-    >>> from pydevtensor.distributions import HalfCauchy
-    >>> HalfCauchy(1.0).cdf(torch.tensor(1.0))
+    >>> torch.distributions.HalfCauchy(1.0).cdf(torch.tensor(1.0))
     tensor(0.5000)
     """
 

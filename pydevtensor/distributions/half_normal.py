@@ -18,8 +18,7 @@ class HalfNormal(_OfMagnitudes):
     scale          their standard deviation, positive, a number or a Tensor
     validate_args  whether values out of range raise ValueError; None: the default
 
-    >>> from pydevtensor.distributions import HalfNormal
-    >>> HalfNormal(1.0).mean
+    >>> torch.distributions.HalfNormal(1.0).mean
     tensor(0.7979)
     """
 

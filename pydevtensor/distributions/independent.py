@@ -7,7 +7,7 @@ from typing import Any
 from pydevtensor import Size, Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
-from pydevtensor.distributions.distribution import Distribution
+from pydevtensor.distributions.distribution import Distribution, parameter
 
 __all__ = ["Independent"]
 
@@ -70,17 +70,9 @@ class Independent(Distribution):
             self.base_dist.support, self.reinterpreted_batch_ndims
         )
 
-    @property
-    def mean(self) -> Tensor:
-        return self.base_dist.mean
-
-    @property
-    def mode(self) -> Tensor:
-        return self.base_dist.mode
-
-    @property
-    def variance(self) -> Tensor:
-        return self.base_dist.variance
+    mean: Any = parameter("mean", "The base's mean.")
+    mode: Any = parameter("mode", "The base's most likely value.")
+    variance: Any = parameter("variance", "The base's variance.")
 
     def _summed(self, x: Tensor) -> Tensor:
         count = self.reinterpreted_batch_ndims

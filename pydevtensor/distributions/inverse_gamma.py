@@ -9,11 +9,9 @@ import pydevtensor as torch
 from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
+from pydevtensor.distributions.distribution import parameter, positive
 from pydevtensor.distributions.gamma import Gamma
-from pydevtensor.distributions.transformed_distribution import (
-    TransformedDistribution,
-    parameter,
-)
+from pydevtensor.distributions.transformed_distribution import TransformedDistribution
 from pydevtensor.distributions.transforms import PowerTransform
 
 __all__ = ["InverseGamma"]
@@ -26,15 +24,11 @@ class InverseGamma(TransformedDistribution):
     rate           the rate of the gamma numbers, positive; the two broadcast
     validate_args  whether values out of range raise ValueError; None: the default
 
-    >>> from pydevtensor.distributions import InverseGamma
-    >>> InverseGamma(3.0, 2.0).mean
+    >>> torch.distributions.InverseGamma(3.0, 2.0).mean
     tensor(1.)
     """
 
-    arg_constraints: ClassVar[Any] = {
-        "concentration": constraints.positive,
-        "rate": constraints.positive,
-    }
+    arg_constraints: ClassVar[Any] = positive("concentration", "rate")
     support: Any = constraints.positive
 
     def __init__(

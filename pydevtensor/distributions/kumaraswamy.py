@@ -3,49 +3,31 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
 
 import pydevtensor as torch
 from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
-from pydevtensor.distributions import constraints
+from pydevtensor.distributions._families import _OfPowers
 from pydevtensor.distributions.gumbel import EULER
-from pydevtensor.distributions.transformed_distribution import TransformedDistribution
+from pydevtensor.distributions.transformed_distribution import Remade
 from pydevtensor.distributions.transforms import AffineTransform, PowerTransform
 from pydevtensor.distributions.uniform import Uniform
-from pydevtensor.distributions.utils import broadcast_all
 
 __all__ = ["Kumaraswamy"]
 
 
-class Kumaraswamy(TransformedDistribution):
+class Kumaraswamy(_OfPowers, Remade):
     """The Kumaraswamy distribution, of numbers from 0 to 1, much like Beta.
 
     concentration1  its first shape, positive, a number or a Tensor
     concentration0  its second shape, positive; the two broadcast
     validate_args   whether values out of range raise ValueError; None: the default
 
-    >>> from pydevtensor.distributions import Kumaraswamy
-    >>> Kumaraswamy(1.0, 1.0).mean
+    >>> torch.distributions.Kumaraswamy(1.0, 1.0).mean
     tensor(0.5000)
     """
 
-    concentration1: Tensor
-    concentration0: Tensor
-
-    arg_constraints: ClassVar[Any] = {
-        "concentration1": constraints.positive,
-        "concentration0": constraints.positive,
-    }
-    support: Any = constraints.unit_interval
-
-    def __init__(
-        self,
-        concentration1: Any,
-        concentration0: Any,
-        validate_args: bool | None = None,
-    ) -> None:
-        a, b = broadcast_all(concentration1, concentration0)
+    def _begin(self, a: Tensor, b: Tensor, validate_args: bool | None) -> None:
         self.concentration1, self.concentration0 = a, b
         low, high = torch.zeros_like(b), torch.ones_like(b)
         steps = [
@@ -54,11 +36,7 @@ class Kumaraswamy(TransformedDistribution):
             PowerTransform(a.reciprocal()),
         ]
         base = Uniform(low, high, validate_args=validate_args)
-        super().__init__(base, steps, validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Kumaraswamy:
-        a, b = (self.concentration1, self.concentration0)
-        return type(self)(a.expand(batch_shape), b.expand(batch_shape), False)
+        Remade.__init__(self, base, steps, validate_args=validate_args)
 
     def _moment(self, n: int) -> Tensor:
         b, power = self.concentration0, 1 + n / self.concentration1

@@ -18,8 +18,7 @@ class Laplace(_OfLocation):
     scale          the mean distance from it, positive; the two broadcast
     validate_args  whether values out of range raise ValueError; None: the default
 
-    >>> from pydevtensor.distributions import Laplace
-    >>> Laplace(0.0, 1.0).log_prob(torch.tensor(0.0))
+    >>> torch.distributions.Laplace(0.0, 1.0).log_prob(torch.tensor(0.0))
     tensor(-0.6931)
     """
 

@@ -11,7 +11,7 @@ from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import no_grad
 from pydevtensor.distributions import constraints
 from pydevtensor.distributions.beta import Beta
-from pydevtensor.distributions.distribution import Distribution, shape_of
+from pydevtensor.distributions.distribution import Distribution
 from pydevtensor.distributions.utils import broadcast_all
 
 __all__ = ["LKJCholesky"]
@@ -25,12 +25,9 @@ class LKJCholesky(Distribution):
                    more; below 1: less. Positive, a number or a Tensor
     validate_args  whether values out of range raise ValueError; None: the default
 
-    >>> from pydevtensor.distributions import LKJCholesky
-    >>> LKJCholesky(3, 1.0).event_shape
+    >>> torch.distributions.LKJCholesky(3, 1.0).event_shape
     torch.Size([3, 3])
     """
-
-    concentration: Tensor
 
     arg_constraints: ClassVar[Any] = {"concentration": constraints.positive}
     support = constraints.corr_cholesky
@@ -47,7 +44,7 @@ class LKJCholesky(Distribution):
         before = torch.cat([before.new_zeros(1), before])
         most = self.concentration + 0.5 * (dim - 2)
         self._beta = Beta(before + 0.5, most.unsqueeze(-1) - 0.5 * before)
-        shape = shape_of(self.concentration)
+        shape = self.concentration.shape
         super().__init__(shape, (dim, dim), validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> LKJCholesky:

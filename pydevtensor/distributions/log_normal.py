@@ -7,11 +7,9 @@ from typing import Any
 from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
+from pydevtensor.distributions.distribution import parameter
 from pydevtensor.distributions.normal import Normal
-from pydevtensor.distributions.transformed_distribution import (
-    TransformedDistribution,
-    parameter,
-)
+from pydevtensor.distributions.transformed_distribution import TransformedDistribution
 from pydevtensor.distributions.transforms import ExpTransform
 
 __all__ = ["LogNormal"]
@@ -24,8 +22,7 @@ class LogNormal(TransformedDistribution):
     scale          the logarithm's standard deviation, positive; the two broadcast
     validate_args  whether values out of range raise ValueError; None: the default
 
-    >>> from pydevtensor.distributions import LogNormal
-    >>> LogNormal(0.0, 1.0).mean
+    >>> torch.distributions.LogNormal(0.0, 1.0).mean
     tensor(1.6487)
     """
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
+from pydevtensor.distributions.distribution import parameter
 from pydevtensor.distributions.independent import Independent
 from pydevtensor.distributions.normal import Normal
 from pydevtensor.distributions.transformed_distribution import TransformedDistribution
@@ -21,15 +22,11 @@ class LogisticNormal(TransformedDistribution):
     scale          their standard deviations, positive; the two broadcast
     validate_args  whether values out of range raise ValueError; None: the default
 
-    >>> from pydevtensor.distributions import LogisticNormal
-    >>> LogisticNormal(torch.zeros(2), torch.ones(2)).event_shape
+    >>> torch.distributions.LogisticNormal(torch.zeros(2), torch.ones(2)).event_shape
     torch.Size([3])
     """
 
-    arg_constraints: ClassVar[Any] = {
-        "loc": constraints.real,
-        "scale": constraints.positive,
-    }
+    arg_constraints = Normal.arg_constraints
     support: Any = constraints.simplex
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
@@ -44,15 +41,10 @@ class LogisticNormal(TransformedDistribution):
         base: Any = self.base_dist
         return base.base_dist if isinstance(base, Independent) else base
 
-    @property
-    def loc(self) -> Any:
-        """The means of the normal numbers."""
-        return self._normal.loc
-
-    @property
-    def scale(self) -> Any:
-        """The standard deviations of the normal numbers."""
-        return self._normal.scale
+    loc: Any = parameter("loc", "The means of the normal numbers.", "_normal")
+    scale: Any = parameter(
+        "scale", "The standard deviations of the normal numbers.", "_normal"
+    )
 
 
 _publish(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 from pydevtensor import Size, Tensor
@@ -72,15 +73,14 @@ class MixtureSameFamily(Distribution):
             self._validate_args,
         )
 
-    @property
-    def mixture_distribution(self) -> Categorical:
-        """The Categorical that chooses a component."""
-        return self._mixture_distribution
-
-    @property
-    def component_distribution(self) -> Distribution:
-        """The distribution of the components."""
-        return self._component_distribution
+    mixture_distribution = property(
+        attrgetter("_mixture_distribution"),
+        doc="The Categorical that chooses a component.",
+    )
+    component_distribution = property(
+        attrgetter("_component_distribution"),
+        doc="The distribution of the components.",
+    )
 
     @constraints.dependent_property
     def support(self) -> Any:

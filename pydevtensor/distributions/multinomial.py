@@ -25,8 +25,7 @@ class Multinomial(_OfCategories):
     logits         in their place, their logarithms up to a constant
     validate_args  whether values out of range raise ValueError; None: the default
 
-    >>> from pydevtensor.distributions import Multinomial
-    >>> Multinomial(10, torch.tensor([0.0, 1.0])).sample()
+    >>> torch.distributions.Multinomial(10, torch.tensor([0.0, 1.0])).sample()
     tensor([ 0., 10.])
     """
 

@@ -16,6 +16,35 @@ from pydevtensor.distributions.utils import lazy_property, standard_normal
 __all__ = ["MultivariateNormal"]
 
 
+MATRICES = {
+    "covariance_matrix": constraints.positive_definite,
+    "precision_matrix": constraints.positive_definite,
+    "scale_tril": constraints.lower_cholesky,
+}
+
+
+def chosen_matrix(
+    owner: Distribution, error: type[Exception], *given: Tensor | None
+) -> tuple[str, Tensor]:
+    """The name and the value of the one matrix that is given; `error` for other counts.
+
+    given: for each of MATRICES a Tensor or None
+    """
+    found = {n: m for n, m in zip(MATRICES, given, strict=True) if m is not None}
+    kind = type(owner).__name__
+    if len(found) != 1:
+        raise error(
+            f"{kind}: give one of covariance_matrix, precision_matrix and scale_tril, "
+            f"not {[*found]}"
+        )
+    ((name, matrix),) = found.items()
+    if matrix.dim() < 2:
+        raise ValueError(
+            f"{kind}: {name} has the shape {tuple(matrix.shape)}; give matrices"
+        )
+    return name, matrix
+
+
 class MultivariateNormal(_AroundLocation):
     """Normally distributed vectors.
 
@@ -36,9 +65,7 @@ class MultivariateNormal(_AroundLocation):
 
     arg_constraints: ClassVar[Any] = {
         "loc": constraints.real_vector,
-        "covariance_matrix": constraints.positive_definite,
-        "precision_matrix": constraints.positive_definite,
-        "scale_tril": constraints.lower_cholesky,
+        **MATRICES,
     }
     support = constraints.real_vector
     has_rsample = True
@@ -51,28 +78,14 @@ class MultivariateNormal(_AroundLocation):
         scale_tril: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        given = {
-            "covariance_matrix": covariance_matrix,
-            "precision_matrix": precision_matrix,
-            "scale_tril": scale_tril,
-        }
-        chosen = [name for name, matrix in given.items() if matrix is not None]
         if loc.dim() < 1:
             raise ValueError("MultivariateNormal: loc is a number; give a vector")
-        if len(chosen) != 1:
-            raise ValueError(
-                "MultivariateNormal: give one of covariance_matrix, precision_matrix "
-                f"and scale_tril, not {chosen}"
-            )
-        matrix: Any = given[chosen[0]]
-        if matrix.dim() < 2:
-            raise ValueError(
-                f"MultivariateNormal: {chosen[0]} has the shape {tuple(matrix.shape)}; "
-                "give matrices"
-            )
+        name, matrix = chosen_matrix(
+            self, ValueError, covariance_matrix, precision_matrix, scale_tril
+        )
         batch = torch.broadcast_shapes(matrix.shape[:-2], loc.shape[:-1])
         self.loc = loc.expand(*batch, loc.shape[-1])
-        setattr(self, chosen[0], matrix.expand(*batch, *matrix.shape[-2:]))
+        setattr(self, name, matrix.expand(*batch, *matrix.shape[-2:]))
         super().__init__(batch, loc.shape[-1:], validate_args=validate_args)
         if scale_tril is not None:
             self._unbroadcasted_scale_tril = scale_tril

@@ -10,7 +10,7 @@ from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import no_grad
 from pydevtensor.distributions import constraints
 from pydevtensor.distributions._families import _OfSuccess
-from pydevtensor.distributions.distribution import Distribution, shape_of
+from pydevtensor.distributions.distribution import Distribution
 from pydevtensor.distributions.gamma import Gamma
 from pydevtensor.distributions.utils import lazy_property
 from pydevtensor.nn import functional as F
@@ -28,12 +28,9 @@ class NegativeBinomial(_OfSuccess):
     logits         in its place, the logarithm of the odds
     validate_args  whether values out of range raise ValueError; None: the default
 
-    >>> from pydevtensor.distributions import NegativeBinomial
-    >>> NegativeBinomial(3.0, 0.5).mean
+    >>> torch.distributions.NegativeBinomial(3.0, 0.5).mean
     tensor(3.)
     """
-
-    total_count: Tensor
 
     arg_constraints: ClassVar[Any] = {
         "total_count": constraints.greater_than_eq(0),
@@ -51,7 +48,7 @@ class NegativeBinomial(_OfSuccess):
     ) -> None:
         self.total_count, param = self._set_given(probs, logits, total_count)
         self.total_count = self.total_count.type_as(param)
-        Distribution.__init__(self, shape_of(param), validate_args=validate_args)
+        Distribution.__init__(self, param.shape, validate_args=validate_args)
 
     @property
     def mean(self) -> Tensor:

@@ -22,8 +22,7 @@ class Normal(_OfLocation):
     scale          the standard deviation, positive; the two broadcast
     validate_args  whether values out of range raise ValueError; None: the default
 
-    >>> from pydevtensor.distributions import Normal
-    >>> Normal(0.0, 1.0).log_prob(torch.tensor(0.0))
+    >>> torch.distributions.Normal(0.0, 1.0).log_prob(torch.tensor(0.0))
     tensor(-0.9189)
     """
 

@@ -8,13 +8,13 @@ import pydevtensor as torch
 from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
-from pydevtensor.distributions._families import _OfCategories
+from pydevtensor.distributions._families import _OfCategories, _OfIndicators
 from pydevtensor.nn import functional as F
 
 __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
 
-class OneHotCategorical(_OfCategories):
+class OneHotCategorical(_OfIndicators, _OfCategories):
     """Categories as vectors that are 1 in one place and else 0.
 
     ValueError unless one of the two is given.
@@ -23,21 +23,11 @@ class OneHotCategorical(_OfCategories):
     logits         in their place, their logarithms up to a constant
     validate_args  whether values out of range raise ValueError; None: the default
 
-    >>> from pydevtensor.distributions import OneHotCategorical
-    >>> OneHotCategorical(torch.tensor([0.0, 1.0])).sample()
+    >>> torch.distributions.OneHotCategorical(torch.tensor([0.0, 1.0])).sample()
     tensor([0., 1.])
     """
 
     support = constraints.one_hot
-    has_enumerate_support = True
-
-    @property
-    def mean(self) -> Tensor:
-        return self.probs
-
-    @property
-    def variance(self) -> Tensor:
-        return self.probs * (1 - self.probs)
 
     @property
     def mode(self) -> Tensor:
@@ -77,9 +67,8 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
     logits         in their place, their logarithms up to a constant
     validate_args  whether values out of range raise ValueError; None: the default
 
-    >>> from pydevtensor.distributions import OneHotCategoricalStraightThrough
     >>> p = torch.ones(2, requires_grad=True)
-    >>> OneHotCategoricalStraightThrough(p).rsample().requires_grad
+    >>> torch.distributions.OneHotCategoricalStraightThrough(p).rsample().requires_grad
     True
     """
 

@@ -7,33 +7,27 @@ from typing import Any, ClassVar
 from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
+from pydevtensor.distributions.distribution import positive
 from pydevtensor.distributions.exponential import Exponential
-from pydevtensor.distributions.transformed_distribution import TransformedDistribution
+from pydevtensor.distributions.transformed_distribution import Remade
 from pydevtensor.distributions.transforms import AffineTransform, ExpTransform
 from pydevtensor.distributions.utils import broadcast_all
 
 __all__ = ["Pareto"]
 
 
-class Pareto(TransformedDistribution):
+class Pareto(Remade):
     """The Pareto distribution, of numbers from scale on with a heavy tail.
 
     scale          the least value, positive, a number or a Tensor
     alpha          how fast the tail falls, positive; the two broadcast
     validate_args  whether values out of range raise ValueError; None: the default
 
-    >>> from pydevtensor.distributions import Pareto
-    >>> Pareto(1.0, 2.0).mean
+    >>> torch.distributions.Pareto(1.0, 2.0).mean
     tensor(2.)
     """
 
-    scale: Tensor
-    alpha: Tensor
-
-    arg_constraints: ClassVar[Any] = {
-        "alpha": constraints.positive,
-        "scale": constraints.positive,
-    }
+    arg_constraints: ClassVar[Any] = positive("alpha", "scale")
 
     def __init__(
         self, scale: Any, alpha: Any, validate_args: bool | None = None
@@ -42,10 +36,6 @@ class Pareto(TransformedDistribution):
         base = Exponential(self.alpha, validate_args=validate_args)
         steps = [ExpTransform(), AffineTransform(0, self.scale)]
         super().__init__(base, steps, validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Pareto:
-        a, b = (self.scale, self.alpha)
-        return type(self)(a.expand(batch_shape), b.expand(batch_shape), False)
 
     @constraints.dependent_property
     def support(self) -> Any:

@@ -9,7 +9,7 @@ from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import no_grad
 from pydevtensor.distributions import constraints
-from pydevtensor.distributions.distribution import Distribution, shape_of
+from pydevtensor.distributions.distribution import Distribution
 from pydevtensor.distributions.utils import broadcast_all
 
 __all__ = ["Poisson"]
@@ -21,19 +21,16 @@ class Poisson(Distribution):
     rate           how many are expected, 0 or more, a number or a Tensor
     validate_args  whether values out of range raise ValueError; None: the default
 
-    >>> from pydevtensor.distributions import Poisson
-    >>> Poisson(2.0).log_prob(torch.tensor(0.0))
+    >>> torch.distributions.Poisson(2.0).log_prob(torch.tensor(0.0))
     tensor(-2.)
     """
-
-    rate: Tensor
 
     arg_constraints: ClassVar[Any] = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
         (self.rate,) = broadcast_all(rate)
-        super().__init__(shape_of(self.rate), validate_args=validate_args)
+        super().__init__(self.rate.shape, validate_args=validate_args)
 
     @property
     def mean(self) -> Tensor:

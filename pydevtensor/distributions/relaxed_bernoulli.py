@@ -8,11 +8,7 @@ import pydevtensor as torch
 from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
-from pydevtensor.distributions._families import _OfSuccess, _Relaxed
-from pydevtensor.distributions.transformed_distribution import (
-    TransformedDistribution,
-    parameter,
-)
+from pydevtensor.distributions._families import _AfterRelaxed, _OfSuccess, _Relaxed
 from pydevtensor.distributions.transforms import SigmoidTransform
 from pydevtensor.distributions.utils import clamp_probs
 
@@ -46,7 +42,7 @@ class LogitRelaxedBernoulli(_Relaxed, _OfSuccess):
         return torch.as_tensor(self.temperature).log() + far - 2 * far.exp().log1p()
 
 
-class RelaxedBernoulli(TransformedDistribution):
+class RelaxedBernoulli(_AfterRelaxed):
     """Numbers between 0 and 1 with gradients, nearer to them the lower the temperature.
 
     temperature    positive, a Tensor
@@ -54,27 +50,15 @@ class RelaxedBernoulli(TransformedDistribution):
     logits         in its place, the logarithm of the odds
     validate_args  whether values out of range raise ValueError; None: the default
 
-    >>> from pydevtensor.distributions import RelaxedBernoulli
-    >>> RelaxedBernoulli(torch.tensor(0.5), 0.5).probs
+    >>> torch.distributions.RelaxedBernoulli(torch.tensor(0.5), 0.5).probs
     tensor(0.5000)
     """
 
     arg_constraints: ClassVar[Any] = _OfSuccess.arg_constraints
     support: Any = constraints.unit_interval
 
-    def __init__(
-        self,
-        temperature: Any,
-        probs: Any = None,
-        logits: Any = None,
-        validate_args: bool | None = None,
-    ) -> None:
-        base = LogitRelaxedBernoulli(temperature, probs, logits)
-        super().__init__(base, SigmoidTransform(), validate_args=validate_args)
-
-    temperature: Any = parameter("temperature", "How far numbers are from 0 and 1.")
-    probs: Any = parameter("probs", "The probability of 1.")
-    logits: Any = parameter("logits", "The logarithm of the odds.")
+    _relaxed = LogitRelaxedBernoulli
+    _transform = SigmoidTransform
 
 
 _publish(__name__)

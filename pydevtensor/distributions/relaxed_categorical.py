@@ -9,11 +9,7 @@ import pydevtensor as torch
 from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
-from pydevtensor.distributions._families import _OfCategories, _Relaxed
-from pydevtensor.distributions.transformed_distribution import (
-    TransformedDistribution,
-    parameter,
-)
+from pydevtensor.distributions._families import _AfterRelaxed, _OfCategories, _Relaxed
 from pydevtensor.distributions.transforms import ExpTransform
 from pydevtensor.distributions.utils import clamp_probs
 
@@ -49,7 +45,7 @@ class ExpRelaxedCategorical(_Relaxed, _OfCategories):
         return scores + math.lgamma(k) + (k - 1) * cold
 
 
-class RelaxedOneHotCategorical(TransformedDistribution):
+class RelaxedOneHotCategorical(_AfterRelaxed):
     """Vectors that sum to 1, with gradients, the nearer to one-hot the colder.
 
     temperature    positive, a Tensor
@@ -65,19 +61,8 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     arg_constraints: ClassVar[Any] = _OfCategories.arg_constraints
     support: Any = constraints.simplex
 
-    def __init__(
-        self,
-        temperature: Any,
-        probs: Any = None,
-        logits: Any = None,
-        validate_args: bool | None = None,
-    ) -> None:
-        base = ExpRelaxedCategorical(temperature, probs, logits, validate_args)
-        super().__init__(base, ExpTransform(), validate_args=validate_args)
-
-    temperature: Any = parameter("temperature", "How far vectors are from one-hot.")
-    probs: Any = parameter("probs", "Probabilities of the categories.")
-    logits: Any = parameter("logits", "Logarithms of the probabilities.")
+    _relaxed = ExpRelaxedCategorical
+    _transform = ExpTransform
 
 
 _publish(__name__)

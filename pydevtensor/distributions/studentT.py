@@ -11,7 +11,6 @@ from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
 from pydevtensor.distributions._families import _AroundLocation
 from pydevtensor.distributions.chi2 import Chi2
-from pydevtensor.distributions.distribution import shape_of
 from pydevtensor.distributions.utils import broadcast_all, standard_normal
 
 __all__ = ["StudentT"]
@@ -25,13 +24,9 @@ class StudentT(_AroundLocation):
     scale          the width, positive; all broadcast
     validate_args  whether values out of range raise ValueError; None: the default
 
-    >>> from pydevtensor.distributions import StudentT
-    >>> StudentT(4.0).variance
+    >>> torch.distributions.StudentT(4.0).variance
     tensor(2.)
     """
-
-    df: Tensor
-    scale: Tensor
 
     arg_constraints: ClassVar[Any] = {
         "df": constraints.positive,
@@ -50,7 +45,7 @@ class StudentT(_AroundLocation):
     ) -> None:
         self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
         self._chi2 = Chi2(self.df)
-        super().__init__(shape_of(self.df), validate_args=validate_args)
+        super().__init__(self.df.shape, validate_args=validate_args)
 
     @property
     def mean(self) -> Tensor:

@@ -139,13 +139,13 @@ class TransformedDistribution(Distribution):
         return self._moved(self.base_dist.icdf(self._turned(value)))
 
 
-def parameter(name: str, doc: str, of: str = "base_dist") -> Any:
-    """A property that is another distribution's."""
+class Remade(TransformedDistribution):
+    """Distributions that expand() makes again, of parameters that it has expanded."""
 
-    def get(self: Any) -> Tensor:
-        return getattr(getattr(self, of), name)
-
-    return property(get, doc=doc)
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Distribution:
+        kind: Any = type(self)
+        values = {n: getattr(self, n).expand(batch_shape) for n in self.arg_constraints}
+        return kind(**values, validate_args=False)
 
 
 _publish(__name__)

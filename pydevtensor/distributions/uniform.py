@@ -8,7 +8,7 @@ import pydevtensor as torch
 from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
-from pydevtensor.distributions.distribution import Distribution, shape_of
+from pydevtensor.distributions.distribution import Distribution
 from pydevtensor.distributions.utils import broadcast_all
 
 __all__ = ["Uniform"]
@@ -21,13 +21,9 @@ class Uniform(Distribution):
     high           the value after the greatest, more than low; the two broadcast
     validate_args  whether values out of range raise ValueError; None: the default
 
-    >>> from pydevtensor.distributions import Uniform
-    >>> Uniform(0.0, 4.0).log_prob(torch.tensor(1.0))
+    >>> torch.distributions.Uniform(0.0, 4.0).log_prob(torch.tensor(1.0))
     tensor(-1.3863)
     """
-
-    low: Tensor
-    high: Tensor
 
     arg_constraints: ClassVar[Any] = {
         "low": constraints.dependent(),
@@ -37,7 +33,7 @@ class Uniform(Distribution):
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
         self.low, self.high = broadcast_all(low, high)
-        super().__init__(shape_of(self.low), validate_args=validate_args)
+        super().__init__(self.low.shape, validate_args=validate_args)
         if self._validate_args and not (self.low < self.high).all():
             raise ValueError(
                 f"Uniform: low is {self.low!r} and high {self.high!r}; give low < high"

@@ -11,7 +11,6 @@ from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import no_grad
 from pydevtensor.distributions import constraints
 from pydevtensor.distributions._families import _AroundLocation
-from pydevtensor.distributions.distribution import shape_of
 from pydevtensor.distributions.utils import broadcast_all
 
 __all__ = ["VonMises"]
@@ -24,12 +23,9 @@ class VonMises(_AroundLocation):
     concentration  how near to it the angles are, positive; the two broadcast
     validate_args  whether values out of range raise ValueError; None: the default
 
-    >>> from pydevtensor.distributions import VonMises
-    >>> VonMises(0.0, 1.0).log_prob(torch.tensor(0.0))
+    >>> torch.distributions.VonMises(0.0, 1.0).log_prob(torch.tensor(0.0))
     tensor(-1.0738)
     """
-
-    concentration: Tensor
 
     arg_constraints: ClassVar[Any] = {
         "loc": constraints.real,
@@ -41,7 +37,7 @@ class VonMises(_AroundLocation):
         self, loc: Any, concentration: Any, validate_args: bool | None = None
     ) -> None:
         self.loc, self.concentration = broadcast_all(loc, concentration)
-        super().__init__(shape_of(self.loc), validate_args=validate_args)
+        super().__init__(self.loc.shape, validate_args=validate_args)
 
     @property
     def mean(self) -> Tensor:

@@ -8,16 +8,17 @@ import pydevtensor as torch
 from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
+from pydevtensor.distributions.distribution import positive
 from pydevtensor.distributions.exponential import Exponential
 from pydevtensor.distributions.gumbel import EULER
-from pydevtensor.distributions.transformed_distribution import TransformedDistribution
+from pydevtensor.distributions.transformed_distribution import Remade
 from pydevtensor.distributions.transforms import AffineTransform, PowerTransform
 from pydevtensor.distributions.utils import broadcast_all
 
 __all__ = ["Weibull"]
 
 
-class Weibull(TransformedDistribution):
+class Weibull(Remade):
     """The Weibull distribution, of times until something fails.
 
     scale          the width, positive, a number or a Tensor
@@ -25,18 +26,11 @@ class Weibull(TransformedDistribution):
                    1 more frequent; the two broadcast
     validate_args  whether values out of range raise ValueError; None: the default
 
-    >>> from pydevtensor.distributions import Weibull
-    >>> Weibull(1.0, 2.0).mean
+    >>> torch.distributions.Weibull(1.0, 2.0).mean
     tensor(0.8862)
     """
 
-    scale: Tensor
-    concentration: Tensor
-
-    arg_constraints: ClassVar[Any] = {
-        "scale": constraints.positive,
-        "concentration": constraints.positive,
-    }
+    arg_constraints: ClassVar[Any] = positive("scale", "concentration")
     support: Any = constraints.positive
 
     def __init__(
@@ -50,10 +44,6 @@ class Weibull(TransformedDistribution):
             AffineTransform(0, self.scale),
         ]
         super().__init__(base, steps, validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Weibull:
-        a, b = (self.scale, self.concentration)
-        return type(self)(a.expand(batch_shape), b.expand(batch_shape), False)
 
     def _moment(self, n: int) -> Tensor:
         return (1 + n * self.concentration_reciprocal).lgamma().exp()

@@ -10,8 +10,12 @@ from pydevtensor import Size, Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
 from pydevtensor.distributions.chi2 import Chi2
-from pydevtensor.distributions.distribution import Distribution
-from pydevtensor.distributions.multivariate_normal import MultivariateNormal
+from pydevtensor.distributions.distribution import Distribution, parameter
+from pydevtensor.distributions.multivariate_normal import (
+    MATRICES,
+    MultivariateNormal,
+    chosen_matrix,
+)
 from pydevtensor.distributions.utils import lazy_property
 
 __all__ = ["Wishart"]
@@ -29,16 +33,13 @@ class Wishart(Distribution):
     validate_args      whether values out of range raise ValueError; None: the
                        default
 
-    >>> from pydevtensor.distributions import Wishart
-    >>> Wishart(torch.tensor(3.0), torch.eye(2)).mean
+    >>> torch.distributions.Wishart(torch.tensor(3.0), torch.eye(2)).mean
     tensor([[3., 0.],
             [0., 3.]])
     """
 
     arg_constraints: ClassVar[Any] = {
-        "covariance_matrix": constraints.positive_definite,
-        "precision_matrix": constraints.positive_definite,
-        "scale_tril": constraints.lower_cholesky,
+        **MATRICES,
         "df": constraints.greater_than(0),
     }
     support = constraints.positive_definite
@@ -52,22 +53,9 @@ class Wishart(Distribution):
         scale_tril: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        given = {
-            "covariance_matrix": covariance_matrix,
-            "precision_matrix": precision_matrix,
-            "scale_tril": scale_tril,
-        }
-        chosen = [name for name, matrix in given.items() if matrix is not None]
-        if len(chosen) != 1:
-            raise AssertionError(
-                "Wishart: give one of covariance_matrix, precision_matrix and "
-                f"scale_tril, not {chosen}"
-            )
-        matrix: Any = given[chosen[0]]
-        if matrix.dim() < 2:
-            raise ValueError(
-                f"Wishart: a matrix has the shape {tuple(matrix.shape)}; give matrices"
-            )
+        name, matrix = chosen_matrix(
+            self, AssertionError, covariance_matrix, precision_matrix, scale_tril
+        )
         df = torch.as_tensor(df, dtype=matrix.dtype, device=matrix.device)
         batch = torch.broadcast_shapes(matrix.shape[:-2], df.shape)
         k = matrix.shape[-1]
@@ -75,8 +63,10 @@ class Wishart(Distribution):
             raise ValueError(f"Wishart: df is {df!r}; give more than {k - 1}")
         self.df: Tensor = df.expand(batch)
         zero = matrix.new_zeros((*batch, k))
-        self._normal = MultivariateNormal(zero, **given, validate_args=validate_args)
-        setattr(self, chosen[0], getattr(self._normal, chosen[0]))
+        self._normal = MultivariateNormal(
+            zero, **{name: matrix}, validate_args=validate_args
+        )
+        setattr(self, name, getattr(self._normal, name))
         count = torch.arange(k, dtype=df.dtype, device=df.device)
         self._chi2 = Chi2(self.df.unsqueeze(-1) - count)
         event = matrix.shape[-2:]
@@ -86,20 +76,15 @@ class Wishart(Distribution):
         L = self.scale_tril.expand(Size(batch_shape) + self.event_shape)
         return type(self)(self.df.expand(batch_shape), scale_tril=L)
 
-    @lazy_property
-    def covariance_matrix(self) -> Tensor:
-        """The covariance of the vectors."""
-        return self._normal.covariance_matrix
-
-    @lazy_property
-    def precision_matrix(self) -> Tensor:
-        """Its inverse."""
-        return self._normal.precision_matrix
-
-    @lazy_property
-    def scale_tril(self) -> Tensor:
-        """Its lower Cholesky factor."""
-        return self._normal.scale_tril
+    covariance_matrix: Tensor = parameter(
+        "covariance_matrix", "The covariance of the vectors.", "_normal", lazy_property
+    )
+    precision_matrix: Tensor = parameter(
+        "precision_matrix", "Its inverse.", "_normal", lazy_property
+    )
+    scale_tril: Tensor = parameter(
+        "scale_tril", "Its lower Cholesky factor.", "_normal", lazy_property
+    )
 
     @property
     def _degrees(self) -> Tensor:
