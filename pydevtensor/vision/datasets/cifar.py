@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import Any
 
 from pydevtensor.vision._libraries import numpy, pillow
 from pydevtensor.vision.datasets._batches import read_batch
-from pydevtensor.vision.datasets.vision import VisionDataset, missing
+from pydevtensor.vision.datasets.vision import Divided, missing
 
 __all__ = ["CIFAR10", "CIFAR100"]
 
 
-class CIFAR10(VisionDataset):
+class CIFAR10(Divided):
     """60,000 photos of 32 by 32 pixels in 10 classes: (image, class).
 
     The files are data_batch_1 to data_batch_5 or, for train=False, test_batch, and
@@ -45,21 +44,10 @@ class CIFAR10(VisionDataset):
     _names = "label_names"
     _labels = "labels"
 
-    def __init__(
-        self,
-        root: Any,
-        train: bool = True,
-        transform: Callable[..., Any] | None = None,
-        target_transform: Callable[..., Any] | None = None,
-        download: bool = False,
-    ) -> None:
+    def _read(self) -> None:
         np = numpy("a data set")
-
-        root = os.fspath(root)
-        super().__init__(root, None, transform, target_transform)
-        self.train = train
         folder = os.path.join(self.root, self.base_folder)
-        names = [*(self._train if train else self._test), self._meta]
+        names = [*(self._train if self.train else self._test), self._meta]
         paths = [os.path.join(folder, name) for name in names]
         lost = [path for path in paths if not os.path.isfile(path)]
         if lost:
@@ -78,7 +66,7 @@ class CIFAR10(VisionDataset):
             parts.append(data)
             self.targets += labels
         stacked = np.concatenate(parts).reshape(-1, 3, 32, 32)
-        self.data: Any = np.ascontiguousarray(stacked.transpose(0, 2, 3, 1))
+        self.data = np.ascontiguousarray(stacked.transpose(0, 2, 3, 1))
         titles: Any = read_batch(paths[-1]).get(self._names)
         if not isinstance(titles, list):
             raise ValueError(f"{paths[-1]} has no {self._names}")
@@ -91,12 +79,6 @@ class CIFAR10(VisionDataset):
         return self._transformed(
             pillow().fromarray(self.data[index]), self.targets[index]
         )
-
-    def __len__(self) -> int:
-        return len(self.data)
-
-    def extra_repr(self) -> str:
-        return f"Split: {'Train' if self.train else 'Test'}"
 
 
 class CIFAR100(CIFAR10):

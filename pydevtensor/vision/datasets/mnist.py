@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import pydevtensor as torch
 from pydevtensor.vision._libraries import numpy, pillow
-from pydevtensor.vision.datasets.vision import VisionDataset, missing
+from pydevtensor.vision.datasets.vision import Divided, missing
 
 __all__ = ["KMNIST", "MNIST", "FashionMNIST"]
 
@@ -45,7 +44,7 @@ def read_idx(path: str) -> Any:
     return torch.from_numpy(values.astype(dtype.newbyteorder("=")))
 
 
-class MNIST(VisionDataset):
+class MNIST(Divided):
     """70,000 digits of 28 by 28 pixels: (image, digit).
 
     The files are train-images-idx3-ubyte, train-labels-idx1-ubyte and, for train=False,
@@ -80,18 +79,8 @@ class MNIST(VisionDataset):
         "9 - nine",
     ]
 
-    def __init__(
-        self,
-        root: Any,
-        train: bool = True,
-        transform: Callable[..., Any] | None = None,
-        target_transform: Callable[..., Any] | None = None,
-        download: bool = False,
-    ) -> None:
-        root = os.fspath(root)
-        super().__init__(root, None, transform, target_transform)
-        self.train = train
-        part = "train" if train else "t10k"
+    def _read(self) -> None:
+        part = "train" if self.train else "t10k"
         names = f"{part}-images-idx3-ubyte", f"{part}-labels-idx1-ubyte"
         paths = [os.path.join(self.raw_folder, name) for name in names]
         found = [
@@ -102,7 +91,7 @@ class MNIST(VisionDataset):
             lost = [p for p, f in zip(paths, found, strict=True) if f is None]
             raise missing(type(self).__name__, lost, self.source)
         images, targets = (read_idx(path) for path in found if path)
-        self.data: Any = images
+        self.data = images
         self.targets: Any = targets.to(torch.int64)
         if self.data.ndim != 3 or self.targets.shape != self.data.shape[:1]:
             raise ValueError(
@@ -124,12 +113,6 @@ class MNIST(VisionDataset):
     def __getitem__(self, index: int) -> tuple[Any, Any]:
         image = pillow().fromarray(self.data[index].numpy())
         return self._transformed(image, int(self.targets[index]))
-
-    def __len__(self) -> int:
-        return len(self.data)
-
-    def extra_repr(self) -> str:
-        return f"Split: {'Train' if self.train else 'Test'}"
 
 
 class FashionMNIST(MNIST):

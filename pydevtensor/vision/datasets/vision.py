@@ -92,3 +92,31 @@ def missing(name: str, files: list[str], source: str) -> RuntimeError:
         f"the network, also not with download=True; get them from {source} and put "
         "them there"
     )
+
+
+class Divided(VisionDataset):
+    """A data set with images to train with and others to test with, in `data`."""
+
+    data: Any
+
+    def __init__(
+        self,
+        root: Any,
+        train: bool = True,
+        transform: Callable[..., Any] | None = None,
+        target_transform: Callable[..., Any] | None = None,
+        download: bool = False,
+    ) -> None:
+        super().__init__(os.fspath(root), None, transform, target_transform)
+        self.train = train
+        self._read()
+
+    def _read(self) -> None:
+        """Set data, targets and classes from the files."""
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def extra_repr(self) -> str:
+        return f"Split: {'Train' if self.train else 'Test'}"
