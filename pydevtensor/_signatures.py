@@ -1,13 +1,18 @@
 """Signatures and docstrings as text, from which others are made.
 
 Classes are made of records (_made.py), and the layers of nn of functions: at run time
-and, in the stubs, by tools/build/records.py. So this module imports nothing, and both
-can use it.
+and, in the stubs, by tools/build/records.py. So this module imports nothing of the
+package, and both can use it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from types import FunctionType
+from typing import Any, ParamSpec, TypeVar
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 WIDTH = 84  # of docstrings
 # Annotations of options by parameter types of schemas (csrc/tensor/schema.h).
@@ -243,3 +248,22 @@ def complete(doc: str, names: Iterable[str], *others: Entries) -> str:
     names = [*names]
     paragraphs, said, examples = read_doc(doc, names)
     return compose(paragraphs, names, [said, *others], examples)
+
+
+def like(model: Callable[_P, Any]) -> Callable[[Callable[..., _R]], Callable[_P, _R]]:
+    """Give a function of *args and **named the parameters of another."""
+
+    def add(body: Any) -> Any:
+        whole: Any = model
+        while hasattr(whole, "__wrapped__"):
+            whole = whole.__wrapped__
+        # inspect.signature() reads it of what a function wraps.
+        shown = FunctionType(whole.__code__, whole.__globals__)
+        shown.__defaults__ = whole.__defaults__
+        shown.__kwdefaults__ = whole.__kwdefaults__
+        result = body.__annotations__["return"]
+        shown.__annotations__ = whole.__annotations__ | {"return": result}
+        body.__wrapped__ = shown
+        return body
+
+    return add

@@ -15,6 +15,7 @@ from multiprocessing import connection
 from typing import Any
 
 from pydevtensor._names import give
+from pydevtensor._signatures import like
 
 __all__ = ["ProcessContext", "ProcessExitedException", "ProcessRaisedException"]
 __all__ += ["SpawnContext", "spawn", "start_processes"]
@@ -171,16 +172,10 @@ def start_processes(
     return None
 
 
-def spawn(
-    fn: Callable[..., Any],
-    args: tuple[Any, ...] = (),
-    nprocs: int = 1,
-    join: bool = True,
-    daemon: bool = False,
-    start_method: str = "spawn",
-) -> ProcessContext | None:
+@like(start_processes)
+def spawn(*args: Any, **named: Any) -> ProcessContext | None:
     """The same as start_processes()."""
-    return start_processes(fn, args, nprocs, join, daemon, start_method)
+    return start_processes(*args, **named)
 
 
 for each in (ProcessException, ProcessRaisedException, ProcessExitedException):

@@ -7,7 +7,7 @@ program registers. `torch.utils._pytree` shows this by PyTorch's names.
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 _Keyed = Callable[[Any], tuple[list[tuple[Any, Any]], Any]]
@@ -318,3 +318,20 @@ def map_leaves(function: Callable[[Any], Any], value: Any) -> Any:
     """The structure with function(leaf) for each leaf."""
     leaves, unflatten = flatten(value)
     return unflatten([function(leaf) for leaf in leaves])
+
+
+def need_alike(
+    function: str, what: str, given: Sequence[Any], others: str, wanted: Sequence[Any]
+) -> None:
+    """Raise RuntimeError unless Tensors are as many as others and of their shapes."""
+    if len(given) != len(wanted):
+        raise RuntimeError(
+            f"{function}(): {what} has {len(given)} Tensors, and {others} "
+            f"{len(wanted)}; give one for each"
+        )
+    for each, other in zip(given, wanted, strict=True):
+        if each.shape != other.shape:
+            raise RuntimeError(
+                f"{function}(): {what} has a Tensor of shape {[*each.shape]}, and "
+                f"{others} {[*other.shape]}; give the same shape"
+            )

@@ -6,6 +6,7 @@ checks can be anybody's. The extension names an error after the function.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
@@ -75,3 +76,13 @@ def _same(
 def bool_mask(mask: Tensor) -> None:
     if mask.dtype != _C.bool:
         raise RuntimeError(f"mask is of {mask.dtype}; give bools, such as x > 0")
+
+
+def at_most_dims(most: int, tensors: Iterable[Any]) -> None:
+    """Raise RuntimeError for a Tensor of more dimensions."""
+    for place, each in enumerate(tensors):
+        if each.dim() > most:
+            raise RuntimeError(
+                f"Tensor {place} has the shape {tuple(each.shape)}; give at most "
+                f"{most} dimension{'s' * (most > 1)}"
+            )

@@ -9,6 +9,7 @@ from pydevtensor import _C
 from pydevtensor._functions import function
 from pydevtensor._functions.checks import (
     at_least,
+    at_most_dims,
     bool_mask,
     dimension,
     same_device,
@@ -82,12 +83,7 @@ def meshgrid(*tensors: Tensor, indexing: str | None = None) -> tuple[Tensor, ...
         raise RuntimeError("no Tensors were given; give at least one")
     if indexing not in (None, "ij", "xy"):
         raise RuntimeError(f"indexing is {indexing!r}; give 'ij' (rows first) or 'xy'")
-    for place, each in enumerate(tensors):
-        if each.dim() > 1:
-            raise RuntimeError(
-                f"argument {place} has the shape {tuple(each.shape)}; give Tensors of "
-                "one dimension"
-            )
+    at_most_dims(1, tensors)
     same_dtype(*tensors)
     same_device(*tensors)
     shape, ones = [each.numel() for each in tensors], [1] * (len(tensors) - 1)

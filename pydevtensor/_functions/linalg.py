@@ -9,6 +9,7 @@ from pydevtensor._autocast import casts
 from pydevtensor._functions import function
 from pydevtensor._functions.checks import (
     at_least,
+    at_most_dims,
     dimension,
     real,
     same_device,
@@ -425,12 +426,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
     """
     if not tensors:
         return _C.zeros(1, 0)
-    for place, each in enumerate(tensors):
-        if each.dim() > 2:
-            raise RuntimeError(
-                f"Tensor {place} has the shape {tuple(each.shape)}; give at most 2 "
-                "dimensions"
-            )
+    at_most_dims(2, tensors)
     same_device(*tensors)
     blocks = [each if each.dim() == 2 else each.reshape(1, -1) for each in tensors]
     rows, columns = (sum(block.shape[d] for block in blocks) for d in (0, 1))

@@ -17,16 +17,8 @@ __all__ = ["add", "atan2", "bitwise_and", "bitwise_left_shift", "bitwise_or"]
 __all__ += ["bitwise_right_shift", "bitwise_xor", "clip", "copysign", "divide", "equal"]
 __all__ += ["floor_divide", "greater", "greater_equal", "hypot", "less", "less_equal"]
 __all__ += ["logaddexp", "logical_and", "logical_or", "logical_xor", "maximum"]
-__all__ += [
-    "minimum",
-    "multiply",
-    "nextafter",
-    "not_equal",
-    "pow",
-    "remainder",
-    "round",
-]
-__all__ += ["sign", "subtract"]
+__all__ += ["minimum", "multiply", "nextafter", "not_equal", "pow", "remainder"]
+__all__ += ["round", "sign", "subtract"]
 
 # An array, or a Python number where the other one is an array.
 _Operand = Any

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pydevtensor import _C
+from pydevtensor import _C, _tree
 from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import enable_grad, grad
 
@@ -86,17 +86,7 @@ def _vectors(name: str, v: Any, like: tuple[Any, ...], what: str) -> tuple[Any, 
             )
         return (_C.ones_like(like[0]),)
     _, whole = _tuple_of(v, name, "v")
-    if len(whole) != len(like):
-        raise RuntimeError(
-            f"{name}(): v has {len(whole)} Tensors, and {what} {len(like)}; give one "
-            "for each"
-        )
-    for each, x in zip(whole, like, strict=True):
-        if each.shape != x.shape:
-            raise RuntimeError(
-                f"{name}(): v has shape {[*each.shape]}, and {what} {[*x.shape]}; give "
-                "the same shape"
-            )
+    _tree.need_alike(name, "v", whole, what, like)
     return whole
 
 

@@ -31,14 +31,19 @@ class Variable(metaclass=_TensorName):
     def __new__(  # type: ignore[misc]
         cls, data: Any = None, requires_grad: bool = False
     ) -> _C.Tensor:
-        if data is None:
-            data = _C.empty(0)
-        if not isinstance(data, _C.Tensor):
-            raise TypeError(
-                f"Variable(): a {type(data).__name__} was given; give a tensor, as "
-                "from torch.tensor()"
-            )
-        return data.detach().requires_grad_(requires_grad)
+        return detached("Variable", data, TypeError).requires_grad_(requires_grad)
+
+
+def detached(owner: str, data: Any, error: type[Exception]) -> _C.Tensor:
+    """The data of a class of Tensors, detached; an empty Tensor for None."""
+    if data is None:
+        return _C.empty(0)
+    if not isinstance(data, _C.Tensor):
+        raise error(
+            f"{owner}(): a {type(data).__name__} was given; give a Tensor, as from "
+            "torch.tensor()"
+        )
+    return data.detach()
 
 
 _publish(__name__)

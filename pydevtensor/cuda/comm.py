@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pydevtensor import _C
+from pydevtensor import _C, _tree
 from pydevtensor._names import publish as _publish
 from pydevtensor._streams import Stream, current
 
@@ -39,17 +39,8 @@ def _sent(tensor: Tensor, device: _C.device) -> Tensor:
 
 def _into(function: str, out: Any, values: list[Tensor]) -> tuple[Tensor, ...]:
     """Copies values to out, one Tensor for each."""
-    if len(out) != len(values):
-        raise RuntimeError(
-            f"{function}(): out has {len(out)} Tensors, and there are {len(values)} "
-            "results; give one for each"
-        )
+    _tree.need_alike(function, "out", out, "the result", values)
     for target, value in zip(out, values, strict=True):
-        if target.shape != value.shape:
-            raise RuntimeError(
-                f"{function}(): a Tensor of out has shape {[*target.shape]}, and its "
-                f"result {[*value.shape]}; give Tensors of the results' shapes"
-            )
         target.copy_(value, non_blocking=True)
     return tuple(out)
 

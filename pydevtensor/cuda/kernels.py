@@ -47,6 +47,18 @@ class CompileError(RuntimeError):
     """
 
 
+def _attribute(number: int, doc: str) -> Any:
+    """A property of a kernel on the current GPU, an int or None."""
+
+    def get(kernel: Kernel) -> Any:
+        device = _C._device_index(None)
+        if device not in kernel._handles:
+            kernel._load(device)
+        return _C._module_attribute(kernel._handles[device], device, number)
+
+    return property(get, doc=doc)
+
+
 class Kernel(Reports):
     """A kernel that compile_kernel() has compiled; calling it launches it.
 
@@ -104,32 +116,12 @@ class Kernel(Reports):
 
     # --- attributes
 
-    def _attribute(self, number: int) -> int | None:
-        device = _C._device_index(None)
-        if device not in self._handles:
-            self._load(device)
-        value: int | None = _C._module_attribute(self._handles[device], device, number)
-        return value
-
-    @property
-    def num_regs(self) -> int | None:
-        """Registers of a thread."""
-        return self._attribute(4)
-
-    @property
-    def shared_size_bytes(self) -> int | None:
-        """Bytes of shared memory of a block, without the dynamic ones."""
-        return self._attribute(1)
-
-    @property
-    def local_size_bytes(self) -> int | None:
-        """Bytes of local memory of a thread."""
-        return self._attribute(3)
-
-    @property
-    def const_size_bytes(self) -> int | None:
-        """Bytes of constant memory."""
-        return self._attribute(2)
+    num_regs = _attribute(4, "Registers of a thread.")
+    shared_size_bytes = _attribute(
+        1, "Bytes of shared memory of a block, without the dynamic ones."
+    )
+    local_size_bytes = _attribute(3, "Bytes of local memory of a thread.")
+    const_size_bytes = _attribute(2, "Bytes of constant memory.")
 
     @property
     def max_dynamic_shared_size_bytes(self) -> int:

@@ -132,17 +132,7 @@ def vjp(
 
     def back(cotangents: Any) -> Any:
         seeds, _ = _tree.flatten(cotangents)
-        if len(seeds) != len(outputs):
-            raise RuntimeError(
-                f"vjp(): {len(seeds)} gradients were given for {len(outputs)} results; "
-                "give them in the structure of the result"
-            )
-        for seed, output in zip(seeds, outputs, strict=True):
-            if seed.shape != output.shape:
-                raise RuntimeError(
-                    f"vjp(): a gradient has shape {[*seed.shape]} and its result "
-                    f"{[*output.shape]}; give the same shape"
-                )
+        _tree.need_alike("vjp", "the argument", seeds, "the result", outputs)
         with level:
             found = level.gradients(outputs, seeds)
         places = iter(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor.autograd.variable import detached
 
 
 class Parameter(_C.Tensor):
@@ -20,14 +21,8 @@ class Parameter(_C.Tensor):
     """
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
-        if data is None:
-            data = _C.empty(0)
-        if not isinstance(data, _C.Tensor):
-            raise AttributeError(
-                f"a Parameter needs a Tensor, not a {type(data).__name__}; wrap it in "
-                "torch.tensor(...)"
-            )
-        return _C._make_subclass(cls, data.detach(), requires_grad)
+        whole = detached("Parameter", data, AttributeError)
+        return _C._make_subclass(cls, whole, requires_grad)
 
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()

@@ -9,6 +9,7 @@ from typing import Any
 from pydevtensor import _C
 from pydevtensor import distributed as dist
 from pydevtensor._names import publish as _publish
+from pydevtensor._signatures import like
 from pydevtensor._tree import map_leaves
 from pydevtensor.distributed.device_mesh import DeviceMesh, init_device_mesh
 from pydevtensor.distributed.fsdp._flat_shards import FlatParameter, FlatShards
@@ -426,25 +427,19 @@ class FullyShardedDataParallel(Unit, Module):
 
     @staticmethod
     @contextmanager
-    def state_dict_type(
-        module: Module,
-        state_dict_type: StateDictType,
-        state_dict_config: StateDictConfig | None = None,
-        optim_state_dict_config: OptimStateDictConfig | None = None,
-    ) -> Iterator[None]:
+    @like(set_state_dict_type)
+    def state_dict_type(*args: Any, **named: Any) -> Iterator[None]:
         """set_state_dict_type() for the block.
 
         module, state_dict_type, state_dict_config, optim_state_dict_config: its own.
         """
         choose = FullyShardedDataParallel.set_state_dict_type
-        before = choose(
-            module, state_dict_type, state_dict_config, optim_state_dict_config
-        )
+        before = choose(*args, **named)
         try:
             yield
         finally:
             choose(
-                module,
+                args[0] if args else named["module"],
                 before.state_dict_type,
                 before.state_dict_config,
                 before.optim_state_dict_config,

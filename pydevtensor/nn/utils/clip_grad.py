@@ -7,6 +7,7 @@ from typing import Any
 
 from pydevtensor import _C
 from pydevtensor._functions.checks import real
+from pydevtensor._signatures import like
 from pydevtensor.autograd import no_grad
 from pydevtensor.autograd._gradients import entries
 
@@ -170,13 +171,8 @@ def clip_grad_norm_(
     return total
 
 
-def clip_grad_norm(
-    parameters: Any,
-    max_norm: float,
-    norm_type: float = 2.0,
-    error_if_nonfinite: bool = False,
-    foreach: Any = None,
-) -> Any:
+@like(clip_grad_norm_)
+def clip_grad_norm(*args: Any, **named: Any) -> Any:
     """clip_grad_norm_(), with a FutureWarning: use that.
 
     parameters, max_norm         as for clip_grad_norm_()
@@ -195,7 +191,7 @@ def clip_grad_norm(
         FutureWarning,
         stacklevel=2,
     )
-    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite)
+    return clip_grad_norm_(*args, **named)
 
 
 @no_grad()
