@@ -112,6 +112,8 @@ _LATER = {
     "library": "library",
     "onnx": "onnx",
     "ops": "ops",
+    "DisableTorchFunctionSubclass": "overrides",
+    "overrides": "overrides",
     "testing": "testing",
     "types": "types",
     "torch_version": "torch_version",
@@ -187,7 +189,11 @@ def _find_absent(module, name):
 
 
 # torch._C is _C, of which libraries import private names too.
-_C.__getattr__ = lambda name: _find_absent(_C.__name__, name)
+_C.__getattr__ = lambda name: (
+    __getattr__(name)
+    if name == "DisableTorchFunctionSubclass"
+    else _find_absent(_C.__name__, name)
+)
 
 
 def __dir__():

@@ -42,6 +42,8 @@ _WAY_ROUND = {
     "quantize_per_tensor": _QUANTIZED,
     "sparse": _DENSE,
     "sparse_bsr_tensor": _DENSE,
+    "utils._python_dispatch": "derive a class from torch.overrides.TorchFunctionMode, "
+    "or give a subclass of Tensor a __torch_function__",
     "utils.bottleneck": "use cProfile",
     "utils.cpp_extension": "derive a class from torch.autograd.Function",
     "utils.tensorboard": "install the package that it needs: pip install tensorboard",

@@ -23,6 +23,8 @@ class Memory(_C.Tensor):
     The storages of tensors are other ones over the same bytes, and keep it.
     """
 
+    __torch_function__ = _C._disabled_torch_function_impl
+
     descriptor: int
 
     def __del__(self) -> None:

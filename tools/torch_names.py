@@ -27,7 +27,12 @@ ELSEWHERE = {
 }
 # Private names that libraries import: nobody can tell them that they should not.
 PRIVATE = {
-    "_C": ["_TensorMeta", "_log_api_usage_once"],
+    "_C": [
+        "DisableTorchFunctionSubclass",
+        "_TensorMeta",
+        "_disabled_torch_function_impl",
+        "_log_api_usage_once",
+    ],
     "_dynamo": [
         "OptimizedModule",
         "mark_static_address",
@@ -47,6 +52,12 @@ PRIVATE = {
     "distributed.tensor.placement_types": ["_StridedShard"],
     "hub": ["HASH_REGEX", "urlparse"],
     "nn.attention.flex_attention": ["_DEFAULT_SPARSE_BLOCK_SIZE"],
+    "utils._python_dispatch": [
+        "TorchDispatchMode",
+        "is_traceable_wrapper_subclass",
+        "return_and_correct_aliasing",
+        "transform_subclass",
+    ],
     "utils._pytree": [
         "SUPPORTED_NODES",
         "LeafSpec",

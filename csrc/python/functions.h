@@ -16,6 +16,7 @@
 #define DT_PYTHON_FUNCTIONS_H
 
 #include "python/arguments.h"
+#include "python/overrides.h"
 
 #define DT_CALL_PARAMETERS                                                             \
     PyObject *self, PyObject *const *values, Py_ssize_t count, PyObject *kwnames
@@ -34,11 +35,13 @@ typedef PyObject *(*dt_function_call)(DT_CALL_PARAMETERS);
     DT_UNUSED static PyObject *NAME(DT_CALL_PARAMETERS)                                \
     {                                                                                  \
         (void)self;                                                                    \
+        DT_OVERRIDE(dt_override((void *)NAME, NULL, values, count, kwnames));          \
         return CALL(__VA_ARGS__, NULL, values, count, kwnames);                        \
     }
 #define DT_METHOD_ENTRY(NAME, CALL, ...)                                               \
     DT_UNUSED static PyObject *NAME(DT_CALL_PARAMETERS)                                \
     {                                                                                  \
+        DT_OVERRIDE(dt_override((void *)NAME, self, values, count, kwnames));          \
         return CALL(__VA_ARGS__, self, values, count, kwnames);                        \
     }
 

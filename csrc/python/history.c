@@ -497,7 +497,7 @@ DT_PUBLIC(retain_grad, "retain_grad(input: Tensor)")
 /* --- subclasses --- */
 
 DT_PUBLIC(make_subclass,
-          "_make_subclass(cls: Any, data: Tensor, requires_grad: bool = False)")
+          "_make_subclass(cls: Any, data: Tensor, require_grad: bool = False)")
 {
     PyObject *type = args->slots[0];
     if (!PyType_Check(type) ||
@@ -510,7 +510,24 @@ DT_PUBLIC(make_subclass,
     return dt_tensor_result(out, dt_variable_require(&out->tensor, v[2].b));
 }
 
+DT_PUBLIC(as_subclass, "as_subclass(input: Tensor, cls: Any)")
+{
+    PyObject *type = args->slots[1];
+    if (!PyType_Check(type) ||
+        !PyType_IsSubtype((PyTypeObject *)type, dt_py.tensor_type))
+        return dt_argument_error(args, 1), NULL;
+    dt_tensor_object *out = dt_tensor_object_new_of((PyTypeObject *)type);
+    if (!out)
+        return NULL;
+    dt_variable_alias(&out->tensor, v[0].tensor);
+    return dt_tensor_result(out, 0);
+}
+
 static const dt_function rows[] = {
+    DT_METHOD(as_subclass, "as_subclass",
+              "An object of cls, a subclass of Tensor, over the same memory, with the "
+              "same history.",
+              "torch.ones(2).as_subclass(torch.Tensor)", "tensor([1., 1.])"),
     DT_FUNCTION(make_subclass, "_make_subclass",
                 "An object of a subclass of Tensor over the memory of data.", "", ""),
     DT_METHOD(requires_grad_, "requires_grad_",

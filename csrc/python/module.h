@@ -58,7 +58,8 @@
     SETUP(groups)                                                                      \
     SETUP(communicators)                                                               \
     SETUP(races)                                                                       \
-    SETUP(sparse)
+    SETUP(sparse)                                                                      \
+    SETUP(overrides)
 
 #define SETUP(name) int dt_setup_##name(PyObject *module);
 DT_SETUPS(SETUP)

@@ -28,6 +28,11 @@ PyObject *dt_call_sparse(const char *name, DT_CALL_PARAMETERS)
     Py_ssize_t nkeywords = kwnames ? PyTuple_GET_SIZE(kwnames) : 0,
                first = self != NULL;
     bool found = false;
+    if (PyErr_ExceptionMatches(PyExc_TypeError)) {
+        PyObject *made = dt_override_failed(name, self, values, count, kwnames);
+        if (made != Py_NotImplemented)
+            return made;
+    }
     /* zeros(2, 3, layout=torch.sparse_coo), which dt_take_layout refuses. */
     bool layout = name && (!strcmp(name, "zeros") || !strcmp(name, "empty"));
     for (Py_ssize_t i = 0; i < count + nkeywords && !found; i++)

@@ -20,6 +20,8 @@ class Parameter(_C.Tensor):
     tensor([1., 1.], requires_grad=True)
     """
 
+    __torch_function__ = _C._disabled_torch_function_impl
+
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
         whole = detached("Parameter", data, AttributeError)
         return _C._make_subclass(cls, whole, requires_grad)
@@ -52,6 +54,8 @@ class Buffer(_C.Tensor):
     ['mean']
     """
 
+    __torch_function__ = _C._disabled_torch_function_impl
+
     persistent: bool
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Buffer:
@@ -64,6 +68,8 @@ class Buffer(_C.Tensor):
 
 class _Uninitialized(_C.Tensor):
     """A parameter or buffer without a shape until the first input."""
+
+    __torch_function__ = _C._disabled_torch_function_impl
 
     _kind = ""
     _known: type[Any] = _C.Tensor  # what it becomes

@@ -28,10 +28,10 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 77_900,
-    "core": 28_145,
+    "csrc": 78_170,
+    "core": 28_165,
     "processes": 4_750,
-    "extras": 12_200,
+    "extras": 12_490,
     "imitations": 730,
     "tools": 1_525,
 }

@@ -85,6 +85,7 @@ DT_PUBLIC(type_as, "type_as(input: Tensor, other: Tensor)")
 /* x.to(device) and x.to(dtype), without a choice among forms. */
 static PyObject *to_quick(DT_CALL_PARAMETERS)
 {
+    DT_OVERRIDE(dt_override((void *)to_quick, self, values, count, kwnames));
     if (count == 1 && !kwnames) {
         target t = as_it_is(dt_tensor_of(self));
         if (dt_device_object_check(values[0]) || PyUnicode_Check(values[0])) {

@@ -3,6 +3,7 @@
  * arrays gathers and scatters elements. */
 #include <string.h>
 
+#include "python/overrides.h"
 #include "python/arguments.h"
 #include "python/types/tensor.h"
 #include "autograd/record.h"
@@ -331,6 +332,7 @@ static PyObject *subscript_int(const dt_tensor *x, PyObject *key)
 
 PyObject *dt_tensor_subscript(PyObject *self, PyObject *key)
 {
+    DT_OVERRIDE(dt_override_operator("__getitem__", self, key, NULL));
     if (PyLong_CheckExact(key))
         return subscript_int(dt_tensor_of(self), key);
     LOCAL_SUBSCRIPT(s);
@@ -482,6 +484,13 @@ static int assign(bool accumulate, PyObject *self, PyObject *key, PyObject *valu
 
 int dt_tensor_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
 {
+    if (__builtin_expect(dt_overrides, 0) && value) {
+        PyObject *made = dt_override_operator("__setitem__", self, key, value);
+        if (made != Py_NotImplemented) {
+            Py_XDECREF(made);
+            return made ? 0 : -1;
+        }
+    }
     return assign(false, self, key, value);
 }
 

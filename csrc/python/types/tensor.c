@@ -2,6 +2,7 @@
 #include "python/types/tensor.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #if PY_VERSION_HEX < 0x030c0000
 #include <structmember.h>
 #define Py_T_PYSSIZET T_PYSSIZET
@@ -10,6 +11,7 @@
 
 #include "ops/elementwise_ops.h"
 #include "python/arguments.h"
+#include "python/overrides.h"
 #include "python/threads.h"
 #include "python/types/tensor_protocols.h"
 #include "autograd/autocast.h"
@@ -24,6 +26,7 @@
 /* Free list of objects of the exact type; they keep their reference to the type.
  * Guarded by the GIL. */
 #define KEPT 128
+#define NAME 40 /* of an operator's name */
 static dt_tensor_object *kept[KEPT];
 static int nkept;
 
@@ -52,6 +55,8 @@ dt_tensor_object *dt_tensor_object_new_of(PyTypeObject *type)
 {
     if (type == dt_py.tensor_type)
         return dt_tensor_object_new();
+    if (dt_override_note(type) < 0)
+        return NULL;
     return (dt_tensor_object *)type->tp_alloc(type, 0); /* zeroed */
 }
 
@@ -217,16 +222,27 @@ static __attribute__((noinline)) PyObject *binary_with_complex(dt_elementwise_op
     return !number ? NULL : first ? binary(op, number, b) : binary(op, a, number);
 }
 
+/* Asks the class of an operand that is not a Tensor. */
+static __attribute__((noinline)) PyObject *binary_with_other(dt_elementwise_op op,
+                                                             PyObject *a, PyObject *b)
+{
+    PyObject *both[] = {a, b};
+    PyObject *made =
+        dt_override_failed(dt_elementwise_rows[op].name, NULL, both, 2, NULL);
+    return made == Py_NotImplemented ? Py_NewRef(made) : made;
+}
+
 static PyObject *binary(dt_elementwise_op op, PyObject *a, PyObject *b)
 {
     dt_arg x, y;
+    DT_OVERRIDE(dt_override_operator(dt_elementwise_rows[op].name, a, b, NULL));
     int status = dt_operand_from_python(a, &x);
     if (status > 0)
         status = dt_operand_from_python(b, &y);
     if (status <= 0) {
         if (status < 0)
             return binary_with_complex(op, a, b);
-        Py_RETURN_NOTIMPLEMENTED;
+        return binary_with_other(op, a, b);
     }
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
@@ -237,10 +253,19 @@ static PyObject *binary(dt_elementwise_op op, PyObject *a, PyObject *b)
     return dt_tensor_result(out, status);
 }
 
+/* "add_": for overrides, which read it at once. */
+static const char *in_place_name(dt_elementwise_op op, char name[NAME])
+{
+    snprintf(name, NAME, "%s_", dt_elementwise_rows[op].name);
+    return name;
+}
+
 static PyObject *binary_in_place(dt_elementwise_op op, PyObject *self, PyObject *other)
 {
+    char name[NAME];
     dt_arg x = dt_arg_tensor(dt_tensor_of(self)), y;
     DT_REF array = NULL;
+    DT_OVERRIDE(dt_override_operator(in_place_name(op, name), self, other, NULL));
     int status = dt_operand_from_python(other, &y);
     if (!status) {
         /* NumPy's own operator would make an array of self. */
@@ -350,6 +375,7 @@ static PyObject *compare(PyObject *a, PyObject *b, int op)
 
 static PyObject *unary(dt_elementwise_op op, PyObject *self)
 {
+    DT_OVERRIDE(dt_override_operator(dt_elementwise_rows[op].name, self, NULL, NULL));
     dt_arg x = dt_arg_tensor(dt_tensor_of(self));
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
@@ -401,8 +427,12 @@ static __attribute__((noinline)) int multiply_long(dt_tensor *out, const dt_tens
 
 static PyObject *matrix_multiply(PyObject *a, PyObject *b)
 {
-    if (!dt_tensor_check(a) || !dt_tensor_check(b))
-        Py_RETURN_NOTIMPLEMENTED;
+    DT_OVERRIDE(dt_override_operator("matmul", a, b, NULL));
+    if (!dt_tensor_check(a) || !dt_tensor_check(b)) {
+        PyObject *both[] = {a, b};
+        PyObject *made = dt_override_failed("matmul", NULL, both, 2, NULL);
+        return made == Py_NotImplemented ? Py_NewRef(made) : made;
+    }
     const dt_tensor *x = dt_tensor_of(a), *y = dt_tensor_of(b);
     dt_tensor_object *out = dt_tensor_object_new();
     if (!out)
@@ -419,6 +449,7 @@ static PyObject *matrix_multiply(PyObject *a, PyObject *b)
 /* Printing is written in Python, imported when a tensor is first printed. */
 static PyObject *repr(PyObject *self)
 {
+    DT_OVERRIDE(dt_override_operator("__repr__", self, NULL, NULL));
     return dt_python_call("printing", "tensor_repr", self, NULL);
 }
 
@@ -441,7 +472,31 @@ static PyObject *array_ufunc(PyObject *Py_UNUSED(self), PyObject *args,
                           kwargs ? kwargs : Py_None);
 }
 
+/* (cls, func, types, args=(), kwargs=None) */
+static PyObject *torch_function(PyObject *cls, PyObject *args, PyObject *kwargs)
+{
+    DT_REF module = PyImport_ImportModule("pydevtensor.overrides");
+    DT_REF function = module ? PyObject_GetAttrString(module, "_default") : NULL;
+    DT_REF first = function ? PyTuple_Pack(1, cls) : NULL;
+    DT_REF all = first ? PySequence_Concat(first, args) : NULL;
+    return all ? PyObject_Call(function, all, kwargs) : NULL;
+}
+
+static PyObject *make_subclass(PyObject *Py_UNUSED(none), PyObject *args,
+                               PyObject *kwargs)
+{
+    DT_REF function = PyObject_GetAttrString(dt_py.module, "_make_subclass");
+    return function ? PyObject_Call(function, args, kwargs) : NULL;
+}
+
 static PyMethodDef methods[] = {
+    {"__torch_function__", (PyCFunction)(void (*)(void))torch_function,
+     METH_VARARGS | METH_KEYWORDS | METH_CLASS,
+     "__torch_function__($type, func, types, args=(), kwargs=None, /)\n--\n\n"
+     "Called for functions of objects of a subclass: the results are of it, too."},
+    {"_make_subclass", (PyCFunction)(void (*)(void))make_subclass,
+     METH_VARARGS | METH_KEYWORDS | METH_STATIC,
+     "An object of a subclass over the memory of data."},
     {"__format__", format, METH_O, NULL},
     {"__array_ufunc__", (PyCFunction)(void (*)(void))array_ufunc,
      METH_VARARGS | METH_KEYWORDS,

@@ -1,6 +1,7 @@
 /* Tensors as numbers and as sequences of Python. */
 #include "autograd/recorded.h"
 #include "ops/elementwise_ops.h"
+#include "python/overrides.h"
 #include "python/arguments.h"
 #include "python/threads.h"
 #include "python/types/tensor_protocols.h"
@@ -105,6 +106,7 @@ PyObject *dt_tensor_sequence_item(PyObject *self, Py_ssize_t index)
 
 PyObject *dt_tensor_iterate(PyObject *self)
 {
+    DT_OVERRIDE(dt_override_operator("__iter__", self, NULL, NULL));
     if (dt_tensor_of(self)->ndim == 0)
         return PyErr_Format(PyExc_TypeError,
                             "iter(): a 0-dim Tensor cannot be iterated "

@@ -65,6 +65,8 @@ class Sharding:
 class ShardedTensor(_C.Tensor):
     """This rank's rows of a tensor, as a Tensor of these rows."""
 
+    __torch_function__ = _C._disabled_torch_function_impl
+
     _sharding: Sharding
 
     @staticmethod

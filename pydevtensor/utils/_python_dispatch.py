@@ -1,0 +1,17 @@
+"""torch.utils._python_dispatch: there is no __torch_dispatch__ here, so nothing has one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydevtensor._names import publish as _publish
+
+__all__ = ["is_traceable_wrapper_subclass"]
+
+
+def is_traceable_wrapper_subclass(t: Any) -> bool:
+    """False, whatever t is: no class has a __torch_dispatch__ here."""
+    return False
+
+
+_publish(__name__)
