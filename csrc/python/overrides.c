@@ -92,13 +92,13 @@ PyObject *dt_override_operator(const char *name, PyObject *a, PyObject *b, PyObj
 PyObject *dt_override_failed(const char *name, PyObject *self, PyObject *const *values,
                              Py_ssize_t count, PyObject *kwnames)
 {
-    PyObject *type, *value, *trace;
+    PyObject *type, *value, *trace, *result = Py_NotImplemented;
     Py_ssize_t all = count + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
-    if (paused || !name || !any_overrides(self, values, all))
-        return Py_NotImplemented;
+    /* Before a type is searched: _PyType_Lookup() takes a pending exception for its own. */
     PyErr_Fetch(&type, &value, &trace);
-    PyObject *result = call(self ? "_call_method" : "_call_function",
-                            PyUnicode_FromString(name), self, values, count, kwnames);
+    if (!paused && name && any_overrides(self, values, all))
+        result = call(self ? "_call_method" : "_call_function",
+                      PyUnicode_FromString(name), self, values, count, kwnames);
     if (result == Py_NotImplemented) {
         PyErr_Restore(type, value, trace);
         return result;
