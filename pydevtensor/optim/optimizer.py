@@ -69,29 +69,37 @@ def _hooked(step: _Step) -> _Step:
     @functools.wraps(step)
     def hooked(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
         # super().step(), and wrappers that derive a class and hold another optimizer
-        if self._in_step or "_step_pre_hooks" not in vars(self):
+        if self._in_step or "_step_pre_hooks" not in self.__dict__:
             return step(self, *args, **kwargs)
         self._in_step = True
         try:
-            for hook in [*_before_all.values(), *self._step_pre_hooks.values()]:
-                changed = hook(self, (self, *args), kwargs)
-                if changed is None:
-                    continue
-                if not isinstance(changed, tuple) or len(changed) != 2:
-                    raise RuntimeError(
-                        "a step pre-hook must return None or a tuple of "
-                        f"(new_args, new_kwargs), but got {changed}"
-                    )
-                (_, *args), kwargs = changed
+            if _before_all or self._step_pre_hooks:
+                args, kwargs = _changed_by_hooks(self, args, kwargs)
             result = step(self, *args, **kwargs)
-            for hook in [*self._step_post_hooks.values(), *_after_all.values()]:
-                hook(self, (self, *args), kwargs)
+            if _after_all or self._step_post_hooks:
+                for hook in [*self._step_post_hooks.values(), *_after_all.values()]:
+                    hook(self, (self, *args), kwargs)
         finally:
             self._in_step = False
         self._stepped = True
         return result
 
     return cast(_Step, hooked)
+
+
+def _changed_by_hooks(optimizer: Optimizer, args: Any, kwargs: Any) -> tuple[Any, Any]:
+    """What step() is called with, after the hooks before it."""
+    for hook in [*_before_all.values(), *optimizer._step_pre_hooks.values()]:
+        changed = hook(optimizer, (optimizer, *args), kwargs)
+        if changed is None:
+            continue
+        if not isinstance(changed, tuple) or len(changed) != 2:
+            raise RuntimeError(
+                "a step pre-hook must return None or a tuple of "
+                f"(new_args, new_kwargs), but got {changed}"
+            )
+        (_, *args), kwargs = changed
+    return args, kwargs
 
 
 class _StateDictHooks:
