@@ -188,12 +188,8 @@ def _find_absent(module, name):
     return find(module, name)
 
 
-# torch._C is _C, of which libraries import private names too.
-_C.__getattr__ = lambda name: (
-    __getattr__(name)
-    if name == "DisableTorchFunctionSubclass"
-    else _find_absent(_C.__name__, name)
-)
+# A name of torch._C that programs use, until overrides puts the class there.
+_C.DisableTorchFunctionSubclass = lambda: __getattr__("DisableTorchFunctionSubclass")()
 
 
 def __dir__():

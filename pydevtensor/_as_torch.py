@@ -3,7 +3,7 @@
 A finder at the front of sys.meta_path answers for these two names. `torch.nn` becomes
 the module pydevtensor.nn itself, so that classes and functions have one identity by
 either name. Only `torch` is a module of its own, since its __version__ is that of the
-PyTorch release whose behaviour is followed.
+PyTorch release whose behaviour is followed, and `torch._C`, which has stand-ins.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any
 
 import pydevtensor
+from pydevtensor import _C
 from pydevtensor._absent import advice
 from pydevtensor._names import rename
 
@@ -57,7 +58,7 @@ def install_as_torch() -> ModuleType:
         sys.meta_path.insert(0, _Finder())
         if _PROCESSES in sys.modules:
             _pass_on(sys.modules[_PROCESSES])
-        import_module("torch")
+        import_module("torch._C")
         rename({ours: name for name, ours in _NAMES.items()})
     return import_module("torch")
 
@@ -73,6 +74,18 @@ class _Torch(ModuleType):
 
     def __dir__(self) -> list[str]:
         return sorted({*vars(self), *dir(pydevtensor)})
+
+
+class _Extension(ModuleType):
+    """The module `torch._C`: pydevtensor._C, and stand-ins that libraries import.
+
+    _C itself has none: with a __getattr__, Python would look its names up slowly.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if name in vars(_C):
+            return vars(_C)[name]
+        return pydevtensor._find_absent(_C.__name__, name)
 
 
 class _Finder:
@@ -148,9 +161,12 @@ class _Loader:
         self.ours = ours
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return _Torch("torch") if spec.name == "torch" else None
+        kind = {"torch": _Torch, "torch._C": _Extension}.get(spec.name)
+        return kind and kind(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
+        if isinstance(module, _Extension):
+            return
         if not isinstance(module, _Torch):
             # A module may replace itself: the import goes on with what is there then.
             sys.modules[module.__name__] = import_module(self.ours)

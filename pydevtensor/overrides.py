@@ -248,6 +248,8 @@ class DisableTorchFunctionSubclass:
         _C._pause_overrides(self._before)
 
 
+_C.DisableTorchFunctionSubclass = DisableTorchFunctionSubclass
+
 # --- calls ----------------------------------------------------------------------------
 
 

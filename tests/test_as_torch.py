@@ -392,7 +392,17 @@ def test_private_names_of_the_extension_module():
         import torch
         from torch import nn
         from torch._C import _TensorMeta
+        import pydevtensor
+        from pydevtensor._stand_ins import is_stand_in
 
+        assert is_stand_in(_TensorMeta) and getattr(torch._C, "", None) is None
+        assert torch._C.Tensor is pydevtensor._C.Tensor
+        try:
+            torch._C._no_such
+        except AttributeError as error:
+            assert "_no_such" in str(error)
+        else:
+            raise AssertionError
         assert torch._C._nn._parse_to("cpu", torch.float16) == (
             torch.device("cpu"), torch.float16, False, None)
         assert torch._C._nn._parse_to(None, non_blocking=True) == (None, None, True, None)
