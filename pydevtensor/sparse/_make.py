@@ -129,10 +129,10 @@ def coo(
 def _check_coo(pattern: Pattern, coalesced: bool) -> None:
     if not pattern.count:
         return
-    for dim, (each, size) in enumerate(
-        zip(pattern.indices, pattern.shape, strict=True)
+    lows, highs = pattern.indices.amin(1).tolist(), pattern.indices.amax(1).tolist()
+    for dim, (low, high, size) in enumerate(
+        zip(lows, highs, pattern.shape, strict=True)
     ):
-        low, high = int(each.min()), int(each.max())
         if low < 0 or high >= size:
             raise RuntimeError(
                 f"size is inconsistent with indices: for dim {dim}, size is {size} but "
@@ -165,7 +165,7 @@ def _check_vectors(names: tuple[str, str], starts: Any, inner: Any, held: Any) -
 def _check_compressed(
     names: tuple[str, str], starts: Any, inner: Any, across: int
 ) -> None:
-    wrong = bool((starts.diff() < 0).any()) or int(starts[0]) != 0
+    wrong = bool((starts[1:] < starts[:-1]).any()) or int(starts[0]) != 0
     if wrong or int(starts[-1]) != inner.shape[0]:
         raise RuntimeError(
             f"{names[0]} does not go from 0 to the {inner.shape[0]} entries "
