@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -123,45 +124,50 @@ def save(
     if group is not None:
         dist.broadcast_object_list(mark, group=group, group_src=0)
     leaves = [(name, value) for name, _, _, value in _leaves(_states(state_dict))]
+    begin = partial(_save_pieces, leaves, folder, mark[0], rank)
+    pieces = _together("save()", begin, group)
+    finish = partial(_save_rest, leaves, folder, mark[0], pieces)
+    _together("save()", finish if rank == 0 else lambda: None, group)
 
-    def write() -> dict[str, Any]:
-        folder.mkdir(parents=True, exist_ok=True)
-        tensors, pieces = {}, {}
-        for name, value in leaves:
-            if not isinstance(value, Tensor) or not _writes(value, rank):
-                continue
-            sharding = getattr(value, "_sharding", None)
-            first = sharding.rows().start if sharding else 0
-            shape = sharding.shape if sharding else value.shape
-            # A copy, since the format has each tensor's memory apart.
-            tensors[name] = value.detach().cpu().clone().contiguous()
-            pieces[name] = {"shape": [*shape], "first": first}
-            pieces[name]["rows"] = value.shape[0] if value.ndim else 1
-        save_file(tensors, folder / f"{mark[0]}_{rank}.safetensors")
-        return pieces
 
-    found = _together("save()", write, group)
+_Leaves = list[tuple[str, Any]]
 
-    def finish() -> None:
-        if rank:
-            return
-        values = {name: v for name, v in leaves if not isinstance(v, Tensor)}
-        _save_values(values, folder / f"{mark[0]}.pt")
-        tensors: dict[str, Any] = {}
-        for number, pieces in enumerate(found):
-            for name, piece in pieces.items():
-                known = tensors.setdefault(
-                    name, {"shape": piece["shape"], "pieces": []}
-                )
-                known["pieces"].append([number, piece["first"], piece["rows"]])
-        with replacing(folder / _METADATA) as file:
-            file.write(json.dumps({"mark": mark[0], "tensors": tensors}).encode())
-        for each in folder.iterdir():
-            ours = each.suffix in (".safetensors", ".pt")
-            if ours and not each.name.startswith(mark[0]):
-                each.unlink()
 
-    _together("save()", finish, group)
+def _save_pieces(leaves: _Leaves, folder: Path, mark: str, rank: int) -> dict[str, Any]:
+    """Write what a rank has of tensors; their shapes and the rows that it has."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tensors, pieces = {}, {}
+    for name, value in leaves:
+        if not isinstance(value, Tensor) or not _writes(value, rank):
+            continue
+        sharding = getattr(value, "_sharding", None)
+        first = sharding.rows().start if sharding else 0
+        shape = sharding.shape if sharding else value.shape
+        # A copy, since the format has each tensor's memory apart.
+        tensors[name] = value.detach().cpu().clone().contiguous()
+        pieces[name] = {"shape": [*shape], "first": first}
+        pieces[name]["rows"] = value.shape[0] if value.ndim else 1
+    save_file(tensors, folder / f"{mark}_{rank}.safetensors")
+    return pieces
+
+
+def _save_rest(
+    leaves: _Leaves, folder: Path, mark: str, found: list[dict[str, Any]]
+) -> None:
+    """Write other values, and what the ranks have written; then drop what was there."""
+    values = {name: v for name, v in leaves if not isinstance(v, Tensor)}
+    _save_values(values, folder / f"{mark}.pt")
+    tensors: dict[str, Any] = {}
+    for number, pieces in enumerate(found):
+        for name, piece in pieces.items():
+            known = tensors.setdefault(name, {"shape": piece["shape"], "pieces": []})
+            known["pieces"].append([number, piece["first"], piece["rows"]])
+    with replacing(folder / _METADATA) as file:
+        file.write(json.dumps({"mark": mark, "tensors": tensors}).encode())
+    for each in folder.iterdir():
+        ours = each.suffix in (".safetensors", ".pt")
+        if ours and not each.name.startswith(mark):
+            each.unlink()
 
 
 def async_save(

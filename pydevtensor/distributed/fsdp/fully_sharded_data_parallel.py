@@ -66,6 +66,29 @@ _CONFIGS: dict[StateDictType, tuple[Any, Any]] = {
 }
 
 
+def _left_out(skipped: list[Any]) -> tuple[set[Module], set[Tensor]]:
+    """The modules and the parameters that ignored_modules and ignored_states name."""
+    given = [each for each in skipped if isinstance(each, Module)]
+    modules = {m for each in given for m in each.modules()}
+    parameters: set[Tensor] = {p for m in modules for p in m.parameters()}
+    return modules, parameters | {p for p in skipped if isinstance(p, Tensor)}
+
+
+def _device(device_id: Any) -> _C.device:
+    return _C.device(f"cuda:{device_id}" if isinstance(device_id, int) else device_id)
+
+
+def _paths(module: Module, owners: Any) -> list[list[str]]:
+    """The paths below the module of each parameter, of which tied ones have several."""
+    paths: dict[Any, list[str]] = {}
+    for path, each in module.named_modules(remove_duplicate=False):
+        paths.setdefault(each, []).append(f"{path}." if path else "")
+    return [
+        [path + name for owner, name in each for path in paths[owner]]
+        for each in owners
+    ]
+
+
 def _mesh(strategy: Any, group: Any, given: DeviceMesh | None) -> DeviceMesh:
     """The ranks. TypeError and ValueError for what does not fit."""
     if not isinstance(strategy, ShardingStrategy):
@@ -162,11 +185,7 @@ class FullyShardedDataParallel(Unit, Module):
                 "out: gradients have the parameter's type"
             )
         skipped = [*(ignored_modules or ()), *(ignored_states or ())]
-        modules = {
-            m for each in skipped if isinstance(each, Module) for m in each.modules()
-        }
-        ignored: set[Tensor] = {p for m in modules for p in m.parameters()}
-        ignored |= {p for p in skipped if isinstance(p, Tensor)}
+        modules, ignored = _left_out(skipped)
         if auto_wrap_policy is not None:
             options = {
                 "sharding_strategy": strategy,
@@ -185,11 +204,7 @@ class FullyShardedDataParallel(Unit, Module):
                 module, True
             )
         self._modules[_WRAPPED] = module
-        self._device = None
-        if device_id is not None:
-            self._device = _C.device(
-                f"cuda:{device_id}" if isinstance(device_id, int) else device_id
-            )
+        self._device = None if device_id is None else _device(device_id)
         self._prepare(param_init_fn, mesh.get_group(-1) if sync_module_states else None)
         parameters = own_parameters(self, ignored)
         offloads = cpu_offload is not None and cpu_offload.offload_params
@@ -208,14 +223,7 @@ class FullyShardedDataParallel(Unit, Module):
         self._reshards = False if keeps else None
         self._shown = self._complete = False
         self._settings = StateDictSettings()
-        # The paths below the module of each parameter, of which tied ones have several.
-        paths: dict[Any, list[str]] = {}
-        for path, each in module.named_modules(remove_duplicate=False):
-            paths.setdefault(each, []).append(f"{path}." if path else "")
-        self._paths = [
-            [path + name for owner, name in owners for path in paths[owner]]
-            for owners in self._shards.owners
-        ]
+        self._paths = _paths(module, self._shards.owners)
         if not use_orig_params and parameters:
             module._parameters["_flat_param"] = self._shards.leaves[0]
         self._shards.hide()
