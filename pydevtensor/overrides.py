@@ -248,7 +248,7 @@ class DisableTorchFunctionSubclass:
         _C._pause_overrides(self._before)
 
 
-_C.DisableTorchFunctionSubclass = DisableTorchFunctionSubclass
+vars(_C)["DisableTorchFunctionSubclass"] = DisableTorchFunctionSubclass
 
 # --- calls ----------------------------------------------------------------------------
 

@@ -88,7 +88,7 @@ def _hooked(step: _Step) -> _Step:
 
 
 def _changed_by_hooks(optimizer: Optimizer, args: Any, kwargs: Any) -> tuple[Any, Any]:
-    """What step() is called with, after the hooks before it."""
+    """The arguments of step(), as the hooks before it have left them."""
     for hook in [*_before_all.values(), *optimizer._step_pre_hooks.values()]:
         changed = hook(optimizer, (optimizer, *args), kwargs)
         if changed is None:
