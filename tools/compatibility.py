@@ -51,8 +51,8 @@ DIFFERS = {
     "": "`compile` fuses chains and translates nothing",
     "autograd.graph": "`pack_hook` gets a `Parameter` as a plain Tensor; `unpack_hook` "
     "has to give the shape that was saved",
-    "overrides": "modes see no attributes of a Tensor, and not a function in Python, but "
-    "the functions that it calls",
+    "overrides": "modes see no attributes of a Tensor, and not a function in Python, "
+    "but the functions that it calls",
     "autograd.forward_ad": "a dual Tensor requires a gradient; `no_grad()` inside of a "
     "level drops tangents; `jvp` of a `Function` is not called",
     "backends.cuda": "`matmul.allow_tf32` is `set_float32_matmul_precision`",

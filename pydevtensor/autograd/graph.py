@@ -32,8 +32,8 @@ class saved_tensors_hooks:
     """A block whose operations save what pack_hook makes of a Tensor.
 
     The innermost block counts. Custom Functions save by it too. pack_hook runs without
-    recording, and RuntimeError is raised where it modifies its argument in place. It gets
-    a Tensor of the same memory and history; a Parameter is a plain Tensor there.
+    recording, and RuntimeError is raised where it modifies its argument in place. It
+    gets a Tensor of the same memory and history; a Parameter is a plain Tensor there.
 
     pack_hook    takes the Tensor that an operation saves, and gives any object
     unpack_hook  takes that object in the backward pass, and gives a Tensor of the shape

@@ -1,4 +1,4 @@
-"""torch.utils._python_dispatch: there is no __torch_dispatch__ here, so nothing has one."""
+"""torch.utils._python_dispatch: no class here has __torch_dispatch__."""
 
 from __future__ import annotations
 

@@ -186,8 +186,8 @@ class _Frame:
                 raise CheckpointError(
                     f"checkpoint(): tensor {i} that the function saved had shape, type "
                     f"and device {_text(self.facts[i])} first, and has "
-                    f"{_text(_facts(tensor))} when it runs again; it has to compute the "
-                    "same each time"
+                    f"{_text(_facts(tensor))} when it runs again; it has to compute "
+                    "the same each time"
                 )
             holder = self.holders[i]()
             if holder is not None:
@@ -203,9 +203,9 @@ class _Frame:
             leaves[i] = tensor
         args, kwargs = self.unflatten(leaves)
         try:
-            with enable_grad(), self.state.again(), self.second:
-                with saved_tensors_hooks(self.pack_again, _same):
-                    self.function(*args, **kwargs)
+            hooks = saved_tensors_hooks(self.pack_again, _same)
+            with enable_grad(), self.state.again(), self.second, hooks:
+                self.function(*args, **kwargs)
         except _Stop:
             return
         if self.complete and self.count != len(self.holders):
