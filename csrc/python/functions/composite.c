@@ -300,17 +300,27 @@ static PyObject *copied(const composite *c, PyObject *result, PyObject *target)
     return status < 0 ? NULL : Py_NewRef(target);
 }
 
-/* The results by name. */
+/* The results by name: Tensors where there is out. */
 static PyObject *named(const composite *c, const dt_args *args, PyObject *tuple)
 {
     PyTypeObject *type = dt_named_tuple_type(c->id, c->results);
     dt_tensor_object *results[DT_MAX_RESULTS];
     int count = (int)PyTuple_GET_SIZE(tuple);
-    for (int i = 0; type && i < count; i++)
-        results[i] = (dt_tensor_object *)Py_NewRef(PyTuple_GET_ITEM(tuple, i));
+    const bool has_out = c->signature.out >= 0;
+    PyObject *made = type && !has_out ? PyStructSequence_New(type) : NULL;
+    for (int i = 0; type && i < count; i++) {
+        PyObject *result = Py_NewRef(PyTuple_GET_ITEM(tuple, i));
+        if (has_out)
+            results[i] = (dt_tensor_object *)result;
+        else if (made)
+            PyStructSequence_SetItem(made, i, result);
+        else
+            Py_DECREF(result);
+    }
     Py_DECREF(tuple);
-    return type ? dt_finish_results(args, c->signature.out, type, count, results)
-                : NULL;
+    return type && has_out
+               ? dt_finish_results(args, c->signature.out, type, count, results)
+               : made;
 }
 
 /* Runs the commonest calls of a function, whose body takes every argument as it is
