@@ -128,6 +128,7 @@ _LATER = {
     "vmap": "func",
     "fft": "fft",
     "linalg": "linalg",
+    "masked": "masked",
     "signal": "signal",
     "special": "special",
     "distributed": "distributed",

@@ -27,7 +27,7 @@ _WAY_ROUND = {
     "hub": "download the file with another program, build the module yourself, and "
     "call load_state_dict(torch.load(path))",
     "library": "use torch.library.custom_op() and what registers its parts",
-    "masked": "use torch.where(), and a mask of bools",
+    "masked": "give the functions of torch.masked a Tensor and a mask of bools",
     "mps": _CUDA,
     "mtia": _CUDA,
     "nested": "pad the sequences with nn.utils.rnn.pad_sequence(), and use a mask",

@@ -39,6 +39,7 @@ SETS = (
     "recurrent",
     "resampling",
     "semantics",
+    "masked",
     "signal",
     "sparse",
     "sparse_gradients",

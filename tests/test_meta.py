@@ -16,6 +16,7 @@ NEEDS_DATA = {
     *("allclose", "argwhere", "bincount", "binomial", "combinations", "equal", "histc"),
     *(
         "histogram",
+        "histogramdd",
         "is_nonzero",
         "istft",
         "item",

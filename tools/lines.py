@@ -22,7 +22,7 @@ LAYERS = {
     "torch_version types version",
     "differentiation": "amp autograd compiler random storage",
     "functions": "_functions fft special",
-    "linear algebra": "linalg",
+    "linear algebra": "linalg masked",
     "devices": "cuda",
     "processes": "distributed",
     "networks": "func nn",

@@ -242,6 +242,7 @@ MAKERS = {
     "layers": cases,
     "learning": make_learning,
     "losses": cases,
+    "masked": cases,
     "modules": cases,
     "conv": cases,
     "nn": cases,

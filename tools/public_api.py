@@ -77,6 +77,7 @@ MODULES = (
     "nn.utils.rnn",
     "nn.utils.stateless",
     "onnx",
+    "masked",
     "onnx.errors",
     "ops",
     "optim",

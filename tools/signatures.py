@@ -20,7 +20,7 @@ PROCESS_WIDE = {
 }
 
 # The modules of the package whose functions the extension binds.
-NAMESPACES = ("", "fft", "linalg", "nn.functional", "special")
+NAMESPACES = ("", "fft", "linalg", "masked", "nn.functional", "special")
 
 PARAMETER = re.compile(r"(\*?)(\w+): (\w+)(\??)(?: = (.+))?$")
 
@@ -229,6 +229,9 @@ VALID = {
     "cumulative_trapezoid": {"y": M},
     "gradient": {"input": S},
     "histogram": {"input": M, "bins": lambda: 3},
+    "as_subclass": {"cls": lambda: torch.Tensor},
+    "histogramdd": {"input": M, "bins": lambda: 3},
+    "unsafe_split": {"split_size": lambda: 2},
     "renorm": {"p": lambda: 2, "dim": lambda: 0, "maxnorm": lambda: 1},
     "geometric_": {"p": lambda: 0.5},
     **{

@@ -358,3 +358,59 @@ def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tenso
     if isinstance(dim, bool):  # nuclear_norm(input, keepdim)
         dim, keepdim = None, dim
     return linalg.matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim)
+
+
+@function()
+def svd_lowrank(
+    A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Singular value decomposition of about rank q: U (..., m, q), S (q) and V
+    (..., n, q), so that A is about U diag(S) V^H.
+
+    A matrix (..., m, n), less M if that is given. Its range is sampled by products with
+    q random vectors of the default generator and improved by niter iterations (Halko,
+    Martinsson and Tropp, 2009, algorithms 4.4 and 5.1). None: the default values.
+
+    >>> U, S, V = torch.svd_lowrank(torch.ones(3, 2), q=1)
+    >>> S
+    tensor([2.4495])
+    """
+    q, niter = 6 if q is None else q, 2 if niter is None else niter
+    lapack.matrices(A)
+    if M is not None:
+        A = A - M
+    wide = A.shape[-2] < A.shape[-1]
+    if wide:
+        A = A.mH
+    basis = A @ _C.randn(A.shape[-1], q, dtype=A.dtype, device=A.device)
+    basis = linalg.qr(basis).Q
+    for _ in range(niter):
+        basis = linalg.qr(A @ linalg.qr(A.mH @ basis).Q).Q
+    U, S, Vh = linalg.svd(basis.mH @ A, full_matrices=False)
+    U, V = basis @ U, Vh.mH
+    return (V, S, U) if wide else (U, S, V)
+
+
+@function()
+def pca_lowrank(
+    A: Tensor, q: int | None = None, center: bool = True, niter: int = 2
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Principal components of about rank q: U, S and V of svd_lowrank().
+
+    A (..., m, n) has a sample in each of its m rows. Columns of V are the principal
+    directions, and S ** 2 / (m - 1) their variances. q: by default 6, or m or n if that
+    is less. center: subtract the mean of each column. ValueError for a q above m or n,
+    and for a niter below 0.
+
+    >>> x = torch.tensor([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])
+    >>> torch.pca_lowrank(x, q=1)[1]
+    tensor([2.])
+    """
+    lapack.matrices(A)
+    most = min(A.shape[-2:])
+    q = min(6, most) if q is None else q
+    if not 0 <= q <= most:
+        raise ValueError(f"q is {q}; give 0 to {most}, as A is {tuple(A.shape)}")
+    if niter < 0:
+        raise ValueError(f"niter is {niter}; give 0 or more")
+    return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, q, niter)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
 from pydevtensor._functions import function
@@ -105,42 +105,113 @@ def histogram(
     """
     floating("input", input, NotImplementedError)
     x = input.detach().reshape(-1)
-    if weight is not None and (
-        weight.shape != input.shape or weight.dtype != input.dtype
-    ):
+    edges = _edges(x, bins, range)
+    hist = _counts(x.unsqueeze(1), [edges], _weights(input, input.shape, weight))
+    return _density(hist, [edges]) if density else hist, edges
+
+
+@function(results=("hist", "bin_edges"))
+def histogramdd(
+    input: Tensor,
+    bins: Any,
+    *,
+    range: Any = None,
+    weight: Tensor | None = None,
+    density: bool = False,
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """Histogram of points, a dimension for each coordinate: (hist, bin_edges).
+
+    input (..., N) has the N coordinates of each point in its last dimension. bins is a
+    number of equal bins, one for each coordinate, or a sequence of N vectors of edges.
+    range has a low and a high end for each coordinate, all in one sequence; it defaults
+    to the smallest and largest of each. weight, of input's shape without the last
+    dimension, gives each point's weight; density=True normalizes the integral to 1.
+    bin_edges is a tuple of N vectors. Synchronizes with the GPU unless range is given.
+
+    >>> points = torch.tensor([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
+    >>> torch.histogramdd(points, 2).hist
+    tensor([[0., 1.],
+            [1., 1.]])
+    """
+    floating("input", input, NotImplementedError)
+    if input.dim() < 2:
         raise RuntimeError(
-            f"weight is of {weight.dtype} and has the shape {tuple(weight.shape)}; "
-            f"give one of input's, {input.dtype} and {tuple(input.shape)}"
+            f"input has the shape {tuple(input.shape)}; give (..., N), a point of N "
+            "coordinates in each row"
         )
+    size = input.shape[-1]
+    each = [bins] * size if isinstance(bins, int) else [*bins]
+    ends: list[Any] = [None] * size
+    if range is not None:
+        ends = [range[i : i + 2] for i, _ in enumerate(range) if i % 2 == 0]
+    if {len(each), len(ends)} != {size}:
+        raise RuntimeError(
+            f"there are {size} coordinates, {len(each)} numbers or edges of bins, and "
+            f"range is {range!r}; give bins for each coordinate, and two ends or none"
+        )
+    points = input.detach().reshape(-1, size)
+    edges = [*map(_edges, points.unbind(1), each, ends)]
+    hist = _counts(points, edges, _weights(input, input.shape[:-1], weight))
+    return _density(hist, edges) if density else hist, tuple(edges)
+
+
+def _edges(x: Tensor, bins: Any, ends: Any) -> Tensor:
+    """The edges of the bins for a vector."""
     if isinstance(bins, _C.Tensor):
-        if bins.dim() != 1 or bins.dtype != input.dtype or bins.numel() < 2:
+        if bins.dim() != 1 or bins.dtype != x.dtype or bins.numel() < 2:
             raise RuntimeError(
                 f"bins is of {bins.dtype} and has the shape {tuple(bins.shape)}; give "
-                f"a vector of at least 2 edges of {input.dtype}"
+                f"a vector of at least 2 edges of {x.dtype}"
             )
-        if range is not None:
+        if ends is not None:
             raise TypeError(
                 "range is for a number of bins; leave it out, as the edges are given"
             )
-        edges = bins.detach().clone()
-    elif isinstance(bins, int):
-        at_least(1, "bins", bins)
-        if range is None:
-            low, high = (x.min().item(), x.max().item()) if x.numel() else (0.0, 1.0)
-        elif isinstance(range, (tuple, list)) and len(range) == 2:
-            low, high = (float(end) for end in range)
-        else:
-            raise TypeError(f"range is {range!r}; give two numbers, (low, high)")
-        low, high = _widened(low, high, 0.5)
-        edges = _C.linspace(low, high, bins + 1, dtype=x.dtype, device=x.device)
-    else:
+        return bins.detach().clone()
+    if not isinstance(bins, int):
         raise TypeError(f"bins is {bins!r}; give an int or edges")
-    count = edges.numel() - 1
-    places = _C.searchsorted(edges, x, right=True) - 1
-    inside = (x >= edges[0]) & (x <= edges[-1])
-    weights = _C.ones_like(x) if weight is None else weight.detach().reshape(-1)
-    weights = _C.where(inside, weights, 0)
-    hist = x.new_zeros(count).index_add(0, places.clamp(0, count - 1), weights)
-    if density:
-        hist = hist / hist.sum() / edges.diff()
-    return hist, edges
+    at_least(1, "bins", bins)
+    if ends is None:
+        low, high = (x.min().item(), x.max().item()) if x.numel() else (0.0, 1.0)
+    elif isinstance(ends, (tuple, list)) and len(ends) == 2:
+        low, high = (float(end) for end in ends)
+    else:
+        raise TypeError(f"range is {ends!r}; give two numbers, (low, high)")
+    low, high = _widened(low, high, 0.5)
+    return _C.linspace(low, high, bins + 1, dtype=x.dtype, device=x.device)
+
+
+def _weights(input: Tensor, shape: Sequence[int], weight: Tensor | None) -> Tensor:
+    """A vector of the weights."""
+    if weight is None:
+        return input.new_ones(math.prod(shape))
+    if weight.shape != shape or weight.dtype != input.dtype:
+        raise RuntimeError(
+            f"weight is of {weight.dtype} and has the shape {tuple(weight.shape)}; "
+            f"give one of {input.dtype} and {tuple(shape)}"
+        )
+    return weight.detach().reshape(-1)
+
+
+def _counts(points: Tensor, edges: Sequence[Tensor], weights: Tensor) -> Tensor:
+    """The sums of the weights of the points in each bin."""
+    sizes = [each.numel() - 1 for each in edges]
+    place: Any = 0
+    for x, own, size in zip(points.unbind(1), edges, sizes, strict=True):
+        x = x.contiguous()
+        inside = (x >= own[0]) & (x <= own[-1])
+        weights = _C.where(inside, weights, 0)
+        index = (_C.searchsorted(own, x, right=True) - 1).clamp(0, size - 1)
+        place = place * size + index
+    hist = points.new_zeros(math.prod(sizes))
+    return hist.index_add(0, place, weights).view(sizes)
+
+
+def _density(hist: Tensor, edges: Sequence[Tensor]) -> Tensor:
+    """Divided by the sum, and each bin by its volume."""
+    hist = hist / hist.sum()
+    for dim, own in enumerate(edges):
+        sizes = [1] * hist.dim()
+        sizes[dim] = -1
+        hist = hist / own.diff().view(sizes)
+    return hist

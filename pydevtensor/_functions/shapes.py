@@ -49,6 +49,30 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     return part.clone() if part.is_contiguous() else part.contiguous()
 
 
+@function(method=True)
+def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """Copies of the parts that chunk() gives, which can be changed in place each.
+
+    chunks, dim: as in chunk().
+
+    >>> torch.arange(5).unsafe_chunk(2)
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    """
+    return tuple(part.clone() for part in input.chunk(chunks, dim))
+
+
+@function(method=True)
+def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """Copies of the parts that split() gives, which can be changed in place each.
+
+    split_size, dim: as in split().
+
+    >>> torch.arange(5).unsafe_split(3)
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    """
+    return tuple(part.clone() for part in input.split(split_size, dim))
+
+
 @method()
 def sum_to_size(input: Tensor, *size: int) -> Tensor:
     """Sum over dimensions, so that the result has a shape that broadcasts to input's.

@@ -28,6 +28,7 @@ NAMESPACES = {
     "_aliases": "",
     "fft": "fft",
     "linalg": "linalg",
+    "masked": "masked",
     "nn/_functional": "nn.functional",
     "special": "special",
 }

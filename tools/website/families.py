@@ -46,7 +46,11 @@ GROUPS = (
         "Types, constants, properties",
         "types dtype dtypes constants classes storage sharing tensor_properties",
     ),
-    ("gradients", "Gradients and mixed precision", "autograd modes amp func history"),
+    (
+        "gradients",
+        "Gradients and mixed precision",
+        "autograd modes amp func history overrides",
+    ),
     (
         "other-libraries",
         "Files and other libraries",

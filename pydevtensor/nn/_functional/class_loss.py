@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
+from pydevtensor._functions import function
 from pydevtensor.nn import functional as F
 from pydevtensor.nn._functional._reduction import (
     as_input,
@@ -318,3 +319,45 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: Text = "mean") ->
     loss = (-margin).exp().log1p() if margin.is_complex() else -F.logsigmoid(margin)
     loss = as_input(loss, input)
     return reduce_loss("SoftMarginLoss", loss, reduction)
+
+
+@function()
+def linear_cross_entropy(
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    *,
+    linear_bias: Tensor | None = None,
+    weight: Tensor | None = None,
+    reduction: Text = "mean",
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+    options: Any = None,
+) -> Tensor:
+    """cross_entropy() of linear(input, linear_weight, linear_bias) and target.
+
+    input (N, in) or (in), linear_weight (C, in) or, for N inputs, (C, d, ..., in),
+    which gives logits (N, C, d, ...); linear_bias has linear_weight's shape without in.
+    ignore_index: None for -100. options is PyTorch's and has no effect.
+
+    target, weight, reduction, label_smoothing: as in cross_entropy().
+
+    >>> x, w = torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    >>> nn.functional.linear_cross_entropy(x, w, torch.tensor([1]))
+    tensor(0.3133)
+    """
+    rows = linear_weight.flatten(0, -2) if linear_weight.dim() > 2 else linear_weight
+    logits = F.linear(
+        input, rows, None if linear_bias is None else linear_bias.view(-1)
+    )
+    if linear_weight.dim() > 2:
+        logits = logits.unflatten(-1, linear_weight.shape[:-1])
+    ignored = -100 if ignore_index is None else ignore_index
+    return F.cross_entropy(
+        logits,
+        target,
+        weight,
+        ignore_index=ignored,
+        reduction=reduction,
+        label_smoothing=label_smoothing,
+    )
