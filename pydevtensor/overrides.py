@@ -203,7 +203,12 @@ class TorchFunctionMode:
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):
-    """A mode that calls each function as it is."""
+    """A mode that calls each function as it is.
+
+    >>> with torch.overrides.BaseTorchFunctionMode():
+    ...     torch.relu(torch.tensor(-1.0))
+    tensor(0.)
+    """
 
     def __torch_function__(
         self,

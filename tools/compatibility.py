@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 ROOT = Path(__file__).resolve().parents[1]
 # The installed package, not the source tree.
@@ -180,8 +181,16 @@ def look_up(path: str) -> tuple[list[str], list[str]] | None:
         if is_stand_in(module):
             return None
         names = sorted(name for name in table()[path] if "." not in name)
-        absent = [name for name in names if is_stand_in(getattr(module, name))]
+        absent = [name for name in names if is_stand_in(value_of(module, name))]
     return [name for name in names if name not in absent], absent
+
+
+def value_of(module: ModuleType, name: str) -> object:
+    """An attribute; those that _C lacks are torch._C's."""
+    if module is torch._C and name not in vars(module):
+        return torch._find_absent(module.__name__, name)
+    value: object = getattr(module, name)
+    return value
 
 
 def shortened(names: list[str]) -> str:
