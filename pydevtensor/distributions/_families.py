@@ -66,10 +66,8 @@ class _OfProbabilities(Distribution):
         raise NotImplementedError
 
 
-class _Relaxed(_OfProbabilities):
-    """Continuous forms of distributions: nearly discrete if the temperature is low."""
-
-    has_rsample = True
+class _WithTemperature(Distribution):
+    """Distributions of probabilities, or of logarithms, and a temperature."""
 
     def __init__(
         self,
@@ -78,8 +76,21 @@ class _Relaxed(_OfProbabilities):
         logits: Any = None,
         validate_args: bool | None = None,
     ) -> None:
+        self._begin(temperature, probs, logits, validate_args)
+
+    def _begin(self, temperature: Any, *others: Any) -> None:
+        """Keep what is given."""
+        raise NotImplementedError
+
+
+class _Relaxed(_WithTemperature, _OfProbabilities):
+    """Continuous forms of distributions: nearly discrete if the temperature is low."""
+
+    has_rsample = True
+
+    def _begin(self, temperature: Any, *others: Any) -> None:
         self.temperature = temperature
-        super().__init__(probs, logits, validate_args)
+        _OfProbabilities.__init__(self, *others)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Distribution:
         new: Any = super().expand(batch_shape, _instance)
@@ -87,21 +98,15 @@ class _Relaxed(_OfProbabilities):
         return new
 
 
-class _AfterRelaxed(TransformedDistribution):
+class _AfterRelaxed(_WithTemperature, TransformedDistribution):
     """The values of a relaxed distribution, transformed."""
 
     _relaxed: type[_Relaxed]
     _transform: type[Transform]
 
-    def __init__(
-        self,
-        temperature: Any,
-        probs: Any = None,
-        logits: Any = None,
-        validate_args: bool | None = None,
-    ) -> None:
-        base = self._relaxed(temperature, probs, logits, validate_args)
-        super().__init__(base, self._transform(), validate_args=validate_args)
+    def _begin(self, temperature: Any, *others: Any) -> None:
+        base, step = self._relaxed(temperature, *others), self._transform()
+        TransformedDistribution.__init__(self, base, step, validate_args=others[-1])
 
     temperature: Any = parameter("temperature", "How far values are from discrete.")
     probs: Any = parameter("probs", "Probabilities.")

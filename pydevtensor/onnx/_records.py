@@ -8,7 +8,7 @@ writer, the module, and the arguments of forward() by name.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from pydevtensor.onnx.errors import UnsupportedOperatorError
@@ -40,21 +40,19 @@ class Arguments:
 
 def record(*names: str, by_name: bool = False) -> Callable[[Any], Any]:
     """Makes a function the record of calls of these names."""
-
-    def add(body: Any) -> Any:
-        FUNCTIONS.update(dict.fromkeys(names, body))
-        if by_name:
-            BY_NAME.update(names)
-        return body
-
-    return add
+    if by_name:
+        BY_NAME.update(names)
+    return _into(FUNCTIONS, names)
 
 
 def layer(*kinds: type) -> Callable[[Any], Any]:
     """Makes a function the record of modules of these classes."""
+    return _into(LAYERS, kinds)
 
+
+def _into(table: dict[Any, Any], keys: Iterable[Any]) -> Callable[[Any], Any]:
     def add(body: Any) -> Any:
-        LAYERS.update(dict.fromkeys(kinds, body))
+        table.update(dict.fromkeys(keys, body))
         return body
 
     return add
