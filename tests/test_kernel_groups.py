@@ -52,6 +52,70 @@ def test_a_block_and_its_tiles(here):
         assert around[i] == first + 2 + 100 * (i ^ 1) + 10000 * down
 
 
+def test_a_tile_is_one_of_any_parent(here):
+    # As courses write it: the type has no parent, and functions take it by value.
+    source = (
+        GROUPS
+        + """
+        __device__ int sum(cg::thread_block_tile<32> tile, int x)
+        {
+            for (int d = tile.size() / 2; d; d /= 2) x += tile.shfl_down(x, d);
+            return tile.shfl(x, 0);
+        }
+        __global__ void f(int *sums, int *ranks)
+        {
+            cg::thread_block_tile<32> warp = cg::tiled_partition<32>(cg::this_thread_block());
+            cg::thread_block_tile<8> tile = cg::tiled_partition<8>(warp);
+            const cg::thread_group &any = tile;
+            sums[threadIdx.x] = sum(warp, threadIdx.x);
+            ranks[threadIdx.x] = any.thread_rank() + 10 * tile.meta_group_rank()
+                                 + 100 * warp.meta_group_rank() + 1000 * warp.meta_group_size();
+        }"""
+    )
+    sums, ranks = ints(96, device=here), ints(96, device=here)
+    compiled(source)((1,), (96,), (sums, ranks))
+    for i, (total, rank) in enumerate(zip(sums.tolist(), ranks.tolist(), strict=True)):
+        assert total == sum(range(i - i % 32, i - i % 32 + 32))
+        assert rank == i % 8 + 10 * (i % 32 // 8) + 100 * (i // 32) + 3000
+
+
+@simulated
+@pytest.mark.parametrize(
+    "call",
+    [
+        "tile.shfl_down(x, 1)",
+        "tile.shfl(x, 0)",
+        "tile.shfl_up(x, 1)",
+        "tile.shfl_xor(x, 1)",
+        "tile.any(x)",
+        "tile.all(x)",
+        "tile.ballot(x)",
+        "tile.match_any(x)",
+        "cg::reduce(tile, x, cg::plus<int>())",
+        "cg::inclusive_scan(tile, x)",
+        "cg::exclusive_scan(tile, x)",
+    ],
+)
+def test_an_operation_of_a_group_in_a_condition_has_its_line(here, call):
+    source = (
+        GROUPS
+        + f"""
+__global__ void f(int *y)
+{{
+    auto tile = cg::tiled_partition<32>(cg::this_thread_block());
+    int x = threadIdx.x;
+    if (x < 20)
+        x = {call};
+    y[threadIdx.x] = x;
+}}"""
+    )
+    compiled(source)((1,), (32,), (ints(32, device=here),))
+    with pytest.raises(torch.cuda.KernelError) as caught:
+        torch.cuda.synchronize()
+    at = source.splitlines().index(f"        x = {call};") + 1
+    assert (caught.value.kind, caught.value.line) == ("warp", at), str(caught.value)
+
+
 def test_coalesced_threads_share_one_atomic(here):
     source = (
         GROUPS

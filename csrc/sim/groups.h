@@ -70,35 +70,40 @@ inline thread_block this_thread_block()
 class warp_group : public thread_group {
   public:
     template <class T>
-    T shfl(T value, unsigned rank) const
+    T shfl(T value, unsigned rank SIM_AND_LINE) const
     {
-        return sim::shuffle(mask, value, lane_of(rank % size()));
+        return sim::shuffle(mask, value, lane_of(rank % size()) SIM_SAME_LINE);
     }
     template <class T>
-    T shfl_up(T value, unsigned delta) const
-    {
-        const unsigned rank = thread_rank();
-        return sim::shuffle(mask, value, lane_of(delta <= rank ? rank - delta : rank));
-    }
-    template <class T>
-    T shfl_down(T value, unsigned delta) const
+    T shfl_up(T value, unsigned delta SIM_AND_LINE) const
     {
         const unsigned rank = thread_rank();
         return sim::shuffle(mask, value,
-                            lane_of(delta < size() - rank ? rank + delta : rank));
-    }
-    int any(int p) const { return __any_sync(mask, p); }
-    int all(int p) const { return __all_sync(mask, p); }
-    unsigned ballot(int p) const { return pack(__ballot_sync(mask, p)); }
-    template <class T>
-    unsigned match_any(T value) const
-    {
-        return pack(__match_any_sync(mask, value));
+                            lane_of(delta <= rank ? rank - delta : rank) SIM_SAME_LINE);
     }
     template <class T>
-    unsigned match_all(T value, int &all) const
+    T shfl_down(T value, unsigned delta SIM_AND_LINE) const
     {
-        return pack(__match_all_sync(mask, value, &all));
+        const unsigned rank = thread_rank();
+        return sim::shuffle(mask, value,
+                            lane_of(delta < size() - rank ? rank + delta : rank)
+                                SIM_SAME_LINE);
+    }
+    int any(int p SIM_AND_LINE) const { return __any_sync(mask, p SIM_SAME_LINE); }
+    int all(int p SIM_AND_LINE) const { return __all_sync(mask, p SIM_SAME_LINE); }
+    unsigned ballot(int p SIM_AND_LINE) const
+    {
+        return pack(__ballot_sync(mask, p SIM_SAME_LINE));
+    }
+    template <class T>
+    unsigned match_any(T value SIM_AND_LINE) const
+    {
+        return pack(__match_any_sync(mask, value SIM_SAME_LINE));
+    }
+    template <class T>
+    unsigned match_all(T value, int &all SIM_AND_LINE) const
+    {
+        return pack(__match_all_sync(mask, value, &all SIM_SAME_LINE));
     }
 
   protected:
@@ -171,10 +176,18 @@ class thread_block_tile : public warp_group {
         part = rank / Size;
         parts = (parent.size() + Size - 1) / Size;
     }
-    template <class T>
-    T shfl_xor(T value, unsigned lanes) const
+    /* thread_block_tile<32> is one of any parent. */
+    template <class Other, class = std::enable_if_t<std::is_void_v<Parent> &&
+                                                    !std::is_void_v<Other>>>
+    thread_block_tile(const thread_block_tile<Size, Other> &other)
+        : warp_group(other), parts(other.meta_group_size()),
+          part(other.meta_group_rank())
     {
-        return shfl(value, thread_rank() ^ lanes);
+    }
+    template <class T>
+    T shfl_xor(T value, unsigned lanes SIM_AND_LINE) const
+    {
+        return shfl(value, thread_rank() ^ lanes SIM_SAME_LINE);
     }
     static constexpr unsigned size() { return Size; }
     static constexpr unsigned num_threads() { return Size; }
@@ -261,40 +274,41 @@ SIM_JOIN(bit_xor, a ^ b)
 #undef SIM_JOIN
 
 template <class Group, class T, class F>
-T reduce(const Group &group, T value, F &&join)
+T reduce(const Group &group, T value, F &&join SIM_AND_LINE)
 {
-    T result = group.shfl(value, 0);
+    T result = group.shfl(value, 0 SIM_SAME_LINE);
     for (unsigned rank = 1; rank < group.size(); rank++)
-        result = join(result, group.shfl(value, rank));
+        result = join(result, group.shfl(value, rank SIM_SAME_LINE));
     return result;
 }
 template <class Group, class T, class F>
-T inclusive_scan(const Group &group, T value, F &&join)
+T inclusive_scan(const Group &group, T value, F &&join SIM_AND_LINE)
 {
     const unsigned own = group.thread_rank();
-    T result = group.shfl(value, 0);
+    T result = group.shfl(value, 0 SIM_SAME_LINE);
     for (unsigned rank = 1; rank < group.size(); rank++) {
-        const T next = group.shfl(value, rank);
+        const T next = group.shfl(value, rank SIM_SAME_LINE);
         if (rank <= own)
             result = join(result, next);
     }
     return result;
 }
 template <class Group, class T>
-T inclusive_scan(const Group &group, T value)
+T inclusive_scan(const Group &group, T value SIM_AND_LINE)
 {
-    return inclusive_scan(group, value, plus<T>());
+    return inclusive_scan(group, value, plus<T>() SIM_SAME_LINE);
 }
 template <class Group, class T, class F>
-T exclusive_scan(const Group &group, T value, F &&join)
+T exclusive_scan(const Group &group, T value, F &&join SIM_AND_LINE)
 {
-    const T before = group.shfl_up(inclusive_scan(group, value, join), 1);
+    const T before = group.shfl_up(inclusive_scan(group, value, join SIM_SAME_LINE),
+                                   1 SIM_SAME_LINE);
     return group.thread_rank() ? before : T();
 }
 template <class Group, class T>
-T exclusive_scan(const Group &group, T value)
+T exclusive_scan(const Group &group, T value SIM_AND_LINE)
 {
-    return exclusive_scan(group, value, plus<T>());
+    return exclusive_scan(group, value, plus<T>() SIM_SAME_LINE);
 }
 
 /* --- memcpy_async.h: the copy is made at once --- */
@@ -305,9 +319,9 @@ void memcpy_async(const Group &group, void *to, const void *from, size_t bytes)
         ((char *)to)[i] = ((const char *)from)[i];
 }
 template <class Group>
-void wait(const Group &group)
+void wait(const Group &group SIM_AND_LINE)
 {
-    group.sync();
+    group.sync(SIM_OWN_LINE);
 }
 
 } /* namespace cooperative_groups */
