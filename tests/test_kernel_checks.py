@@ -88,6 +88,15 @@ def test_a_planted_mistake_is_named(here, planted):
     assert torch.ones(2, device=here).tolist() == [1, 1]
 
 
+def test_the_cure_of_a_warp_barrier_between_two_warps(here):
+    args, _host = arguments(["x", "y"], here)
+    compiled(BUGS, "syncwarp_for_two_warps")((1,), (64,), args)
+    with pytest.raises(torch.cuda.KernelError) as caught:
+        torch.cuda.synchronize()
+    said = str(caught.value)
+    assert re.search(r"Put __syncthreads\(\) between lines .* of one warp alone", said)
+
+
 # --- right kernels -------------------------------------------------------------------
 
 RIGHT = (Path(__file__).parent / "kernel_right.cu").read_text()

@@ -266,7 +266,13 @@ class _Finding:
                 "two turns"
             )
         first, second = sorted((self.line, self.other_line))
-        if not self._waits_between(first, second):
+        waits = self._waits_between(first, second)
+        if waits == {"__syncwarp"} and not found["same_warp"]:
+            return (
+                f"Put {barrier} between lines {first} and {second}: the __syncwarp() "
+                "there orders threads of one warp alone, and these are of two"
+            )
+        if not waits:
             return f"Put {barrier} between lines {first} and {second}"
         return (
             f"Put {barrier} after line {second}, before the next turn of the loop "
@@ -274,11 +280,12 @@ class _Finding:
             "the other way"
         )
 
-    def _waits_between(self, first: int, second: int) -> bool:
+    def _waits_between(self, first: int, second: int) -> set[str]:
+        """The barriers between two lines."""
         if not self.module or (self.file, self.other_file) != (FILE, FILE):
-            return False
+            return set()
         code = _kernel_source.blank(self.module.source).splitlines()[first - 1 : second]
-        return bool(re.search(r"__sync(threads|warp)|\.sync\s*\(", "\n".join(code)))
+        return {*re.findall(r"__syncthreads|__syncwarp|\.sync\s*\(", "\n".join(code))}
 
     def _out_of_bounds(self) -> tuple[str, str]:
         found = self.found
