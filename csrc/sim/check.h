@@ -31,14 +31,17 @@ struct Place {
 
 /* A tensor that the launch was passed. */
 struct Operand {
-    int argument;     /* its number */
-    void *value;      /* where the parameter is */
-    char *data;       /* the pointer that was passed */
-    char *low, *high; /* the bytes of its elements, at addresses of their own */
-    ptrdiff_t moved;  /* from where other kernels see them to there */
-    size_t item;      /* bytes of an element */
-    uint64_t blank;   /* the time its block was taken at, if only checked kernels have
+    int argument;       /* its number */
+    void *value;        /* where the parameter is */
+    char *data;         /* the pointer that was passed */
+    char *low, *high;   /* the bytes of its elements, at addresses of their own */
+    ptrdiff_t moved;    /* from where other kernels see them to there */
+    size_t item;        /* bytes of an element */
+    uint64_t blank;     /* the time its block was taken at, if only checked kernels have
                          written to it since; else 0 */
+    int field = -1;     /* of a struct: the byte of the parameter that has the pointer,
+                         which leads to a whole block */
+    bool stays = false; /* where it is: another one begins at its end */
 };
 
 /* A variable of a module, or the memory between two. */
@@ -97,6 +100,8 @@ struct CheckedLaunch {
 /* Describes a launch of the library's, whose operands are whole blocks. */
 void check_describe(const char *name, Body &body, size_t bytes,
                     const std::vector<Slot> &slots);
+/* Adds the block that the pointer leads to, if it is one; its field is given. */
+void check_add_block(CheckedLaunch &launch, int argument, void *value, int field);
 void check_begin(const CheckedLaunch &launch, dim3 grid, dim3 block, char *shared,
                  size_t bytes);
 void check_end();

@@ -115,10 +115,10 @@ static std::string near_tensor(const char *p)
         return "\"where\": \"device\"";
     const char *data = seen_from(nearest->data) + nearest->moved;
     return format("\"where\": \"tensor\", \"argument\": %d, \"offset\": %lld, "
-                  "\"low\": %lld, \"high\": %lld, \"item\": %zu",
+                  "\"low\": %lld, \"high\": %lld, \"item\": %zu, \"field\": %d",
                   nearest->argument, (long long)(p - data),
                   (long long)(nearest->low - data), (long long)(nearest->high - data),
-                  nearest->item);
+                  nearest->item, nearest->field);
 }
 
 static std::string near_variable(const CheckedModule &module, const char *p)

@@ -121,6 +121,32 @@ static Block *block_of(const char *held)
     return segment == device->segments.end() ? nullptr : segment->second.whole.get();
 }
 
+void check_add_block(CheckedLaunch &launch, int argument, void *value, int field)
+{
+    char *data;
+    memcpy(&data, value, sizeof data);
+    const Block *block = data ? block_of(data) : nullptr;
+    if (block) {
+        /* To the end of a word: an atomic of a byte changes the word that has it, and
+         * of the allocator's memory nothing else is in it. */
+        const size_t whole = (block->bytes + 3) & ~(size_t)3;
+        char *low = seen_from(block->base);
+        Operand made = {argument, value, data, low, low + whole, 0, 1, 0, field};
+        for (Operand &other : launch.operands) {
+            if (field < 0 || other.field < 0 || other.high != seen_from(data))
+                continue;
+            /* The end of a range that is in the struct, or another tensor's begin. */
+            if (block->base == data)
+                other.stays = made.stays = true;
+            else
+                made.low = other.low, made.high = other.high;
+        }
+        launch.operands.push_back(made);
+    } else if (const char *end = data ? pinned_end(data) : nullptr) {
+        launch.others.push_back({data, end});
+    }
+}
+
 void check_describe(const char *name, Body &body, size_t bytes,
                     const std::vector<Slot> &slots)
 {
@@ -128,22 +154,8 @@ void check_describe(const char *name, Body &body, size_t bytes,
     body.checks.reset(
         new CheckedLaunch{name, check_library, check_mode(), {}, {{own, own + bytes}}});
     int number = 0;
-    for (const Slot &slot : slots) {
-        char *data;
-        memcpy(&data, slot.at, sizeof data);
-        const Block *block = data ? block_of(data) : nullptr;
-        if (block) {
-            /* To the end of a word: an atomic of a byte changes the word that has it,
-             * and of the allocator's memory nothing else is in it. */
-            const size_t whole = (block->bytes + 3) & ~(size_t)3;
-            char *low = seen_from(block->base);
-            body.checks->operands.push_back(
-                {number, slot.at, data, low, low + whole, 0, 1, 0});
-        } else if (const char *end = data ? pinned_end(data) : nullptr) {
-            body.checks->others.push_back({data, end});
-        }
-        number++;
-    }
+    for (const Slot &slot : slots)
+        check_add_block(*body.checks, number++, slot.at, -1);
 }
 
 static void move_operands()
@@ -151,7 +163,8 @@ static void move_operands()
     std::vector<Operand> &operands = shadow.operands;
     for (size_t i = 0; i < operands.size(); i++) {
         Operand &operand = operands[i];
-        move_apart(operands, i);
+        if (!operand.stays)
+            move_apart(operands, i);
         operand.low += operand.moved;
         operand.high += operand.moved;
         char *value = seen_from(operand.data) + operand.moved;

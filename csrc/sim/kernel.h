@@ -80,6 +80,8 @@ const char *module_load(const char *path, void **out);
 const dt_module_kernel *module_kernel(void *module, const char *name);
 /* A variable, as kernels see it; NULL: it has none of that name. */
 void *module_variable(void *module, const char *name, size_t *bytes);
+/* The fault of an address of device memory in a struct; "": there is none. */
+std::string module_fault(const dt_module_call &call, int device);
 cudaError_t launch_module(const dt_module_call &call, cudaStream_t stream);
 /* The same, whose error also waits for cudaGetLastError. */
 cudaError_t queue_module(const dt_module_call &call, cudaStream_t stream,

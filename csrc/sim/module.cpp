@@ -58,6 +58,23 @@ void *module_variable(void *module, const char *name, size_t *bytes)
 
 namespace {
 
+/* f(the byte) for each word of a struct that is an address of device memory. Numbers are
+ * not: they would have to be within some gigabytes of 64 bits. */
+template <class F>
+void each_field(const dt_module_call &call, int i, const void *value, F f)
+{
+    const dt_module_parameter &parameter = call.kernel->parameters[i];
+    const size_t word = sizeof(void *);
+    if (parameter.kind != 's' || parameter.pointer || parameter.alignment < word)
+        return;
+    for (size_t at = 0; at + word <= dt_module_bytes(&parameter); at += word) {
+        void *pointer;
+        memcpy(&pointer, (const char *)value + at, word);
+        if (device_of(pointer))
+            f(at, pointer);
+    }
+}
+
 /* A kernel with values of its own, since the caller's are gone when it runs. */
 struct ModuleBody final : Body {
     void (*thread)(void *const *values);
@@ -84,11 +101,15 @@ struct ModuleBody final : Body {
         if (module && check_mode())
             describe(call, module);
     }
-    /* For the checks: the tensors' elements. */
+    /* For the checks: the tensors' elements, and the blocks that structs lead to. */
     void describe(const dt_module_call &call, CheckedModule *module)
     {
         checks.reset(
             new CheckedLaunch{call.kernel->name, module, check_mode(), {}, {}});
+        for (int i = 0; i < call.kernel->count; i++)
+            each_field(call, i, call.values[i], [&](size_t at, void *) {
+                check_add_block(*checks, i, (char *)values[(size_t)i] + at, (int)at);
+            });
         for (int i = 0, n = 0; i < call.kernel->count && n < call.noperands; i++) {
             char *data = nullptr;
             if (call.kernel->parameters[i].pointer)
@@ -135,14 +156,33 @@ cudaError_t queue_module(const dt_module_call &call, cudaStream_t stream, bool o
     const unsigned *g = call.grid, *b = call.block;
     std::unique_ptr<ModuleBody> body(new ModuleBody(call));
     std::vector<Slot> slots;
-    for (int i = 0; i < call.kernel->count; i++)
+    for (int i = 0; i < call.kernel->count; i++) {
+        char *value = (char *)body->values[(size_t)i];
         if (call.kernel->parameters[i].pointer)
-            slots.push_back(
-                {body->values[(size_t)i], call.kernel->parameters[i].constant});
+            slots.push_back({value, call.kernel->parameters[i].constant});
+        if (!program_runs) /* whose kernels find all memory where it is */
+            each_field(call, i, call.values[i], [&](size_t at, void *) {
+                slots.push_back({value + at, false});
+            });
+    }
     return submit({call.kernel->name, call.kernel->barriers, dim3(g[0], g[1], g[2]),
                    dim3(b[0], b[1], b[2]), call.shared, stream, opted_in,
                    library_of(call.kernel->handle), call.kernel->apart},
                   std::move(body), slots, 0);
+}
+
+std::string module_fault(const dt_module_call &call, int device)
+{
+    Entry in(Entry::kNothing);
+    Work work;
+    work.name = call.kernel->name;
+    for (int i = 0; i < call.kernel->count; i++)
+        each_field(call, i, call.values[i], [&](size_t, void *pointer) {
+            void *seen;
+            reach(work, {device, true, false, true, "the struct of argument", i + 1},
+                  pointer, 0, &seen);
+        });
+    return work.fault_text;
 }
 
 cudaError_t launch_module(const dt_module_call &call, cudaStream_t stream)

@@ -179,7 +179,7 @@ class _Finding:
         found = self.found
         where, name = found.get("where"), found.get("name", "")
         if where == "tensor":
-            item, offset = found["item"], found["offset"]
+            item, offset = self._item(), found["offset"]
             whole = f"element {offset // item} of {self._argument()}"
             rest = offset % item
             return whole + (f" (its byte {rest})" if rest else "")
@@ -192,6 +192,12 @@ class _Finding:
             return f"{part} of the dynamic shared memory"
         return "the same bytes"
 
+    def _item(self) -> int:
+        """Bytes of an element; through a struct's pointer those of the access."""
+        found = self.found
+        number: int = found["item" if found.get("field", -1) < 0 else "bytes"]
+        return max(number, 1)
+
     def _parameters(self) -> list[str]:
         if not self.module:
             return []
@@ -201,11 +207,16 @@ class _Finding:
 
     def _argument(self) -> str:
         number, every = self.found["argument"], self._parameters()
-        if number < len(every):
-            name = re.search(r"(\w+)\s*(\[[^\]]*\])?$", every[number])
-            if name:
-                return name[1]
-        return f"argument {number + 1}"
+        field = self.found.get("field", -1)
+        name = re.search(
+            r"(\w+)\s*(\[[^\]]*\])?$", every[number] if number < len(every) else ""
+        )
+        called = name[1] if name else f"argument {number + 1}"
+        return (
+            called
+            if field < 0
+            else f"the tensor whose address is byte {field} of {called}"
+        )
 
     def _race(self) -> tuple[str, str]:
         found = self.found
@@ -298,7 +309,7 @@ class _Finding:
                 "Check the index before the access, or make the array larger",
             )
         if where == "tensor":
-            item, high, low = found["item"], found["high"], found["low"]
+            item, high, low = self._item(), found["high"], found["low"]
             offset = found["offset"]
             index = offset // item
             has = (high - low) // item

@@ -50,6 +50,12 @@ int dt_cuda_module_attribute(int, const dt_module_kernel *, int, bool, int *valu
 int dt_cuda_launch(dt_stream stream, const dt_module_call *c)
 {
     Relaxed mode; /* the first launch of a kernel loads it */
+    const std::string fault = sim::module_fault(*c, stream.device);
+    if (!fault.empty())
+        return dt_fail(DT_ERROR_VALUE,
+                       "%s; give the data_ptr() of a tensor on cuda:%d that the "
+                       "program keeps until the launch",
+                       fault.c_str(), stream.device);
     CUDA_TRY("launching a kernel of the program",
              sim::launch_module(*c, (cudaStream_t)stream.handle));
     return 0;
