@@ -28,8 +28,8 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 78_190,
-    "core": 28_440,
+    "csrc": 78_250,
+    "core": 28_455,
     "processes": 4_750,
     "extras": 12_490,
     "imitations": 730,
