@@ -45,6 +45,7 @@ typedef struct dt_group_exchange {
      * elements of dtype. Or DT_GROUP_COPY. */
     int combine;
     dt_dtype dtype;
+    bool whole; /* every rank gives in[0] and takes out[0], which have equal sizes */
 } dt_group_exchange;
 
 /* dt_group_NAME of cpu/runtime/group.h. */

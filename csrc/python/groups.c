@@ -1,17 +1,13 @@
 /* The functions behind pydevtensor/distributed/_shared_engine.py: groups of processes that
  * exchange tensors in shared memory. A group is a capsule. */
-#include "cpu/runtime/group.h"
+#include "python/groups.h"
+
 #include "ops/elementwise_ops.h"
 #include "python/arguments.h"
 
 #define CAPSULE "pydevtensor group"
 
-/* A group with the calls that are under way, in other threads. */
-typedef struct group {
-    dt_group *open; /* NULL after _group_close() */
-    int size, calls;
-    bool closing;
-} group;
+typedef dt_python_group group;
 
 static void close_unused(group *g)
 {
@@ -29,10 +25,14 @@ static void free_capsule(PyObject *capsule)
     PyMem_Free(g);
 }
 
-/* The group of a capsule, in a call until end_call(). */
-static group *begin_call(PyObject *capsule)
+dt_python_group *dt_python_group_of(PyObject *capsule)
 {
-    group *g = PyCapsule_GetPointer(capsule, CAPSULE);
+    return PyCapsule_GetPointer(capsule, CAPSULE);
+}
+
+dt_python_group *dt_python_group_begin(PyObject *capsule)
+{
+    group *g = dt_python_group_of(capsule);
     if (g && !g->open) {
         PyErr_SetString(PyExc_RuntimeError, "the process group has been destroyed");
         return NULL;
@@ -42,7 +42,7 @@ static group *begin_call(PyObject *capsule)
     return g;
 }
 
-static void end_call(group *g)
+void dt_python_group_end(group *g)
 {
     g->calls--;
     close_unused(g);
@@ -70,6 +70,7 @@ static PyObject *open_group(PyObject *Py_UNUSED(self), PyObject *args)
     group *g = PyMem_Calloc(1, sizeof *g);
     if (!g)
         return PyErr_NoMemory();
+    g->rank = rank;
     g->size = size;
     g->open = dt_group_open(descriptor, rank, size);
     PyObject *capsule = g->open ? PyCapsule_New(g, CAPSULE, free_capsule) : dt_raise();
@@ -160,36 +161,35 @@ static const struct {
     {"BXOR", DT_OP_bitwise_xor},
 };
 
-static int find_combination(const char *name, int *combine)
+bool dt_python_group_find(const char *name, int *combine)
 {
-    *combine = DT_GROUP_COPY;
-    if (!name)
-        return 0;
     for (size_t i = 0; i < sizeof combinations / sizeof *combinations; i++)
         if (!strcmp(name, combinations[i].name)) {
             *combine = (int)combinations[i].op;
-            return 0;
+            return true;
         }
-    return DT_SET_ERROR(PyExc_ValueError, "the reduction is %s; give one of ReduceOp",
-                        name);
+    return false;
 }
 
 /* _group_run(group, call, inputs, outputs, segments, reduction): an exchange of
  * dt_group_run. call: (name, key, line, seconds). inputs: `segments` Tensors or Nones, or None.
- * outputs: one for each rank, or with a reduction the first alone; or None. */
+ * outputs: one for each rank, or with a reduction the first alone; or None; the same tuple as
+ * inputs where every rank gives and takes a tensor. */
 static PyObject *run(PyObject *Py_UNUSED(self), PyObject *args)
 {
     PyObject *capsule, *inputs, *outputs;
     dt_group_call call = {0};
     int segments, status = -1;
     const char *reduction;
-    dt_group_exchange x = {0};
+    dt_group_exchange x = {.combine = DT_GROUP_COPY};
     if (!PyArg_ParseTuple(args, "O(sssd)OOiz:_group_run", &capsule, &call.name,
                           &call.key, &call.line, &call.seconds, &inputs, &outputs,
-                          &segments, &reduction) ||
-        find_combination(reduction, &x.combine) < 0)
+                          &segments, &reduction))
         return NULL;
-    group *g = begin_call(capsule);
+    if (reduction && !dt_python_group_find(reduction, &x.combine))
+        return PyErr_Format(PyExc_ValueError,
+                            "the reduction is %s; give one of ReduceOp", reduction);
+    group *g = dt_python_group_begin(capsule);
     if (!g)
         return NULL;
     spans in = {0}, out = {0};
@@ -200,6 +200,7 @@ static PyObject *run(PyObject *Py_UNUSED(self), PyObject *args)
         x.segments = segments;
         x.in = in.items;
         x.out = out.items;
+        x.whole = reduction && inputs == outputs && inputs != Py_None;
         if (reduction && out.held && out.held->storage)
             x.dtype = (dt_dtype)out.held->dtype;
         DT_WAIT(status, dt_group_run(g->open, &call, &x));
@@ -210,7 +211,7 @@ static PyObject *run(PyObject *Py_UNUSED(self), PyObject *args)
     }
     release(&in);
     release(&out);
-    end_call(g);
+    dt_python_group_end(g);
     return status < 0 ? NULL : Py_NewRef(Py_None);
 }
 
@@ -227,7 +228,7 @@ static PyObject *message(PyObject *Py_UNUSED(self), PyObject *args)
                           &call.key, &call.line, &call.seconds, &sends, &peer, &tag,
                           &tensor))
         return NULL;
-    group *g = begin_call(capsule);
+    group *g = dt_python_group_begin(capsule);
     if (!g)
         return NULL;
     DT_REF tuple = PyTuple_Pack(1, tensor);
@@ -245,7 +246,7 @@ static PyObject *message(PyObject *Py_UNUSED(self), PyObject *args)
             count_writes(tuple);
     }
     release(&data);
-    end_call(g);
+    dt_python_group_end(g);
     return status < 0 ? NULL : PyLong_FromLong(peer);
 }
 
@@ -260,5 +261,6 @@ static PyMethodDef functions[] = {
 
 int dt_setup_groups(PyObject *module)
 {
-    return PyModule_AddFunctions(module, functions);
+    return dt_setup_groups_quick(module) < 0 ? -1
+                                             : PyModule_AddFunctions(module, functions);
 }

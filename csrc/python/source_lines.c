@@ -35,11 +35,10 @@ static bool is_own(PyCodeObject *code)
     return file && !strncmp(file, package, strlen(package));
 }
 
-/* The innermost frame outside of the library. */
-static int find_line(void)
+/* The innermost frame outside of the library, from this one on, which it releases. */
+static int find_line_from(PyFrameObject *frame)
 {
     int number = -1;
-    PyFrameObject *frame = (PyFrameObject *)Py_XNewRef(PyEval_GetFrame());
     while (frame && number < 0) {
         PyCodeObject *code = PyFrame_GetCode(frame);
         if (!is_own(code)) {
@@ -52,6 +51,11 @@ static int find_line(void)
         Py_DECREF(code);
     }
     return number;
+}
+
+static int find_line(void)
+{
+    return find_line_from((PyFrameObject *)Py_XNewRef(PyEval_GetFrame()));
 }
 
 static int line_with_gil(void)
@@ -78,6 +82,11 @@ static PyObject *short_name(PyObject *file)
 
 char *dt_source_line_text(int number, char text[DT_LINE_TEXT])
 {
+    /* With the GIL, as all of Python's: a loop asks for the same one. */
+    static int last = -1;
+    static char last_text[DT_LINE_TEXT];
+    if (number >= 0 && number == last)
+        return memcpy(text, last_text, DT_LINE_TEXT);
     *text = 0;
     if (number >= 0) {
         PyObject *known = PyList_GET_ITEM(lines, number);
@@ -85,6 +94,8 @@ char *dt_source_line_text(int number, char text[DT_LINE_TEXT])
         const char *name = file ? PyUnicode_AsUTF8(file) : NULL;
         snprintf(text, DT_LINE_TEXT, "%s:%ld", name ? name : "?",
                  PyLong_AsLong(PyTuple_GET_ITEM(known, 1)));
+        memcpy(last_text, text, DT_LINE_TEXT);
+        last = number;
     }
     PyErr_Clear();
     return text;
@@ -93,6 +104,16 @@ char *dt_source_line_text(int number, char text[DT_LINE_TEXT])
 char *dt_source_line_now(char text[DT_LINE_TEXT])
 {
     return dt_source_line_text(find_line(), text);
+}
+
+char *dt_source_line_above(int depth, char text[DT_LINE_TEXT])
+{
+    PyObject *get = PySys_GetObject("_getframe");
+    DT_REF number = PyLong_FromLong(depth);
+    PyObject *frame = get && number ? PyObject_CallOneArg(get, number) : NULL;
+    PyErr_Clear();
+    int line = frame ? find_line_from((PyFrameObject *)frame) : find_line();
+    return dt_source_line_text(line, text);
 }
 
 static char *text_with_gil(int number, char text[DT_LINE_TEXT])

@@ -8,9 +8,9 @@ from typing import Any
 
 from pydevtensor import _C
 from pydevtensor._streams import current
-from pydevtensor.distributed._exchange import Exchange, Host
+from pydevtensor.distributed._exchange import Exchange
 from pydevtensor.distributed._groups import ProcessGroup, get_group_rank, member_of
-from pydevtensor.distributed._shared_engine import Call, NoEngine
+from pydevtensor.distributed._shared_engine import NoEngine
 from pydevtensor.distributed._stores import seconds_of
 from pydevtensor.distributed._work import Work
 
@@ -20,9 +20,6 @@ __all__ += ["barrier", "broadcast", "gather", "monitored_barrier", "reduce"]
 __all__ += ["reduce_scatter", "reduce_scatter_tensor", "scatter"]
 
 Tensor = _C.Tensor
-# Elements from which on more than two ranks sum a share each, and give it to the
-# others.
-_SHARED = 16384
 
 
 class ReduceOp:
@@ -45,14 +42,17 @@ ReduceOp.RedOpType = ReduceOp
 _OPS = {name: value for name, value in vars(ReduceOp).items() if name.isupper()}
 
 
-def _reduction(op: Any, *tensors: Tensor) -> str:
+def _reduction(op: Any, tensor: Tensor, group: ProcessGroup) -> str:
     if op not in _OPS:
         raise ValueError(f"op is {op!r}; give one of ReduceOp.{', '.join(_OPS)}")
-    for t in tensors:
-        if op in ("BAND", "BOR", "BXOR") and t.dtype.is_floating_point:
-            raise RuntimeError(f"op is {op}, of bits; give tensors of integers or bool")
-        if op == "AVG" and not t.dtype.is_floating_point:
-            raise RuntimeError(f"op is AVG; give floats, or SUM and divide {t.dtype}")
+    dtype = tensor.dtype
+    if op in ("BAND", "BOR", "BXOR") and dtype.is_floating_point:
+        raise RuntimeError(f"op is {op}, of bits; give tensors of integers or bool")
+    if op == "AVG" and not (dtype.is_floating_point or dtype.is_complex):
+        # NCCL rounds means of integers towards 0; gloo has none.
+        by_nccl = "nccl" in group.name() and tensor.device.type == "cuda"
+        if dtype == _C.bool or not by_nccl:
+            raise RuntimeError(f"op is AVG; give floats, or SUM and divide {dtype}")
     return str(op)
 
 
@@ -155,6 +155,8 @@ def barrier(
     if found is None:
         return None
     seconds = seconds_of(timeout, timedelta(seconds=found._timeout))
+    if not async_op and found._quick("barrier", None, -1, None, None, seconds):
+        return None
     call = found._call("barrier", timeout=seconds)
     if isinstance(found._engine, NoEngine):
         return _barrier_of_gpus(found, group, async_op)
@@ -202,27 +204,14 @@ def all_reduce(
     found = member_of(group)
     if found is None:
         return None
+    if not async_op and found._quick(
+        "all_reduce", op, -1, tensor, None, found._timeout
+    ):
+        return None
     check_tensor("tensor", tensor)
-    op = _reduction(op, tensor)
+    op = _reduction(op, tensor, found)
     key, both = key_of("all_reduce", tensor, op), [tensor]
-    shares = found.size() > 2 and tensor.numel() > _SHARED
-    if not shares or found._nccl_for(both):
-        return _collective(found, key, Exchange(both, both, 1, op), both, async_op)
-    call = found._call(key)
-    run = lambda: _reduce_by_shares(found, call, tensor, op)
-    return found._collect(run, [tensor], async_op, call, [tensor])
-
-
-def _reduce_by_shares(group: ProcessGroup, call: Call, tensor: Tensor, op: str) -> None:
-    """Each rank combines a share of the elements, and gives it to all."""
-    host = Host(tensor)
-    flat = host.memory.detach().view(-1)
-    shares = flat.split(-(-flat.numel() // group.size()))
-    parts = [*shares, *[None] * (group.size() - len(shares))]
-    mine = parts[group.rank()]
-    Exchange(parts, [mine], group.size(), op).run(group, call)
-    Exchange([mine], parts).run(group, call)
-    host.put_back()
+    return _collective(found, key, Exchange(both, both, 1, op), both, async_op)
 
 
 def broadcast(
@@ -242,6 +231,10 @@ def broadcast(
         return None
     check_tensor("tensor", tensor)
     root = root_of(found, src, group_src, "src")
+    if not async_op and found._quick(
+        "broadcast", None, root, tensor, None, found._timeout
+    ):
+        return None
     gives = found.rank() == root
     exchange = Exchange(
         [tensor] if gives else None,
@@ -270,7 +263,7 @@ def reduce(
     if found is None:
         return None
     check_tensor("tensor", tensor)
-    op = _reduction(op, tensor)
+    op = _reduction(op, tensor, found)
     root = root_of(found, dst, group_dst, "dst")
     takes = found.rank() == root
     exchange = Exchange([tensor], [tensor if takes else None], 1, op, root)
@@ -311,9 +304,14 @@ def all_gather_into_tensor(
     found = member_of(group)
     if found is None:
         return None
+    name = "all_gather_into_tensor"
+    if not async_op and found._quick(
+        name, None, -1, input_tensor, output_tensor, found._timeout
+    ):
+        return None
     check_tensor("input_tensor", input_tensor)
     parts = _parts("output_tensor", output_tensor, input_tensor, found.size())
-    key = key_of("all_gather_into_tensor", input_tensor)
+    key = key_of(name, input_tensor)
     exchange = Exchange([input_tensor], parts, whole=output_tensor)
     return _collective(found, key, exchange, [output_tensor], async_op)
 
@@ -397,7 +395,7 @@ def reduce_scatter(
     if found is None:
         return None
     check_tensor("output", output)
-    op = _reduction(op, output)
+    op = _reduction(op, output, found)
     given = _list("input_list", input_list, found.size(), output)
     exchange = Exchange(given, [output], found.size(), op)
     key = key_of("reduce_scatter", output, op)
@@ -419,11 +417,14 @@ def reduce_scatter_tensor(
     found = member_of(group)
     if found is None:
         return None
+    name = "reduce_scatter_tensor"
+    if not async_op and found._quick(name, op, -1, output, input, found._timeout):
+        return None
     check_tensor("output", output)
-    op = _reduction(op, output)
+    op = _reduction(op, output, found)
     given = _parts("input", input, output, found.size())
     exchange = Exchange(given, [output], found.size(), op, whole=input)
-    key = key_of("reduce_scatter_tensor", output, op)
+    key = key_of(name, output, op)
     return _collective(found, key, exchange, [output], async_op)
 
 

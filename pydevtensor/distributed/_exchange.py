@@ -57,10 +57,14 @@ class Exchange:
         op = "SUM" if self.reduction == "AVG" else self.reduction
         given = _hosts(self.inputs)
         taken = given if self.outputs is self.inputs else _hosts(self.outputs)
-        group._engine.run(call, _memory(given), _memory(taken), self.segments, op)
+        both = _memory(given)
+        outputs = both if taken is given else _memory(taken)
+        group._engine.run(call, both, outputs, self.segments, op)
         for each in filter(None, taken or ()):
             if self.reduction == "AVG":
-                each.memory.detach().div_(group.size())
+                sums = each.memory.detach()
+                integers = not (sums.is_floating_point() or sums.is_complex())
+                sums.div_(group.size(), rounding_mode="trunc" if integers else None)
             each.put_back()
 
 

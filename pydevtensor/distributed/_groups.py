@@ -49,6 +49,10 @@ class Backend(str):
         return str.__new__(cls, name.lower())
 
 
+def _never(*given: Any) -> bool:
+    return False
+
+
 class ProcessGroup:
     """Some ranks that make collective calls together; new_group() makes one.
 
@@ -75,7 +79,15 @@ class ProcessGroup:
         # On a simulated cluster the clock's model stands for it.
         uses_nccl = "nccl" in backend and not _clocks.RUNS
         self._nccl = NcclEngine(self) if uses_nccl else None
-        self._lines: dict[Any, Line] = {}
+        # A call of all ranks by the quick way of csrc/python/groups_quick.c: (name, op,
+        # root, part, whole, timeout). False: the call is not for that way.
+        self._quick: Callable[..., bool] = _never
+        counts = None
+        if isinstance(self._engine, SharedEngine):
+            quick, *counts = self._engine.queue
+            if not _clocks.RUNS:
+                self._quick = quick
+        self._lines: dict[Any, Line] = {"all": Line(f"{self._name} all", counts)}
         self._clocks: dict[Any, int] = {}  # by line: the end of the last call
 
     def rank(self) -> int:
@@ -163,7 +175,8 @@ class ProcessGroup:
     ) -> Work | None:
         """Run a call of all ranks, of the tensors that this one gives, and takes."""
         results, timed = list(results), None
-        self._refuse_copies(flatten(tensors)[0], results)
+        if _C._device_loaded("cuda"):
+            self._refuse_copies(flatten(tensors)[0], results)
         if _clocks.RUNS:
             timed, untimed = _clocks.Timed(self, call, tensors, "all"), run
             run = lambda: timed.collect(untimed)
@@ -238,7 +251,7 @@ def default_group() -> ProcessGroup:
 def member_of(given: Any) -> ProcessGroup | None:
     """The group of a call; None if this rank is not in it."""
     if given is None:
-        return default_group()
+        return _groups.world or default_group()
     if given == GroupMember.NON_GROUP_MEMBER:
         return None
     if not isinstance(given, ProcessGroup):

@@ -144,7 +144,9 @@ class MpiEngine:
         takers = [rank for rank, each in enumerate(headers) if each[4]]
         if not givers:
             return
-        if reduction:
+        if reduction and outputs is inputs and self.size > 2:
+            self._reduce_by_shares(call, inputs, reduction)
+        elif reduction:
             self._reduce(call, inputs, outputs, segments, reduction, takers)
         elif segments == 1 and len(givers) == 1 and self.size > 1:
             self._broadcast(call, inputs, outputs, givers[0])
@@ -246,6 +248,19 @@ class MpiEngine:
             for each in rows[1:]:
                 _COMBINE[reduction](total, each)
             outputs[0].detach().copy_(total.view(outputs[0].shape))
+
+    def _reduce_by_shares(self, call: Call, tensors: Tensors, reduction: str) -> None:
+        """Each rank combines a share of the elements, and gives it to all."""
+        assert tensors is not None
+        flat = tensors[0].detach().view(-1)
+        size = max(1, -(-flat.numel() // self.size))
+        parts = tuple(flat[r * size : (r + 1) * size] for r in range(self.size))
+        mine = parts[self.rank].clone()
+        ranks = [*range(self.size)]
+        self._reduce(call, parts, (mine,), self.size, reduction, ranks)
+        counts = [_size(part) for part in parts]
+        room = [self._bytes(flat)[0], (counts, None), self._mpi.BYTE]
+        self._wait(call, self._comm.Iallgatherv(self._bytes(mine), room))
 
     def _bytes(self, tensor: Any) -> list[Any]:
         if tensor is None:

@@ -48,6 +48,7 @@ class SharedEngine:
     def __init__(self, store: Store, rank: int, size: int) -> None:
         self.rank, self.size = rank, size
         self._group = _C._group_open(self._descriptor(store, rank, size), rank, size)
+        self.queue = _C._group_queue(self._group)
 
     def _descriptor(self, store: Store, rank: int, size: int) -> int:
         """The memory that rank 0 has made, and keeps open while it is in the group."""

@@ -104,42 +104,60 @@ def _as_here(run: Callable[[], Any]) -> Callable[[], Any]:
     return run_there
 
 
-class Line:
-    """Makes calls one after another, in a thread where the caller does not wait."""
+class Count:
+    """How many calls of a line have not ended."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self) -> None:
+        self._count, self._lock = 0, threading.Lock()
+
+    def begin(self, inside: bool) -> bool:
+        """Whether there is none, or the caller is inside of one; then one more."""
+        with self._lock:
+            begins = inside or not self._count
+            self._count += begins
+            return begins
+
+    def add(self, n: int) -> None:
+        """n calls more."""
+        with self._lock:
+            self._count += n
+
+
+class Line:
+    """Makes calls one after another, in a thread where the caller does not wait.
+
+    counts: the functions begin and add of what counts its calls.
+    """
+
+    def __init__(self, name: str, counts: Any = None) -> None:
         self._name = name
+        own = Count()
+        self._begin: Callable[[bool], bool]
+        self._add: Callable[[int], None]
+        self._begin, self._add = counts or (own.begin, own.add)
         self._waiting: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
-        self._under_way = 0  # calls that have not ended
-        self._lock = threading.Lock()
 
     def do(
         self, run: Callable[[], Any], results: list[Any], is_async: bool
     ) -> Work | None:
         """Call run() after the calls before it. The work, if it is_async."""
-        with self._lock:
-            # Functions given to then() come before the calls that wait.
-            inside = threading.current_thread() is self._thread
-            here = not is_async and (inside or not self._under_way)
-            self._under_way += 1
-        if here:
+        # Functions given to then() come before the calls that wait.
+        inside = threading.current_thread() is self._thread
+        if not is_async and self._begin(inside):
             try:
                 run()
             finally:
-                self._count_down()
+                self._add(-1)
             return None
         work = Work(_as_here(run), results)
+        self._add(1)
         self._start()
         self._waiting.put(work)
         if is_async:
             return work
         work.wait()
         return None
-
-    def _count_down(self) -> None:
-        with self._lock:
-            self._under_way -= 1
 
     def _start(self) -> None:
         if self._thread is None:
@@ -153,7 +171,7 @@ class Line:
             if _clocks.RUNS:
                 _clocks.hide()
             work._do()
-            self._count_down()
+            self._add(-1)
             del work  # which frees its tensors
 
     def end(self) -> None:

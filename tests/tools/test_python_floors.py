@@ -28,9 +28,9 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 78_250,
+    "csrc": 78_600,
     "core": 28_455,
-    "processes": 4_750,
+    "processes": 4_790,
     "extras": 12_490,
     "imitations": 730,
     "tools": 1_525,

@@ -11,6 +11,7 @@ typedef struct task {
     const dt_group_call *call;
     const dt_group_exchange *x;
     int64_t segment; /* bytes of a segment of the staging area */
+    uint64_t key;    /* of the call's text */
     int half;
 } task;
 
@@ -20,17 +21,30 @@ static int64_t *counts_of(const task *t, int rank)
     return &t->group->counts[((size_t)t->half * n + (size_t)rank) * n];
 }
 
+/* FNV-1a, of 64 bits. */
+static uint64_t hash(const char *text)
+{
+    uint64_t found = 0xcbf29ce484222325;
+    for (; *text; text++)
+        found = (found ^ (unsigned char)*text) * 0x100000001b3;
+    return found;
+}
+
 /* Says what this rank does, and how much. */
 static void describe(task *t)
 {
     dt_group_slot *mine = &t->group->slots[t->group->rank];
     int64_t *counts = counts_of(t, t->group->rank), largest = 0;
-    for (int s = 0; s < t->x->segments; s++) {
-        counts[s] = t->x->in ? t->x->in[s].bytes : 0;
-        largest = counts[s] > largest ? counts[s] : largest;
+    for (int s = 0; t->x->in && s < t->x->segments; s++) {
+        if (t->x->segments > 1)
+            counts[s] = t->x->in[s].bytes;
+        largest = t->x->in[s].bytes > largest ? t->x->in[s].bytes : largest;
     }
+    if (!t->x->in && t->x->segments > 1)
+        memset(counts, 0, (size_t)t->x->segments * sizeof *counts);
     mine->half[t->half].largest = largest;
-    dt_group_text_set(&mine->half[t->half].call, t->call);
+    mine->half[t->half].key = t->key;
+    dt_group_text_set(&mine->call[t->half], t->call);
 }
 
 static void write_pieces(const task *t, int64_t offset)
@@ -44,28 +58,12 @@ static void write_pieces(const task *t, int64_t offset)
     }
 }
 
-/* Arrives at the next step, and waits for all others. One that has arrived may have given
- * up since. */
-static int meet(const task *t)
-{
-    dt_group *group = t->group;
-    dt_group_count *mine = &group->slots[group->rank].steps;
-    uint32_t step = mine->value + 1;
-    dt_group_count_up(mine);
-    for (int r = 0; r < group->size; r++)
-        if (r != group->rank &&
-            (dt_group_await(group, t->call, r, &group->slots[r].steps, step) < 0 ||
-             dt_group_check(group, t->call, r) < 0))
-            return -1;
-    return 0;
-}
-
 /* Whether all ranks do the same. All find a difference, and none goes on. */
 static int compare(const task *t)
 {
     for (int r = 0; r < t->group->size; r++) {
-        const dt_group_text *theirs = &t->group->slots[r].half[t->half].call;
-        if (strncmp(theirs->key, t->call->key, sizeof theirs->key - 1))
+        const dt_group_text *theirs = &t->group->slots[r].call[t->half];
+        if (t->group->slots[r].half[t->half].key != t->key)
             return dt_fail(DT_ERROR_RUNTIME,
                            "rank %d calls %s%s%s, and rank %d calls %s%s%s; all ranks "
                            "of a group have to make the same calls in the same order",
@@ -87,14 +85,19 @@ static int compare_sizes(const task *t)
 {
     for (int r = 0; t->x->out && t->x->combine == DT_GROUP_COPY && r < t->group->size;
          r++) {
-        int64_t given = counts_of(t, r)[read_segment(t)];
+        const dt_group_slot *theirs = &t->group->slots[r];
+        const char *line = theirs->call[t->half].line;
+        int64_t given = t->x->segments > 1 ? counts_of(t, r)[t->group->rank]
+                                           : theirs->half[t->half].largest;
         if (t->x->out[r].data && t->x->out[r].bytes != given)
             return dt_fail(
                 DT_ERROR_RUNTIME,
-                "%s: rank %d gives %lld bytes to rank %d, which has room for "
-                "%lld; make the sizes of inputs and outputs agree",
+                "%s: rank %d gives %lld bytes%s%s to rank %d, which has room for "
+                "%lld%s%s; make the sizes of inputs and outputs agree",
                 t->call->key, dt_group_name(t->call, r), (long long)given,
-                dt_group_name(t->call, t->group->rank), (long long)t->x->out[r].bytes);
+                dt_group_at(line), line, dt_group_name(t->call, t->group->rank),
+                (long long)t->x->out[r].bytes, dt_group_at(t->call->line),
+                t->call->line);
     }
     return 0;
 }
@@ -120,24 +123,30 @@ static int combine(const task *t, void *out, void *a, void *b, int64_t n)
                               &plan);
 }
 
+/* `to` becomes the same `bytes` of the staging areas of all ranks, from `begin` on,
+ * combined. */
+static int combine_ranks(const task *t, char *to, int64_t begin, int64_t bytes)
+{
+    const int64_t n = bytes / (int64_t)dt_dtype_size(t->x->dtype);
+    char *from = dt_group_piece(t->group, 0, t->half) + begin;
+    for (int r = 1; r < t->group->size; r++) {
+        if (combine(t, to, from, dt_group_piece(t->group, r, t->half) + begin, n) < 0)
+            return -1;
+        from = to;
+    }
+    if (t->group->size == 1)
+        memcpy(to, from, (size_t)bytes);
+    return 0;
+}
+
 static int read_combined(const task *t, int64_t offset)
 {
     const dt_group_span *out = &t->x->out[0];
     int64_t bytes = dt_group_smaller(out->bytes - offset, t->segment);
     if (!out->data || bytes <= 0)
         return 0;
-    int64_t n = bytes / (int64_t)dt_dtype_size(t->x->dtype);
-    char *to = (char *)out->data + offset, *from = NULL;
-    int64_t begin = read_segment(t) * t->segment;
-    for (int r = 0; r < t->group->size; r++) {
-        char *piece = dt_group_piece(t->group, r, t->half) + begin;
-        if (r > 0 && combine(t, to, from, piece, n) < 0)
-            return -1;
-        from = r == 0 ? piece : to;
-    }
-    if (t->group->size == 1)
-        memcpy(to, from, (size_t)bytes);
-    return 0;
+    return combine_ranks(t, (char *)out->data + offset, read_segment(t) * t->segment,
+                         bytes);
 }
 
 static int read_pieces(const task *t, int64_t offset)
@@ -167,31 +176,76 @@ static int64_t largest_of_all(const task *t)
     return largest;
 }
 
+/* The bytes of a rank's share of a piece, which begins at *begin. */
+static int64_t share_of(const task *t, int rank, int64_t bytes, int64_t *begin)
+{
+    int64_t size = (bytes / t->group->size + 63) & ~(int64_t)63;
+    *begin = dt_group_smaller(rank * size, bytes);
+    return dt_group_smaller(size, bytes - *begin);
+}
+
+/* Every rank combines a share of each piece, and the others copy it: each byte is read by
+ * two ranks instead of all. A step has the next piece and the shares of the one before.
+ * The shares in a half have been read before the next step, and are written after it. */
+static int run_by_shares(task *t, int64_t total)
+{
+    dt_group *group = t->group;
+    const dt_group_span *out = &t->x->out[0];
+    for (int64_t begin, offset = 0; offset < total; offset += t->segment) {
+        const int64_t bytes = dt_group_smaller(total - offset, t->segment);
+        int64_t mine = share_of(t, group->rank, bytes, &begin);
+        if (mine && combine_ranks(t, dt_group_share(group, group->rank, t->half), begin,
+                                  mine) < 0) {
+            dt_group_state_set(group, DT_GROUP_FAILED); /* the others need the share */
+            return -1;
+        }
+        const int half = t->half;
+        t->half = !half;
+        write_pieces(t, offset + t->segment);
+        if (dt_group_meet(group, t->call) < 0)
+            return -1;
+        for (int r = 0; r < group->size; r++) {
+            int64_t given = share_of(t, r, bytes, &begin);
+            if (given)
+                memcpy((char *)out->data + offset + begin,
+                       dt_group_share(group, r, half), (size_t)given);
+        }
+    }
+    return 0;
+}
+
+/* The first piece has been written, and all have met. */
+static int run_by_pieces(task *t, int64_t total)
+{
+    int status = compare_sizes(t);
+    for (int64_t offset = 0;;) {
+        /* After an error of its own, a rank still takes part in the other steps. */
+        if (!status)
+            status = read_pieces(t, offset);
+        offset += t->segment;
+        if (offset >= total)
+            return status;
+        t->half = !t->half;
+        write_pieces(t, offset);
+        if (dt_group_meet(t->group, t->call) < 0)
+            return -1;
+    }
+}
+
 int dt_group_run(dt_group *group, const dt_group_call *call,
                  const dt_group_exchange *exchange)
 {
     if (dt_group_begin(group, call) < 0)
         return -1;
-    task t = {group, call, exchange, 0, 0};
+    task t = {group, call, exchange, 0, hash(call->key), 0};
     /* A piece of every segment, whole elements. */
     t.segment = DT_GROUP_PIECE / exchange->segments & ~(int64_t)63;
     t.half = (int)(group->slots[group->rank].steps.value + 1) & 1;
     describe(&t);
     write_pieces(&t, 0);
-    if (meet(&t) < 0 || compare(&t) < 0)
+    if (dt_group_meet(group, call) < 0 || compare(&t) < 0)
         return -1;
-    int64_t largest = largest_of_all(&t);
-    int status = compare_sizes(&t);
-    for (int64_t offset = 0;;) {
-        /* After an error of its own, a rank still takes part in the other steps. */
-        if (!status)
-            status = read_pieces(&t, offset);
-        offset += t.segment;
-        if (offset >= largest)
-            return status;
-        t.half = !t.half;
-        write_pieces(&t, offset);
-        if (meet(&t) < 0)
-            return -1;
-    }
+    const int64_t total = largest_of_all(&t);
+    const bool shares = exchange->whole && group->size > 2 && total > DT_GROUP_SHARED;
+    return shares ? run_by_shares(&t, total) : run_by_pieces(&t, total);
 }

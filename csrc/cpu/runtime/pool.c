@@ -12,6 +12,7 @@
 #include "base/gil.h"
 #include "base/interrupt.h"
 #include "base/lock.h"
+#include "base/relax.h"
 #include "cpu/runtime/cpu.h"
 
 #define MAX_THREADS 256
@@ -21,15 +22,6 @@
 #define PATIENCE 50000000
 
 #define POOL_MUTEX (&dt_locks->locks[DT_LOCK_POOL])
-
-#if defined(__x86_64__)
-#define RELAX() __builtin_ia32_pause()
-#elif defined(__aarch64__)
-/* Takes about as long as x86's pause; yield is no more than a nop on most processors. */
-#define RELAX() __asm__ volatile("isb")
-#else
-#define RELAX() ((void)0)
-#endif
 
 /* A parallel loop, on its caller's stack; listed while it has unclaimed chunks. */
 typedef struct job {
@@ -175,7 +167,7 @@ static void *worker(void *number)
             for (int i = 0; i < SPINS; i++) {
                 if (__atomic_load_n(&pool.posted, __ATOMIC_RELAXED) != seen)
                     break;
-                RELAX();
+                DT_RELAX();
             }
             dt_lock(DT_LOCK_POOL);
         }
@@ -293,7 +285,7 @@ static int run_chunks(dt_pool_task task, void *context, int64_t count, int64_t g
         for (int i = 0; i < SPINS; i++) {
             if (!__atomic_load_n(&j.helpers, __ATOMIC_ACQUIRE))
                 break;
-            RELAX();
+            DT_RELAX();
         }
         dt_lock(DT_LOCK_POOL);
         await_workers(&j);
