@@ -127,6 +127,9 @@ def test_a_mean_of_floats(tmp_path):
     x = torch.tensor([1.0, 2.0]) * (rank + 1)
     dist.all_reduce(x, dist.ReduceOp.AVG)
     assert x.tolist() == [1.5, 3.0]
+    z = torch.tensor([2 + 4j]) * (rank + 1)
+    dist.all_reduce(z, dist.ReduceOp.AVG)
+    assert z.tolist() == [3 + 6j]
     for wrong, kind in [(torch.ones(2, dtype=torch.int64), dist.ReduceOp.AVG),
                         (torch.ones(2), dist.ReduceOp.BAND)]:
         try:

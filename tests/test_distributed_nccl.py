@@ -61,6 +61,10 @@ def test_the_mean_and_elements_that_nccl_lacks(tmp_path, schedule):
         x = torch.tensor([1.0, 2.0], device="cuda", dtype=dtype) * (rank + 1)
         dist.all_reduce(x, dist.ReduceOp.AVG)
         assert x.tolist() == [1.5, 3.0]
+    for dtype in (torch.int8, torch.int16, torch.int32, torch.int64):
+        x = torch.tensor([4, 1 + rank, -1 - 3 * rank], device="cuda", dtype=dtype)
+        dist.all_reduce(x, dist.ReduceOp.AVG)
+        assert x.tolist() == [4, 1, -2]  # rounded towards 0, as NCCL does
     x = torch.tensor([30000, -2], dtype=torch.int16, device="cuda")
     dist.all_reduce(x)
     assert x.tolist() == [60000 - 65536, -4]

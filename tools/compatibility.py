@@ -110,7 +110,6 @@ TRIED = [
         "2026-11-27",
         "`Trainer.fit()` on the CPU: training, validation, checkpoints; with "
         "`strategy='ddp'` under `launch` on two simulated GPUs",
-        "means of integers by `ReduceOp.AVG`, which `log(sync_dist=True)` takes; "
         "processes that the Trainer starts itself",
     ),
     (

@@ -115,8 +115,7 @@ int call(dt_nccl_comm comm, cudaStream_t stream, dt_collective_op op, const void
 {
     if (type < 0 || type > DT_NCCL_BFLOAT16 || type == 3 || type == 5 ||
         reduction < 0 || reduction > DT_COLLECTIVE_AVERAGE || peer < 0 ||
-        peer >= comm->ranks ||
-        (reduction == DT_COLLECTIVE_AVERAGE && type < DT_NCCL_FLOAT16))
+        peer >= comm->ranks)
         return wrong(DT_NCCL_INVALID_ARGUMENT, "an argument is out of range");
     Item item = {};
     const size_t bytes = count * dt_dtype_size(dtype_of(type)),
@@ -310,7 +309,8 @@ int init(dt_nccl_comm *out, int ranks, dt_nccl_id id, int rank)
     comm->names.resize((size_t)ranks);
     const int descriptor = descriptor_of(by);
     const dt_group_call says = described.call();
-    const dt_group_exchange nothing = {1, nullptr, nullptr, DT_GROUP_COPY, DT_UINT8};
+    const dt_group_exchange nothing = {1,        nullptr, nullptr, DT_GROUP_COPY,
+                                       DT_UINT8, false};
     if (descriptor < 0)
         return wrong(DT_NCCL_SYSTEM_ERROR,
                      "the rank that made the id has ended, or is on another machine");

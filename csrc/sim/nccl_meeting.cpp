@@ -33,7 +33,7 @@ void divide(std::vector<char> &sums, int by, Widen widen, Narrow narrow)
     for (size_t at = 0; at < sums.size(); at += sizeof(T)) {
         T element;
         memcpy(&element, sums.data() + at, sizeof element);
-        element = narrow(widen(element) / by);
+        element = (T)narrow(widen(element) / (decltype(widen(element)))by);
         memcpy(sums.data() + at, &element, sizeof element);
     }
 }
@@ -41,14 +41,24 @@ void divide(std::vector<char> &sums, int by, Widen widen, Narrow narrow)
 void average(std::vector<char> &sums, dt_dtype dtype, int by)
 {
     auto same = [](auto x) { return x; };
-    if (dtype == DT_FLOAT16)
-        divide<uint16_t>(sums, by, dt_float16_widen, dt_float16_narrow);
-    else if (dtype == DT_BFLOAT16)
-        divide<uint16_t>(sums, by, dt_bfloat16_widen, dt_bfloat16_narrow);
-    else if (dtype == DT_FLOAT32)
-        divide<float>(sums, by, same, same);
-    else
-        divide<double>(sums, by, same, same);
+    switch (dtype) {
+    case DT_FLOAT16:
+        return divide<uint16_t>(sums, by, dt_float16_widen, dt_float16_narrow);
+    case DT_BFLOAT16:
+        return divide<uint16_t>(sums, by, dt_bfloat16_widen, dt_bfloat16_narrow);
+    case DT_FLOAT32:
+        return divide<float>(sums, by, same, same);
+    case DT_INT8: /* means of integers are rounded towards 0 */
+        return divide<int8_t>(sums, by, same, same);
+    case DT_UINT8:
+        return divide<uint8_t>(sums, by, same, same);
+    case DT_INT32:
+        return divide<int32_t>(sums, by, same, same);
+    case DT_INT64:
+        return divide<int64_t>(sums, by, same, same);
+    default:
+        return divide<double>(sums, by, same, same);
+    }
 }
 
 int combination(int reduction)
@@ -86,9 +96,10 @@ bool ncclComm::collect(Item &item, const dt_group_call &call)
             out[i] = span_of(item.out, i * item.taken / n, item.taken / n);
     else
         out[0] = span_of(item.out, 0, item.taken);
-    const dt_group_exchange x = {(int)in.size(), in.data(), out.data(),
-                                 reduces ? combination(item.reduction) : DT_GROUP_COPY,
-                                 item.dtype};
+    const dt_group_exchange x = {
+        (int)in.size(), in.data(),
+        out.data(),     reduces ? combination(item.reduction) : DT_GROUP_COPY,
+        item.dtype,     item.op == DT_COLLECTIVE_all_reduce};
     if (core.groups->run(group, &call, &x) < 0)
         return false;
     if (reduces && item.reduction == DT_COLLECTIVE_AVERAGE)
@@ -156,7 +167,8 @@ bool ncclComm::pass_messages(Call &call, std::string *why)
 bool ncclComm::exchange(Call &call, std::string *why)
 {
     const dt_group_call says = call.says.call();
-    const dt_group_exchange nothing = {1, nullptr, nullptr, DT_GROUP_COPY, DT_UINT8};
+    const dt_group_exchange nothing = {1,        nullptr, nullptr, DT_GROUP_COPY,
+                                       DT_UINT8, false};
     bool messages = false, good = true;
     for (Item &item : call.items)
         messages = messages || is_message(item);
