@@ -222,19 +222,21 @@ class DistributedDataParallel(Module):
             (name, [*p.shape], str(p.dtype))
             for name, p in self.module.named_parameters()
         ]
-        found: list[Any] = [None] * self._size
-        dist.all_gather_object(found, mine, self.process_group)
-        for rank, theirs in enumerate(found):
+        line = f" at {found}" if (found := _C._source_line()) else ""
+        of_ranks: list[Any] = [None] * self._size
+        dist.all_gather_object(of_ranks, (mine, line), self.process_group)
+        for rank, (theirs, their_line) in enumerate(of_ranks):
             if theirs == mine:
                 continue
             pairs = zip(mine, theirs, strict=False)
             here, there = next(
-                (pair for pair in pairs if pair[0] != pair[1]), (len(mine), len(theirs))
+                ((f"parameter {a}", f"{b}") for a, b in pairs if a != b),
+                (f"{len(mine)} parameters", f"{len(theirs)}"),
             )
             raise RuntimeError(
                 f"DistributedDataParallel: rank {dist.get_rank(self.process_group)} "
-                f"has parameter {here}, and rank {rank} has {there}; make the same "
-                "module on all ranks"
+                f"has {here}{line}, and rank {rank} has {there}{their_line}; make the "
+                "same module on all ranks"
             )
 
     # --- passes ---
