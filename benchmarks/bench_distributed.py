@@ -4,8 +4,8 @@ Beside PyTorch's gloo and mpi4py on NumPy arrays, where the interpreter has them
 
     python benchmarks/bench_distributed.py [interpreter of the others] [rounds]
 
-Each round starts two processes for each library, one after the other; the table has
-the best of the rounds.
+Each round starts two processes for each library, one after the other, and takes the
+median of the calls of each size; the table has the best of the rounds.
 """
 
 import json
@@ -15,7 +15,9 @@ import socket
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 
 SIZES = [256, 4096, 65536, 1 << 20, 25_000_000]  # of float32
 RANKS = 2
@@ -52,11 +54,12 @@ def run(library):
         x = make(size)
         for _ in range(3):
             reduce(x)
-        repeats = max(5, min(2000, 20_000_000 // size))
-        begin = time.perf_counter()
+        repeats = max(20, min(5000, 20_000_000 // size))
+        times = [time.perf_counter()]
         for _ in range(repeats):
             reduce(x)
-        found.append((time.perf_counter() - begin) / repeats)
+            times.append(time.perf_counter())
+        found.append(median(b - a for a, b in pairwise(times)))
     if rank == 0:
         print(json.dumps(found))
 
