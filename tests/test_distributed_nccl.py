@@ -202,18 +202,24 @@ def test_different_calls_are_named_with_both_lines(tmp_path):
 def test_a_rank_that_dies_and_one_that_does_not_come(tmp_path):
     code = """
     from datetime import timedelta
-    begin(timeout=timedelta(seconds=60 if os.environ["DIES"] else 1))
+    begin(timeout=timedelta(seconds=60))
     x = torch.ones(3, device="cuda")
     dist.all_reduce(x)
     x.sum().item()
-    if rank == 1:
-        os.kill(os.getpid(), 9) if os.environ["DIES"] else time.sleep(3)
-    else:
+    store = dist.group.WORLD.get_group_store()
+    if rank == 0:
+        if not os.environ["DIES"]:
+            dist.group.WORLD.set_timeout(timedelta(seconds=1))
         try:
             dist.all_reduce(x)
             x.sum().item()
         except RuntimeError as error:
             print(error)
+        store.set("over", "yes")
+    elif os.environ["DIES"]:
+        os.kill(os.getpid(), 9)
+    else:
+        store.wait(["over"])
     """
     for dies in ("", "yes"):
         ended = ranks.end(ranks.start(tmp_path, 2, code, DIES=dies, **on_gpus()), 60)
