@@ -2,7 +2,7 @@
 
 python -P tools/kernel_check           families.py, and the tests on cuda:0
 python -P tools/kernel_check --short   families.py alone
-python -P tools/kernel_check --mutate NUMBER [--seed SEED] [--only FILE]
+python -P tools/kernel_check --mutate NUMBER [--seed SEED] [--only FILE[:LINE],...]
     whether kernels with a safeguard less are found: mutate.py
 """
 
@@ -30,7 +30,7 @@ def main() -> int:
     parser.add_argument("tests", nargs="*", help="files of tests, in place of all")
     parser.add_argument("--mutate", type=int, metavar="NUMBER")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", help="a file of kernels, such as sort.cu")
+    parser.add_argument("--only", help="such as sort.cu,radix.h:318")
     given = parser.parse_args()
     if given.mutate:
         return mutate.run(given.mutate, given.seed, given.only)

@@ -81,6 +81,7 @@ def converting(torch: Any, new: Source) -> Any:
     return [
         *(x.half(), x.bfloat16(), x.double(), x.to(torch.int32), x.t().half()),
         *(x.half().t().contiguous(), x > 0, (x > 0).float(), x[:, 1::3].half()),
+        *(x[:, 3:].double(), x[:, 3:].to(torch.int32), x.double()[:, 3:].float()),
     ]
 
 
@@ -186,6 +187,7 @@ def sorting(torch: Any, new: Source) -> Any:
         *new(9001, dtype="float64").sort(),
         *x.half().sort(stable=True),
         *x.topk(5),
+        *x.topk(3000),
         *x[:, :33].sort(0),
         *x.kthvalue(100),
         *x.median(1),

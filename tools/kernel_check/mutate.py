@@ -1,7 +1,7 @@
 """Leaves out safeguards of the library's kernels, one at a time, and asks whether
 `make kernel-check` finds that.
 
-python -P tools/kernel_check --mutate NUMBER [--seed SEED] [--only FILE]
+python -P tools/kernel_check --mutate NUMBER [--seed SEED] [--only FILE[:LINE],...]
 
 Candidates are found by pattern in the code of devices: barriers, waits, atomics, tests
 of bounds, and the ends of loops. A seed chooses among them, of every file some. The
@@ -86,7 +86,10 @@ inline T mutant_swap(int number, T *at, V compare, W value)
 # Safeguards of memory that threads share come first.
 SHARED = {
     "barrier": (r"(__syncthreads\(\));", r"@ ? (void)0 : \1;"),
-    "barrier of some": (r"\b((?:meet|pass)\([^;]*\));", r"@ ? (void)0 : \1;"),
+    "barrier of some": (
+        r"(?<![\w.:])((?:[\w.]+\.|::)?(?:meet|pass)\([^;{}]*\));",
+        r"@ ? (void)0 : \1;",
+    ),
     "warp barrier": (r"(__syncwarp\([^;]*\));", r"@ ? (void)0 : \1;"),
     "wait": (
         r"(?m)(?<=^)(\s*)([\w.]+\.(?:template )?await(?:<\w+>)?\([^;]*\));",
@@ -101,6 +104,7 @@ BOUNDS = {
     "bound of a choice": (r"= (\w+ < \w[\w.]*) \?", r"= (@ || (\1)) ?"),
     "end of a loop": (r"(for \([^;]*;[^;]*\w <)( [^;=]*;)", r"\1 @ +\2"),
 }
+MISSED = ("SURVIVED", "NOT REACHED")
 SECONDS = 120  # of the processor, for a family
 # The .cu files that a header is compiled into.
 HOSTS = {
@@ -195,10 +199,15 @@ class Mutation(NamedTuple):
         end = text.find("\n", self.end)
         return " ".join(text[begin:end].split())
 
+    def after(self) -> str:
+        """The next line."""
+        rest = (KERNELS / self.file).read_text()[self.end :].splitlines()[1:]
+        return rest[0].strip() if rest else ""
+
 
 def device_code(text: str) -> Iterator[tuple[int, int]]:
     """Where the bodies of functions of the device are."""
-    for head in re.finditer(r"__(?:global|device)__[^;{}]*\{", text):
+    for head in re.finditer(r"\b(?:__global__|__device__|DT_FN)\b[^;{}#]*\{", text):
         depth, at = 1, head.end()
         while depth and at < len(text):
             depth += {"{": 1, "}": -1}.get(text[at], 0)
@@ -226,8 +235,9 @@ def choose(number: int, seed: int, only: str | None) -> list[Mutation]:
     """From all files in turn, safeguards of shared memory first."""
     dice = random.Random(seed)
     files: dict[str, list[Mutation]] = {}
+    wanted = only.split(",") if only else []
     for each in candidates():
-        if only in (None, each.file):
+        if not wanted or {each.file, f"{each.file}:{each.line}"} & {*wanted}:
             files.setdefault(each.file, []).append(each)
     for listed in files.values():
         dice.shuffle(listed)
@@ -294,16 +304,17 @@ def family(name: str, more: dict[str, str]) -> subprocess.CompletedProcess[str]:
     )
 
 
-def reach(number: int) -> dict[str, set[int]]:
-    """The places that each family reaches, the quickest family first."""
+def reach(number: int, names: list[str]) -> dict[str, set[int]]:
+    """The places that each of these families reaches, the quickest family first."""
     place = MUTANT / "reached"
     reached: dict[str, set[int]] = {}
     seconds: dict[str, float] = {}
-    for name in [*CASES, HOPPER]:
+    for name in names:
         place.write_bytes(bytes(number))
         began = time.monotonic()
         done = family(name, {"KERNEL_REACHED": str(place)})
         seconds[name] = time.monotonic() - began
+        print(f"{name}: {seconds[name]:.0f} s", flush=True)
         if done.returncode:
             raise SystemExit(f"without a mutant:\n{done.stdout}{done.stderr}")
         reached[name] = {n for n, byte in enumerate(place.read_bytes()) if byte}
@@ -346,6 +357,7 @@ def reason(mutation: Mutation) -> str:
     code = mutation.code(more=1)
     for each in equivalents():
         same = (each["file"], each["kind"]) == mutation[:2]
+        same = same and each.get("next", mutation.after()) == mutation.after()
         if same and code.endswith(each["code"]):
             return each["reason"]
     return ""
@@ -357,19 +369,26 @@ def run(number: int, seed: int, only: str | None) -> int:
     print(f"{len(chosen)} of {len(candidates())} candidates, seed {seed}")
     write_sources(chosen)
     compiled(build.product(), chosen)
-    reached = reach(len(chosen))
-    answers: Counter[str] = Counter()
-    for n, mutation in enumerate(chosen):
-        own = {FAMILIES[host] for host in hosts_of(mutation.file)}
-        names = [name for name in reached if n in reached[name]]
-        names.sort(key=lambda name: name not in own)
-        answer = verdict(n, names) if names else "NOT REACHED"
-        why = reason(mutation)
-        if answer in ("SURVIVED", "NOT REACHED") and why:
-            answer = f"equivalent: {why}"
-        elif why:
-            answer = f"LISTED AS EQUIVALENT, but {answer}"
-        answers[re.split("[:,]| by", answer)[0]] += 1
-        print(f"{mutation} | {answer}", flush=True)
-    print(", ".join(f"{n} {answer}" for answer, n in answers.most_common()))
-    return any(answer.isupper() for answer in answers)
+    # Families of these files first; the others where those do not suffice.
+    own = {FAMILIES[host] for each in chosen for host in hosts_of(each.file)}
+    every = [*CASES, HOPPER]
+    answers = ["NOT REACHED"] * len(chosen)
+    for names in ([n for n in every if n in own], [n for n in every if n not in own]):
+        left = [n for n, answer in enumerate(answers) if answer in MISSED]
+        left = [n for n in left if names[0] in own or not reason(chosen[n])]
+        reached = reach(len(chosen), names) if left else {}
+        for n in left:
+            if ran := [name for name in reached if n in reached[name]]:
+                answers[n] = verdict(n, ran)
+                print(f"{chosen[n]} | {answers[n]}", flush=True)
+    counts: Counter[str] = Counter()
+    for mutation, answer in zip(chosen, answers, strict=True):
+        if why := reason(mutation):
+            missed = answer in MISSED
+            answer = "equivalent" if missed else f"LISTED AS EQUIVALENT, but {answer}"
+            print(f"{mutation} | {answer}: {why}")
+        elif answer in MISSED:
+            print(f"{mutation} | {answer}")
+        counts[re.split("[:,]| by", answer)[0]] += 1
+    print(", ".join(f"{n} {answer}" for answer, n in counts.most_common()))
+    return any(answer.isupper() for answer in counts)

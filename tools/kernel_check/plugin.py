@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,9 @@ def note(number: int) -> None:
     for name, of_kind, text in EXPECTED:
         if name in kernel and kind == of_kind and text in line:
             return
+    if "KERNEL_MUTANT" in os.environ:  # one finding suffices
+        print(finding.text(), flush=True)
+        os._exit(1)
     found.append(finding.text())
 
 
