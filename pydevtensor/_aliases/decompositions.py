@@ -370,6 +370,7 @@ def svd_lowrank(
     A matrix (..., m, n), less M if that is given. Its range is sampled by products with
     q random vectors of the default generator and improved by niter iterations (Halko,
     Martinsson and Tropp, 2009, algorithms 4.4 and 5.1). None: the default values.
+    ValueError for an niter that is not from 0 to 1000; few improve anything.
 
     >>> U, S, V = torch.svd_lowrank(torch.ones(3, 2), q=1)
     >>> S
@@ -377,6 +378,8 @@ def svd_lowrank(
     """
     q, niter = 6 if q is None else q, 2 if niter is None else niter
     lapack.matrices(A)
+    if not 0 <= niter <= 1000:
+        raise ValueError(f"niter is {niter}; give 0 to 1000")
     if M is not None:
         A = A - M
     wide = A.shape[-2] < A.shape[-1]
@@ -400,7 +403,7 @@ def pca_lowrank(
     A (..., m, n) has a sample in each of its m rows. Columns of V are the principal
     directions, and S ** 2 / (m - 1) their variances. q: by default 6, or m or n if that
     is less. center: subtract the mean of each column. ValueError for a q above m or n,
-    and for a niter below 0.
+    and for an niter that svd_lowrank() refuses.
 
     >>> x = torch.tensor([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])
     >>> torch.pca_lowrank(x, q=1)[1]
@@ -411,6 +414,4 @@ def pca_lowrank(
     q = min(6, most) if q is None else q
     if not 0 <= q <= most:
         raise ValueError(f"q is {q}; give 0 to {most}, as A is {tuple(A.shape)}")
-    if niter < 0:
-        raise ValueError(f"niter is {niter}; give 0 or more")
     return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, q, niter)
