@@ -57,8 +57,7 @@ struct Stage {
             zero(out, begin);
             const T *from = row + at + begin * move;
             if (move == 1) {
-                for (int64_t i = 0; i < end - begin; i++)
-                    out[begin + i] = from[i];
+                memcpy(out + begin, from, (size_t)(end - begin) * sizeof(T));
             } else {
                 for (int64_t i = 0; i < end - begin; i++)
                     out[begin + i] = from[i * move];
@@ -71,6 +70,9 @@ struct Stage {
         const dt_patch_axis &z = p->axis[0], &y = p->axis[1], &x = p->axis[2];
         const int64_t plane = y.size * x.size, top = part.row * y.move + lowest(y);
         const int64_t rows = z.taps ? p->stage_rows : 0;
+        /* Without padding the stage has the source's lines, and all at once. */
+        const bool whole = lowest(x) == 0 && x.move == 1 && p->row_length == x.size &&
+                           top >= 0 && top + rows <= y.size;
         for (int64_t c = 0; c < part.channels; c++)
             for (int64_t q = part.plane; q < part.plane + part.planes; q++)
                 for (int64_t j = 0; j < z.taps; j++) {
@@ -80,6 +82,12 @@ struct Stage {
                     const T *from =
                         (const T *)p->source + (image * z.size + depth) * plane;
                     bool inside = depth >= 0 && depth < z.size;
+                    if (whole && inside) {
+                        memcpy(out, from + top * x.size,
+                               (size_t)(rows * x.size) * sizeof(T));
+                        out += rows * x.size;
+                        continue;
+                    }
                     for (int64_t r = 0; r < rows; r++, out += p->row_length)
                         stage_row(p,
                                   inside && top + r >= 0 && top + r < y.size
