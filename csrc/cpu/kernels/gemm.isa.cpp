@@ -32,6 +32,13 @@ struct Product : Tile<T> {
             return c + (E)alpha * x;
     }
 
+    static void transpose(int64_t rows, int64_t columns, const E *from, int64_t row,
+                          E *to, int64_t to_row)
+    {
+        constexpr int size = sizeof(E), log2 = size == 8 ? 3 : size / 2;
+        dt_cpu_kernels.copy->transpose[log2](rows, columns, (char *)to, to_row * size,
+                                             (const char *)from, row * size);
+    }
     /* Panels of TILE_ROWS rows, column after column. */
     static void pack_a(int64_t m, int64_t k, const E *a, int64_t row, int64_t col,
                        E *out)
@@ -41,12 +48,17 @@ struct Product : Tile<T> {
             if (!logical && row == 1)
                 for (int64_t p = 0; p < k; p++, out += TILE_ROWS)
                     memcpy(out, a + p * col, TILE_ROWS * sizeof(E));
-            else
+            else if (!logical && col == 1) {
+                transpose(TILE_ROWS, k, a, row, out, TILE_ROWS);
+                out += TILE_ROWS * k;
+            } else
                 for (int64_t p = 0; p < k; p++, out += TILE_ROWS)
                     for (int64_t r = 0; r < TILE_ROWS; r++)
                         out[r] = loaded(a[r * row + p * col]);
         int64_t rest = m - i, rows = fits ? rest : TILE_ROWS;
-        if (rest)
+        if (rest && !logical && fits && col == 1)
+            transpose(rest, k, a, row, out, rest);
+        else if (rest)
             for (int64_t p = 0; p < k; p++, out += rows)
                 for (int64_t r = 0; r < rows; r++)
                     out[r] = r < rest ? loaded(a[r * row + p * col]) : (E)0;
@@ -63,12 +75,7 @@ struct Product : Tile<T> {
                 for (int64_t p = 0; p < k; p++)
                     copy_columns(columns, b + p * row, out + p * tile_columns);
             else if (!logical && row == 1)
-                dt_cpu_kernels.copy->transpose[sizeof(E) == 8   ? 3
-                                               : sizeof(E) == 4 ? 2
-                                               : sizeof(E) == 2 ? 1
-                                                                : 0](
-                    columns, k, (char *)out, tile_columns * sizeof(E), (const char *)b,
-                    col * sizeof(E));
+                transpose(columns, k, b, col, out, tile_columns);
             else
                 /* Rows of 64 bytes, so that each line is read once. */
                 for (int64_t p0 = 0; p0 < k; p0 += LINE) {
