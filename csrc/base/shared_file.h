@@ -1,0 +1,34 @@
+/* Files without a name, in memory, that other processes open while their maker runs. */
+#ifndef DT_BASE_SHARED_FILE_H
+#define DT_BASE_SHARED_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define DT_SHARED_FILE 48 /* bytes of a name, with its 0 */
+
+/* Makes a file of `bytes` zeros, and the name by which dt_shared_file_open finds it. The
+ * descriptor, or -1 with errno. */
+int dt_shared_file_new(const char *title, size_t bytes, char *name);
+
+/* Names an open file of this process. -1 with errno. */
+int dt_shared_file_name(int descriptor, char *name);
+
+/* A descriptor of the file of this name. -1 with errno if there is none any more. */
+int dt_shared_file_open(const char *name);
+
+/* The process that made the file; 0: it is no name. */
+int dt_shared_file_maker(const char *name);
+
+/* Whether a process runs. One that has ended does not, though its parent has yet to be
+ * told. */
+bool dt_process_runs(int process);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
