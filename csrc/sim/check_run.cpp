@@ -97,10 +97,7 @@ static void move_apart(std::vector<Operand> &operands, size_t number)
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (room == (char *)MAP_FAILED)
         return;
-    void *at =
-        mmap(room + kApart, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-             device->file, first - seen_from(device->held));
-    if (at == MAP_FAILED) {
+    if (!map_again(*device, first, bytes, room + kApart)) {
         munmap(room, bytes + 2 * kApart);
         return;
     }

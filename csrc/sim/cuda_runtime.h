@@ -31,6 +31,7 @@
     ERROR(cudaErrorInvalidDeviceFunction, 98, "invalid device function")               \
     ERROR(cudaErrorNoDevice, 100, "no CUDA-capable device is detected")                \
     ERROR(cudaErrorInvalidDevice, 101, "invalid device ordinal")                       \
+    ERROR(cudaErrorDeviceUninitialized, 201, "invalid device context")                 \
     ERROR(cudaErrorNoKernelImageForDevice, 209, "no kernel image for this device")     \
     ERROR(cudaErrorECCUncorrectable, 214, "uncorrectable ECC error encountered")       \
     ERROR(cudaErrorPeerAccessUnsupported, 217, "peer access is not supported")         \
@@ -106,6 +107,12 @@ typedef void (*cudaHostFn_t)(void *);
 typedef struct CUuuid_st {
     char bytes[16];
 } cudaUUID_t;
+typedef struct cudaIpcMemHandle_st {
+    char reserved[64];
+} cudaIpcMemHandle_t;
+typedef struct cudaIpcEventHandle_st {
+    char reserved[64];
+} cudaIpcEventHandle_t;
 
 #define cudaHostAllocDefault       0x00
 #define cudaHostAllocPortable      0x01
@@ -118,6 +125,9 @@ typedef struct CUuuid_st {
 #define cudaEventDefault           0x00
 #define cudaEventBlockingSync      0x01
 #define cudaEventDisableTiming     0x02
+#define cudaEventInterprocess      0x04
+
+#define cudaIpcMemLazyEnablePeerAccess 0x01
 
 enum cudaStreamCaptureMode : int {
     cudaStreamCaptureModeGlobal = 0,
@@ -204,6 +214,9 @@ cudaError_t cudaFree(void *pointer); /* synchronizes first, like CUDA's */
 cudaError_t cudaHostAlloc(void **out, size_t bytes, unsigned flags);
 cudaError_t cudaFreeHost(void *pointer); /* synchronizes first */
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *out, const void *pointer);
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *out, void *pointer);
+cudaError_t cudaIpcOpenMemHandle(void **out, cudaIpcMemHandle_t handle, unsigned flags);
+cudaError_t cudaIpcCloseMemHandle(void *opened);
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
                             cudaMemcpyKind kind, cudaStream_t stream = 0);
 cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from,
@@ -229,6 +242,8 @@ cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start,
                                  cudaEvent_t end);
+cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t *out, cudaEvent_t event);
+cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *out, cudaIpcEventHandle_t handle);
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data);
 
 /* --- graphs --- */

@@ -7,12 +7,24 @@ struct Event {
     int device = 0;
     bool timing = true, blocking = false;
     MomentRef moment; /* the last recording; NULL before the first */
+    MarkRef mark;     /* of one that other processes may use (ipc_event.cpp) */
 };
 
 static Event *event_of(cudaEvent_t handle)
 {
     auto found = state().events.find(handle);
     return found == state().events.end() ? nullptr : found->second;
+}
+
+static cudaEvent_t new_event(unsigned flags, MarkRef mark)
+{
+    Event *event = new Event;
+    event->device = thread().device;
+    event->timing = !(flags & cudaEventDisableTiming);
+    event->blocking = flags & cudaEventBlockingSync;
+    event->mark = std::move(mark);
+    state().events[(cudaEvent_t)event] = event;
+    return (cudaEvent_t)event;
 }
 
 MomentRef record_moment(Stream &stream)
@@ -40,6 +52,22 @@ void wait_for_moment(Stream &stream, const MomentRef &moment)
     push(stream, std::move(work));
 }
 
+/* The event's mark if another process recorded it last, or none did; else NULL. */
+static const MarkRef &foreign_mark(const Event &event)
+{
+    static const MarkRef none;
+    return event.mark && is_foreign(*event.mark) ? event.mark : none;
+}
+
+static void wait_for_mark(const MarkRef &mark, Stream &stream)
+{
+    Work work;
+    work.name = "wait for an event of another process";
+    work.meeting = await_mark(mark, stream.device);
+    if (work.meeting)
+        push(stream, std::move(work));
+}
+
 } /* namespace sim */
 
 using namespace sim;
@@ -47,16 +75,37 @@ using namespace sim;
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags)
 {
     SIM_ENTER();
-    if (!out || flags & ~(cudaEventDisableTiming | cudaEventBlockingSync))
+    const bool shared = flags & cudaEventInterprocess;
+    if (!out ||
+        flags &
+            ~(cudaEventDisableTiming | cudaEventBlockingSync | cudaEventInterprocess) ||
+        (shared && !(flags & cudaEventDisableTiming)))
         return answer(cudaErrorInvalidValue);
     if (cudaError_t error = failure("event", cudaErrorMemoryAllocation))
         return answer(error);
-    Event *event = new Event;
-    event->device = thread().device;
-    event->timing = !(flags & cudaEventDisableTiming);
-    event->blocking = flags & cudaEventBlockingSync;
-    *out = (cudaEvent_t)event;
-    state().events[*out] = event;
+    MarkRef mark = shared ? new_mark() : nullptr;
+    if (shared && !mark)
+        return answer(cudaErrorMemoryAllocation);
+    *out = new_event(flags, std::move(mark));
+    return cudaSuccess;
+}
+
+cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t *out, cudaEvent_t handle)
+{
+    SIM_ENTER();
+    Event *event = event_of(handle);
+    if (!out || !event || !event->mark)
+        return answer(cudaErrorInvalidResourceHandle);
+    return answer(export_mark(*event->mark, out));
+}
+
+cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *out, cudaIpcEventHandle_t handle)
+{
+    SIM_ENTER();
+    MarkRef mark = out ? open_mark(handle) : nullptr;
+    if (!mark)
+        return answer(cudaErrorInvalidResourceHandle);
+    *out = new_event(cudaEventDisableTiming, std::move(mark));
     return cudaSuccess;
 }
 
@@ -82,7 +131,10 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t to)
         return answer(error);
     if (cudaError_t error = failure("record", cudaErrorUnknown))
         return answer(error);
-    event->moment = record_moment(*stream);
+    if (event->mark && stream->capture)
+        return answer(cudaErrorStreamCaptureUnsupported);
+    event->moment =
+        event->mark ? record_mark(event->mark, *stream) : record_moment(*stream);
     return cudaSuccess;
 }
 
@@ -95,6 +147,12 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t which, cudaEvent_t handle, unsigned
         return answer(flags ? cudaErrorInvalidValue : cudaErrorInvalidResourceHandle);
     if (cudaError_t error = failure("wait", cudaErrorUnknown))
         return answer(error);
+    if (const MarkRef &mark = foreign_mark(*event)) {
+        if (stream->capture)
+            return answer(cudaErrorStreamCaptureIsolation);
+        wait_for_mark(mark, *stream);
+        return cudaSuccess;
+    }
     if (!event->moment)
         return cudaSuccess;
     if (stream->capture || event->moment->within)
@@ -111,6 +169,8 @@ cudaError_t cudaEventQuery(cudaEvent_t handle)
         return answer(cudaErrorInvalidResourceHandle);
     if (cudaError_t error = refuse_of_moment(event->moment.get()))
         return answer(error);
+    if (const MarkRef &mark = foreign_mark(*event))
+        return await_mark(mark, event->device) ? cudaErrorNotReady : cudaSuccess;
     if (!event->moment)
         return cudaSuccess;
     MomentRef moment = event->moment;
@@ -140,6 +200,13 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle)
     uint64_t before = state().violations;
     device_at(event->device).counted.waits++;
     device_at(event->device).counted.blocking_waits += event->blocking;
+    if (MarkRef mark = foreign_mark(*event)) {
+        while (std::shared_ptr<Meeting> others = await_mark(mark, event->device))
+            while (!others->over)
+                if (!await_meeting())
+                    return answer(cudaErrorUnknown);
+        return verdict(event->device, before);
+    }
     if (!event->moment)
         return cudaSuccess;
     MomentRef moment = event->moment;

@@ -57,9 +57,19 @@ auto entry_before(Map &map, const void *p)
     return next == map.begin() ? map.end() : std::prev(next);
 }
 
-struct Segment { /* one cudaMalloc */
+struct Segment { /* one cudaMalloc, or one of another process */
     BlockRef whole;
     bool carved = false; /* an allocator cuts blocks from it */
+    bool shared = false; /* other processes may use it */
+    int opened = 0;      /* how often, of another process's; 0: it is this one's */
+};
+
+/* Pages of a file that are mapped in a device's window. */
+struct Pages {
+    size_t bytes;
+    int file;
+    off_t offset;
+    std::string name; /* of another process's allocation (ipc.cpp) */
 };
 
 struct Stream;
@@ -140,6 +150,7 @@ struct Device {
     int file = -1;
     size_t used = 0;
     std::map<char *, Segment> segments;      /* by base */
+    std::map<char *, Pages> pages;           /* the same, in the window */
     std::map<char *, BlockRef> taken;        /* live blocks in carved segments */
     std::map<char *, BlockRef> past;         /* released blocks, until the memory is
                                            reused */
@@ -188,7 +199,9 @@ struct State {
     bool open = false;    /* memory is mapped: devices are in use */
     unsigned started = 0; /* 1 + dt_forks of the process that started the runtime */
     char *held = nullptr, *seen = nullptr;
-    size_t stride = 0;
+    /* From a device's memory to the next one's; between them is the window, addresses at
+     * which other pages than a cudaMalloc's are mapped. */
+    size_t stride = 0, window = 0;
     std::vector<std::unique_ptr<Device>> devices;
     std::vector<std::unique_ptr<Stream>> streams;
     std::map<cudaEvent_t, struct Event *> events;
@@ -278,6 +291,19 @@ inline char *seen_from(const void *held)
 cudaError_t map_devices();
 /* cudaMalloc's work. */
 cudaError_t take(Device &device, size_t bytes, char **out);
+/* Free addresses of a device's window; NULL: there are none. */
+char *free_window(Device &device, size_t bytes);
+/* Maps pages at addresses of the window, and takes them away. */
+cudaError_t map_pages(Device &device, char *base, Pages pages);
+void unmap_pages(Device &device, char *base);
+/* Maps the memory that is seen at `first` once more, at another address. */
+bool map_again(Device &device, const char *first, size_t bytes, char *at);
+/* The segment's memory is no longer its blocks'. */
+void forget_segment(Device &device, Segment &segment);
+/* Whether other processes may use a block's memory. */
+bool is_shared(const Block &block);
+/* Memory is freed after all work that may use it, and in no capture. */
+cudaError_t wait_to_free();
 void close_pages(char *seen, size_t bytes);
 void open_pages(char *seen, size_t bytes);
 void lay_out(Block &block); /* writes poison and canary */
@@ -309,6 +335,19 @@ void set_fault(Work &work, const std::string &text);
  * range. */
 void reach(Work &work, const Reach &how, const void *pointer, size_t bytes,
            void **seen);
+
+/* --- events that processes share (ipc_event.cpp) --- */
+struct Mark;
+using MarkRef = std::shared_ptr<Mark>;
+MarkRef new_mark(); /* NULL: there are too many */
+cudaError_t export_mark(const Mark &mark, cudaIpcEventHandle_t *out);
+MarkRef open_mark(const cudaIpcEventHandle_t &handle); /* NULL: there is none */
+/* Records the event. */
+MomentRef record_mark(const MarkRef &mark, Stream &stream);
+bool is_foreign(const Mark &mark); /* another process recorded it last, or none */
+/* What is over when the last recording is reached; NULL: it is. A failure is blamed on the
+ * device. */
+std::shared_ptr<Meeting> await_mark(const MarkRef &mark, int device);
 
 /* --- streams (stream.cpp) --- */
 /* NULL if the handle is not a live stream. */

@@ -1,7 +1,7 @@
 /* Device memory: one memfd per device, mapped twice. The program holds addresses in
  * the first mapping, which is inaccessible; work uses the second, at a constant
  * distance. cudaMalloc is first fit. Pages of the second mapping are accessible
- * while anything in them is allocated. */
+ * while anything in them is allocated. Behind each device's memory is its window. */
 #include "check.h"
 #include "internal.h"
 #include <fcntl.h>
@@ -17,6 +17,11 @@ namespace sim {
 
 static const size_t kGrain = 512;
 static const size_t kGap = (size_t)2 << 20; /* inaccessible gap around devices */
+/* Addresses of a window, in times a device's memory, and of all windows. */
+static const size_t kWindows = 16, kMostWindows = (size_t)16 << 40;
+static const int kNothing = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+static const int kView = MAP_SHARED | MAP_FIXED | MAP_NORESERVE;
+
 static size_t page_size()
 {
     return (size_t)sysconf(_SC_PAGESIZE);
@@ -44,25 +49,27 @@ cudaError_t map_devices()
 {
     State &all = state();
     const size_t memory = (all.options.memory + kGap - 1) & ~(kGap - 1);
-    const size_t n = (size_t)all.options.devices, stride = memory + kGap;
+    const size_t n = (size_t)all.options.devices;
+    size_t window = kWindows * memory;
+    if (window > kMostWindows / n)
+        window = kMostWindows / n & ~(kGap - 1);
+    const size_t stride = memory + kGap + window + kGap;
     const size_t span = n * stride + kGap;
-    const int quiet = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    char *held = (char *)mmap(nullptr, span, PROT_NONE, quiet, -1, 0);
-    char *seen = (char *)mmap(nullptr, span, PROT_NONE, quiet, -1, 0);
+    char *held = (char *)mmap(nullptr, span, PROT_NONE, kNothing, -1, 0);
+    char *seen = (char *)mmap(nullptr, span, PROT_NONE, kNothing, -1, 0);
     std::vector<std::unique_ptr<Device>> devices;
     bool good = held != (char *)MAP_FAILED && seen != (char *)MAP_FAILED;
     for (size_t i = 0; good && i < n; i++) {
         std::unique_ptr<Device> device(new Device);
-        const int view = MAP_SHARED | MAP_FIXED | MAP_NORESERVE;
         device->index = (int)i;
         device->held = held + kGap + i * stride;
         device->own_stream.reset(new Stream);
         device->own_stream->device = (int)i;
         device->file = memfd_create("simulated-gpu", MFD_CLOEXEC);
         good = device->file >= 0 && ftruncate(device->file, (off_t)memory) == 0 &&
-               mmap(device->held, memory, PROT_NONE, view, device->file, 0) !=
+               mmap(device->held, memory, PROT_NONE, kView, device->file, 0) !=
                    MAP_FAILED &&
-               mmap(seen + kGap + i * stride, memory, PROT_NONE, view, device->file,
+               mmap(seen + kGap + i * stride, memory, PROT_NONE, kView, device->file,
                     0) != MAP_FAILED;
         devices.push_back(std::move(device));
     }
@@ -80,6 +87,7 @@ cudaError_t map_devices()
     all.held = held + kGap;
     all.seen = seen + kGap;
     all.stride = stride;
+    all.window = window;
     all.devices = std::move(devices);
     return cudaSuccess;
 }
@@ -102,23 +110,76 @@ const char *pinned_end(const void *p)
     return (const char *)p < end ? end : nullptr;
 }
 
-static char *first_fit(Device &device, size_t need)
+static char *first_fit(Device &device, char *at, char *end, size_t need)
 {
-    char *at = device.held, *end = device.held + state().options.memory;
-    for (auto &segment : device.segments) {
-        if ((size_t)(segment.first - at) >= need)
+    for (auto each = device.segments.lower_bound(at);
+         each != device.segments.end() && each->first < end; ++each) {
+        if ((size_t)(each->first - at) >= need)
             return at;
-        at = segment.first + segment.second.whole->rounded;
+        at = each->first + each->second.whole->rounded;
     }
     return (size_t)(end - at) >= need ? at : nullptr;
 }
+
+/* --- the window --- */
+
+char *free_window(Device &device, size_t bytes)
+{
+    char *end = device.held + state().stride - kGap;
+    return first_fit(device, end - state().window, end, bytes);
+}
+
+cudaError_t map_pages(Device &device, char *base, Pages pages)
+{
+    if (mmap(base, pages.bytes, PROT_NONE, kView, pages.file, pages.offset) ==
+            MAP_FAILED ||
+        mmap(seen_from(base), pages.bytes, PROT_READ | PROT_WRITE, kView, pages.file,
+             pages.offset) == MAP_FAILED)
+        return cudaErrorMemoryAllocation;
+    close_pages(seen_from(base), pages.bytes);
+    device.pages[base] = std::move(pages);
+    return cudaSuccess;
+}
+
+void unmap_pages(Device &device, char *base)
+{
+    const size_t bytes = device.pages[base].bytes;
+    open_pages(seen_from(base), bytes);
+    mmap(base, bytes, PROT_NONE, kNothing | MAP_FIXED, -1, 0);
+    mmap(seen_from(base), bytes, PROT_NONE, kNothing | MAP_FIXED, -1, 0);
+    device.pages.erase(base);
+}
+
+bool map_again(Device &device, const char *first, size_t bytes, char *at)
+{
+    const char *base = first - (state().seen - state().held);
+    int file = device.file;
+    off_t offset = base - device.held;
+    auto found = entry_before(device.pages, base);
+    if (found != device.pages.end() && base < found->first + found->second.bytes) {
+        file = found->second.file;
+        offset = found->second.offset + (base - found->first);
+    }
+    return mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file,
+                offset) != MAP_FAILED;
+}
+
+bool is_shared(const Block &block)
+{
+    auto &segments = device_at(block.device).segments;
+    auto found = entry_before(segments, block.base);
+    return found != segments.end() && found->second.shared;
+}
+
+/* --- allocations --- */
 
 cudaError_t take(Device &device, size_t bytes, char **out)
 {
     if (bytes > state().options.memory)
         return cudaErrorMemoryAllocation;
     const size_t need = (bytes + kGrain - 1) & ~(kGrain - 1);
-    char *base = first_fit(device, need);
+    char *base =
+        first_fit(device, device.held, device.held + state().options.memory, need);
     if (!base)
         return cudaErrorMemoryAllocation;
     char *page = (char *)((uintptr_t)seen_from(base) & ~(uintptr_t)(page_size() - 1));
@@ -132,14 +193,20 @@ cudaError_t take(Device &device, size_t bytes, char **out)
     return cudaSuccess;
 }
 
-static void give_back(Device &device, std::map<char *, Segment>::iterator found)
+void forget_segment(Device &device, Segment &segment)
 {
-    Block &whole = *found->second.whole;
+    Block &whole = *segment.whole;
     forget_blocks(device, whole.base, whole.rounded);
     race_forget(whole.base, whole.rounded);
     check_forget(whole.base, whole.rounded);
-    if (whole.laid_out && !found->second.carved)
+    if (whole.laid_out && !segment.carved)
         check_canary(whole, "work", device.index, true);
+}
+
+static void give_back(Device &device, std::map<char *, Segment>::iterator found)
+{
+    Block &whole = *found->second.whole;
+    forget_segment(device, found->second);
     open_pages(seen_from(whole.base), whole.rounded);
     /* Returns whole pages to the system; a program must not rely on reading zeros. */
     size_t from = (size_t)(whole.base - device.held), to = from + whole.rounded;
@@ -152,6 +219,16 @@ static void give_back(Device &device, std::map<char *, Segment>::iterator found)
         mprotect(seen_from(device.held + from), to - from, PROT_NONE);
     device.used -= whole.rounded;
     device.segments.erase(found);
+}
+
+cudaError_t wait_to_free()
+{
+    if (cudaError_t error = refuse_while_capturing())
+        return error;
+    if (clock_runs())
+        clock_wait_all();
+    drain_all();
+    return cudaSuccess;
 }
 
 } /* namespace sim */
@@ -188,17 +265,6 @@ cudaError_t cudaMalloc(void **out, size_t bytes)
     return answer(error);
 }
 
-/* Memory is freed after all work that may use it, and in no capture. */
-static cudaError_t wait_to_free()
-{
-    if (cudaError_t error = refuse_while_capturing())
-        return error;
-    if (clock_runs())
-        clock_wait_all();
-    drain_all();
-    return cudaSuccess;
-}
-
 static cudaError_t free_host(void *pointer)
 {
     if (!pointer)
@@ -223,7 +289,9 @@ cudaError_t cudaFree(void *pointer)
     Device *device = device_of(pointer);
     if (state().managed.count(pointer))
         return free_host(pointer);
-    if (!device || !device->segments.count((char *)pointer))
+    auto found = device ? device->segments.find((char *)pointer)
+                        : std::map<char *, Segment>::iterator();
+    if (!device || found == device->segments.end() || found->second.opened)
         return answer(cudaErrorInvalidValue);
     if (cudaError_t error = wait_to_free())
         return answer(error);

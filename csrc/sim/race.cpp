@@ -406,6 +406,8 @@ Concealed::Concealed(const Work &of, int on) : work(of), device(on)
     if (work.touches.empty())
         return;
     for (auto &block : work.blocks) {
+        if (is_shared(*block))
+            continue;
         char *seen = seen_from(block->base);
         Part part = {block, {seen, seen + block->bytes}, {}};
         part.said.resize(block->bytes);
