@@ -9,6 +9,8 @@ from pydevtensor._names import give
 
 __all__ = ["Event", "ExternalStream", "Stream"]
 
+_TIMED, _BLOCKING, _INTERPROCESS = 1, 2, 4  # DT_EVENT_...
+
 
 def _refuse(self: Any) -> Any:
     raise TypeError(
@@ -172,7 +174,8 @@ class Event:
 
     enable_timing  elapsed_time() can measure from and to it
     blocking       synchronize() leaves the core to other threads; else it polls
-    interprocess   NotImplementedError for True
+    interprocess   other processes can open it by ipc_handle(); RuntimeError together
+                   with enable_timing
     external       NotImplementedError for True
 
     >>> event = torch.cuda.Event()
@@ -180,7 +183,7 @@ class Event:
     >>> event.synchronize()
     """
 
-    __slots__ = ("_blocking", "_handle", "_index", "_owner", "_timing")
+    __slots__ = ("_flags", "_handle", "_index", "_owner")
     __reduce__ = _refuse
 
     def __init__(
@@ -190,19 +193,56 @@ class Event:
         interprocess: bool = False,
         external: bool = False,
     ) -> None:
-        if interprocess:
-            raise NotImplementedError(
-                "Event(): events cannot be shared between processes; leave "
-                "interprocess out"
+        if interprocess and enable_timing:
+            raise RuntimeError(
+                "Event(): CUDA's events measure no time between processes; give "
+                "enable_timing or interprocess"
             )
         if external:
             raise NotImplementedError(
                 "Event(): an event in a graph orders the graph's own work alone; leave "
                 "external out"
             )
-        self._timing, self._blocking = bool(enable_timing), bool(blocking)
-        # Made by the first record, on its stream's device.
+        self._flags = _TIMED * bool(enable_timing) | _BLOCKING * bool(blocking)
+        self._flags |= _INTERPROCESS * bool(interprocess)
+        # Made by the first record, on its stream's device, or the first ipc_handle().
         self._index, self._handle, self._owner = -1, 0, None
+
+    @classmethod
+    def from_ipc_handle(cls, device: Any, handle: bytes, /) -> Self:
+        """The event of another process, which has to keep its own.
+
+        device is the GPU of the event, handle the bytes of its ipc_handle().
+        AcceleratorError if its process has ended, or is this one's own user's no more.
+        """
+        made = cls.__new__(cls)
+        made._flags = _INTERPROCESS
+        made._index = _C._device_index(device, "from_ipc_handle")
+        made._handle, made._owner = _C._event_open(made._index, handle)
+        return made
+
+    def ipc_handle(self, /) -> bytes:
+        """The bytes by which another process opens the event with from_ipc_handle().
+
+        An event that was not recorded yet is on the current GPU from now on.
+        RuntimeError if it was not made with interprocess=True.
+
+        >>> event = torch.cuda.Event(interprocess=True)
+        >>> len(event.ipc_handle())
+        64
+        """
+        if not self._flags & _INTERPROCESS:
+            raise RuntimeError(
+                "ipc_handle(): the event is this process's own; make it with "
+                "Event(interprocess=True)"
+            )
+        if not self._handle:
+            self._make(_C._device_index(None, "ipc_handle"))
+        return _C._event_export(self._index, self._handle)
+
+    def _make(self, index: int) -> None:
+        self._index = index
+        self._handle, self._owner = _C._event_new(index, self._flags)
 
     @property
     def device(self) -> _C.device | None:
@@ -225,10 +265,7 @@ class Event:
         """
         stream = given("record", stream)
         if not self._handle:
-            self._index = stream._index
-            self._handle, self._owner = _C._event_new(
-                self._index, self._timing, self._blocking
-            )
+            self._make(stream._index)
         elif self._index != stream._index:
             raise RuntimeError(
                 f"record(): the event belongs to {self.device} and the stream is on "
@@ -277,7 +314,7 @@ class Event:
         True
         """
         end = checked("elapsed_time", end_event, Event)
-        if not (self._timing and end._timing):
+        if not (self._flags & end._flags & _TIMED):
             raise ValueError(
                 "elapsed_time(): an event does not measure time; create both with "
                 "Event(enable_timing=True)"

@@ -219,6 +219,44 @@ class UntypedStorage(_Storage):
             memory = mmap.mmap(file.fileno(), nbytes, access=access)
         return cls._over(_C.frombuffer(memory, dtype=_C.uint8))
 
+    def _share_cuda_(self) -> tuple[Any, ...]:
+        """How another process opens the memory of a GPU: the arguments of
+        _new_shared_cuda(). It stays until that one lets go of it."""
+        if not self.nbytes():
+            return self.device.index, None, 0, 0, b"", 0, b"", False
+        handle, offset, file, slot, event = _C._ipc_send(self._elements)
+        start = self.data_ptr() - _C._storage_bytes(self._elements).data_ptr()
+        counter = file.encode()
+        event_facts = event or b"", event is not None
+        where = self.device.index, handle, self.nbytes(), offset + start
+        return *where, counter, slot, *event_facts
+
+    @classmethod
+    def _new_shared_cuda(
+        cls,
+        device: int,
+        handle: bytes | None,
+        size_bytes: int,
+        offset_bytes: int,
+        counter: bytes,
+        slot: int,
+        event: bytes,
+        ordered: bool,
+    ) -> Self:
+        """The memory of a GPU that another process shares, in the order of the current
+        stream; see _share_cuda_()."""
+        if handle is None or not size_bytes:
+            return cls._over(_C.empty((0,), dtype=_C.uint8, device=f"cuda:{device}"))
+        sent = handle, offset_bytes, counter.decode(), slot, event if ordered else None
+        return cls._over(_C._ipc_receive(device, *sent, size_bytes))
+
+    @classmethod
+    def _release_ipc_counter_cuda(
+        cls, counter: bytes, slot: int, device: Any = None
+    ) -> None:
+        """Tell the sender that what _share_cuda_() gave will not be opened."""
+        _C._ipc_release(counter.decode(), slot)
+
     def __getitem__(self, index: Any) -> Any:
         part = self._part(index)
         return self._over(part) if isinstance(index, slice) else part.item()

@@ -137,8 +137,6 @@ def test_an_event_belongs_to_one_device(two_gpus):
         event.record(torch.cuda.default_stream("cuda:1"))
     with pytest.raises(TypeError):
         event.record(1)
-    with pytest.raises(NotImplementedError):
-        torch.cuda.Event(interprocess=True)
     with pytest.raises(NotImplementedError, match="external"):
         torch.cuda.Event(external=True)
 

@@ -114,8 +114,11 @@ typedef struct dt_memory_block {
 typedef void (*dt_block_visitor)(void *context, const dt_memory_block *block);
 
 /* How an event is made: its time can be asked for; who waits for it leaves the core to
- * other threads. */
-enum { DT_EVENT_TIMED = 1, DT_EVENT_BLOCKING = 2 };
+ * other threads; other processes may open it. */
+enum { DT_EVENT_TIMED = 1, DT_EVENT_BLOCKING = 2, DT_EVENT_INTERPROCESS = 4 };
+
+/* Bytes by which another process opens memory or an event. */
+enum { DT_IPC_HANDLE = 64 };
 
 typedef struct dt_backend {
     int version;      /* DT_BACKEND_VERSION */
@@ -147,6 +150,10 @@ typedef struct dt_backend {
     /* The stream waits; the host does not. */
     int (*stream_wait_event)(void *event, dt_stream stream);
     int (*event_elapsed)(void *start, void *end, float *out_milliseconds);
+    /* The handle of an event made with DT_EVENT_INTERPROCESS, and the event of a handle
+     * of another process, whose own event has to be there while this one is used. */
+    int (*event_export)(void *event, char *out_handle);
+    int (*event_open)(int device, const char *handle, void **out_event);
 
     /* --- memory --- */
     /* Allocates at least `bytes` (1 or more), aligned to 64 bytes or better,
@@ -172,6 +179,13 @@ typedef struct dt_backend {
      * A negative one changes nothing. Returns the old fraction. NULL: there is no bound. */
     double (*memory_fraction)(int device, double fraction);
     int (*empty_cache)(int device);
+    /* The handle of the driver's allocation that has a block, and where the block is in
+     * it. NULL where there are no streams. */
+    int (*ipc_export)(int device, void *data, char *out_handle, size_t *out_offset);
+    /* Opens such an allocation of another process, which is closed as often as it was
+     * opened, when this process has no work left that uses it. */
+    int (*ipc_open)(int device, const char *handle, void **out);
+    void (*ipc_close)(int device, void *opened);
 
     /* --- copies of bytes (NULL where the device's memory is the host's) --- */
     /* Host to device. The source may be changed or freed on return. Synchronizes only
@@ -329,8 +343,13 @@ typedef struct dt_backend {
     MEMBER(event_synchronize)                                                          \
     MEMBER(stream_wait_event)                                                          \
     MEMBER(event_elapsed)                                                              \
+    MEMBER(event_export)                                                               \
+    MEMBER(event_open)                                                                 \
     MEMBER(memory_blocks)                                                              \
     MEMBER(memory_fraction)                                                            \
+    MEMBER(ipc_export)                                                                 \
+    MEMBER(ipc_open)                                                                   \
+    MEMBER(ipc_close)                                                                  \
     MEMBER(record_use)                                                                 \
     MEMBER(cudnn_version)                                                              \
     MEMBER(cufft_version)                                                              \

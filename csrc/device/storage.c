@@ -7,6 +7,7 @@
 #include "base/gil.h"
 #include "base/lock.h"
 #include "device/fusion.h"
+#include "device/ipc.h"
 #include "device/memory_history.h"
 #include "device/stream.h"
 
@@ -126,13 +127,13 @@ static void end(dt_storage *storage)
     dt_struct_free(&freed, storage);
 }
 
-/* Operations that wait hold memory that the program let go of: if there is too little, they
- * are run first. */
+/* Operations that wait, and other processes, held memory that the program let go of: if
+ * there is too little, it is taken back first. */
 static int allocate(dt_device device, dt_stream stream, size_t bytes, void **out)
 {
     const dt_backend *backend = dt_backend_of(device);
     const int status = backend->allocate(stream, bytes, out);
-    if (!status || dt_fusion_bound <= 1)
+    if (!status || (dt_fusion_bound <= 1 && !dt_ipc_collect(NULL)))
         return status;
     dt_error_clear();
     return dt_fusion_run("want of memory") ? -1 : backend->allocate(stream, bytes, out);

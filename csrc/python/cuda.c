@@ -269,28 +269,15 @@ OF_DEVICE(stream_current, "Stream")
     return PyLong_FromVoidPtr(dt_stream_current(device).handle);
 }
 
-/* Frees the event of a capsule that _event_new made, with its backend as the context. */
+/* Frees the event of a capsule that dt_event_handle made, with its backend as the context. */
 static void free_event(PyObject *owner)
 {
     const dt_backend *backend = PyCapsule_GetContext(owner);
     backend->event_free(PyCapsule_GetPointer(owner, NULL));
 }
 
-/* _event_new(device, timing, blocking): the handle of an event, and what keeps it
- * alive. */
-static PyObject *event_new(PyObject *Py_UNUSED(self), PyObject *args)
+PyObject *dt_event_handle(dt_device device, void *event)
 {
-    PyObject *value;
-    int timing, blocking;
-    dt_device device;
-    void *event;
-    if (!PyArg_ParseTuple(args, "Opp:Event", &value, &timing, &blocking) ||
-        dt_take_accelerator("Event", value, &device) < 0)
-        return NULL;
-    const unsigned flags =
-        (timing ? DT_EVENT_TIMED : 0) | (blocking ? DT_EVENT_BLOCKING : 0);
-    if (dt_backend_of(device)->event_new(device.index, flags, &event) < 0)
-        return dt_raise();
     PyObject *owner = PyCapsule_New(event, NULL, free_event);
     if (!owner)
         dt_backend_of(device)->event_free(event);
@@ -298,6 +285,22 @@ static PyObject *event_new(PyObject *Py_UNUSED(self), PyObject *args)
         PyCapsule_SetContext(
             owner, (void *)dt_backend_unobserved((dt_device_type)device.type));
     return owner ? Py_BuildValue("NN", PyLong_FromVoidPtr(event), owner) : NULL;
+}
+
+/* _event_new(device, flags): the handle of an event, and what keeps it alive; flags:
+ * DT_EVENT_... */
+static PyObject *event_new(PyObject *Py_UNUSED(self), PyObject *args)
+{
+    PyObject *value;
+    unsigned flags;
+    dt_device device;
+    void *event;
+    if (!PyArg_ParseTuple(args, "OI:Event", &value, &flags) ||
+        dt_take_accelerator("Event", value, &device) < 0)
+        return NULL;
+    if (dt_backend_of(device)->event_new(device.index, flags, &event) < 0)
+        return dt_raise();
+    return dt_event_handle(device, event);
 }
 
 /* _event_elapsed(device, start, end): milliseconds. */

@@ -52,6 +52,7 @@
     SETUP(kernels)                                                                     \
     SETUP(source_lines)                                                                \
     SETUP(memory)                                                                      \
+    SETUP(ipc)                                                                         \
     SETUP(recorder)                                                                    \
     SETUP(fusion)                                                                      \
     SETUP(guards)                                                                      \

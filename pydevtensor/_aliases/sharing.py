@@ -20,8 +20,8 @@ def share_memory_(input: Tensor) -> Tensor:
     A process that is forked, or that gets the tensor by multiprocessing (as an argument
     of a Process, through a Queue or a Pipe), uses the same memory: all see what one of
     them writes. Each storage takes a file descriptor; RuntimeError if none, or no
-    memory, is left. Views made before stay where they were. On a GPU it does
-    nothing, and other processes get copies.
+    memory, is left. Views made before stay where they were. On a GPU it does nothing:
+    a process that is spawned gets the same memory anyway.
 
     >>> torch.ones(2).share_memory_()
     tensor([1., 1.])

@@ -28,7 +28,7 @@ __all__ += ["is_current_stream_capturing", "make_graphed_callables"]
 __all__ += ["memory", "nvtx", "random", "streams"]
 __all__ += ["get_per_process_memory_fraction", "set_per_process_memory_fraction"]
 __all__ += ["get_device_capability", "get_device_name", "get_device_properties"]
-__all__ += ["init"]
+__all__ += ["init", "ipc_collect"]
 __all__ += ["initial_seed", "is_available", "is_bf16_supported", "is_initialized"]
 __all__ += ["is_simulated", "manual_seed", "manual_seed_all", "max_memory_allocated"]
 __all__ += ["max_memory_reserved", "mem_get_info", "memory_allocated"]
@@ -449,6 +449,7 @@ from pydevtensor.cuda.kernels import _compile_kernel as _compile_kernel  # noqa:
 from pydevtensor.cuda.memory import (  # noqa: E402
     empty_cache,
     get_per_process_memory_fraction,
+    ipc_collect,
     max_memory_allocated,
     max_memory_reserved,
     mem_get_info,

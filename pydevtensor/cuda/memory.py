@@ -9,7 +9,7 @@ from pydevtensor._module_paths import ModulePaths
 from pydevtensor._names import publish as _publish
 from pydevtensor.cuda import device_count, is_available
 
-__all__ = ["empty_cache", "max_memory_allocated", "max_memory_reserved"]
+__all__ = ["empty_cache", "ipc_collect", "max_memory_allocated", "max_memory_reserved"]
 __all__ += ["mem_get_info", "memory_allocated", "memory_reserved", "memory_snapshot"]
 __all__ += ["memory_stats", "memory_summary", "reset_peak_memory_stats"]
 __all__ += ["get_per_process_memory_fraction", "set_per_process_memory_fraction"]
@@ -102,6 +102,17 @@ def empty_cache() -> None:
     """
     for i in range(device_count()):
         _C._device_empty_cache(i)
+
+
+def ipc_collect() -> None:
+    """Let go of tensors that were sent to other processes and are not used there.
+
+    Each tensor that is sent does the same, and an allocation that finds too little
+    memory.
+
+    >>> torch.cuda.ipc_collect()
+    """
+    _C._ipc_collect()
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:

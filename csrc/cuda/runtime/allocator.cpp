@@ -553,6 +553,16 @@ int dt_cuda_record_use(dt_stream stream, void *data)
     return 0;
 }
 
+void *heap_segment(int device, void *data)
+{
+    Heap &heap = heap_of(device);
+    Guard guard(device);
+    Block *block = heap.taken.find(data);
+    while (block && block->previous)
+        block = block->previous;
+    return block ? block->data : nullptr;
+}
+
 int dt_cuda_memory_info(int device, size_t *out_free, size_t *out_total)
 {
     size_t free_bytes = 0, total = 0;

@@ -111,6 +111,9 @@ struct Scratch {
     }
 };
 
+/* The driver's allocation that has a taken block (allocator.cpp); NULL: none has. */
+void *heap_segment(int device, void *data);
+
 /* --- kernels --- */
 
 int matmul_integers(dt_stream stream, const dt_gemm *gemm);

@@ -43,6 +43,11 @@ int cuda_fail(cudaError_t error, const char *doing)
          "another process has this GPU for itself; see nvidia-smi"},
         {cudaErrorNoKernelImageForDevice,
          "build pydevtensor for this GPU: PYDEVTENSOR_CUDA_ARCHS=native pip install ."},
+        {cudaErrorDeviceUninitialized,
+         "a process does not open what it sent itself; use the tensor that it has"},
+        {cudaErrorInvalidResourceHandle,
+         "what another process sent can be opened while that process runs, by the same "
+         "user; and an event is shared that was made with interprocess=True"},
         {cudaErrorECCUncorrectable,
          "the GPU's memory is damaged; restart the program, and reset the GPU if this "
          "happens again"},

@@ -1,5 +1,7 @@
 #include "cuda/runtime/backend.h"
 
+#include <string.h>
+
 #include "cuda/runtime/kernel_errors.h"
 
 namespace {
@@ -57,18 +59,46 @@ int dt_cuda_stream_synchronize(dt_stream stream)
 
 int dt_cuda_event_new(int device, unsigned flags, void **out_event)
 {
-    const bool timing = flags & DT_EVENT_TIMED;
+    const bool timing = flags & DT_EVENT_TIMED, shared = flags & DT_EVENT_INTERPROCESS;
     if (device_use(device))
         return -1;
-    Event *event = new Event{nullptr, device, timing, false};
+    /* One that is shared may be recorded by another process. */
+    Event *event = new Event{nullptr, device, timing, shared};
     cudaError_t error = cudaEventCreateWithFlags(
         &event->handle, (timing ? cudaEventDefault : cudaEventDisableTiming) |
-                            (flags & DT_EVENT_BLOCKING ? cudaEventBlockingSync : 0));
+                            (flags & DT_EVENT_BLOCKING ? cudaEventBlockingSync : 0) |
+                            (shared ? cudaEventInterprocess : 0));
     if (error != cudaSuccess) {
         delete event;
         return cuda_fail(error, "creating an event");
     }
     *out_event = event;
+    return 0;
+}
+
+int dt_cuda_event_export(void *handle, char *out)
+{
+    Event *event = (Event *)handle;
+    cudaIpcEventHandle_t made;
+    static_assert(sizeof made == DT_IPC_HANDLE, "the handle's size");
+    if (device_use(event->device))
+        return -1;
+    CUDA_TRY("making an event's handle for other processes",
+             cudaIpcGetEventHandle(&made, event->handle));
+    memcpy(out, &made, sizeof made);
+    return 0;
+}
+
+int dt_cuda_event_open(int device, const char *handle, void **out_event)
+{
+    cudaIpcEventHandle_t given;
+    cudaEvent_t opened;
+    memcpy(&given, handle, sizeof given);
+    if (device_use(device))
+        return -1;
+    CUDA_TRY("opening an event of another process",
+             cudaIpcOpenEventHandle(&opened, given));
+    *out_event = new Event{opened, device, false, true};
     return 0;
 }
 

@@ -36,6 +36,10 @@ int dt_device_type_from_python(const char *function, const char *name,
  * None is the current one. -1 with an exception set. */
 int dt_take_accelerator(const char *function, PyObject *value, dt_device *out);
 
+/* (handle, what keeps it alive) of an event, which it takes over. NULL with an exception
+ * set. */
+PyObject *dt_event_handle(dt_device device, void *event);
+
 /* Fills in the current device for index -1 and checks that the device exists. -1
  * with an exception set. */
 int dt_device_resolve(dt_device named, dt_device *out);

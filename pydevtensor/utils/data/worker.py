@@ -35,6 +35,7 @@ from pydevtensor import _numpy as _numpy
 from pydevtensor import _shared_memory
 from pydevtensor import _streams as _streams
 from pydevtensor._functions import interop as interop
+from pydevtensor._sharing import rebuild_cuda_tensor, reduce_tensor
 
 # Smaller data is sent through the pipe: a mapping costs more than the copy. Small
 # messages also never fill the pipes, so the two sides cannot deadlock.
@@ -121,11 +122,16 @@ def _tensor_of(
     return made.requires_grad_(requires_grad)
 
 
+def _copy_of(requires_grad: bool, *given: Any) -> torch.Tensor:
+    """A copy on the GPU: the worker that made the tensor may end before the reader."""
+    return rebuild_cuda_tensor(*given).detach().clone().requires_grad_(requires_grad)
+
+
 class _Pickler(pickle.Pickler):
     def reducer_override(self, value: Any) -> Any:
         if (
             type(value) is not torch.Tensor
-            or value.device.type != "cpu"
+            or value.device.type not in ("cpu", "cuda")
             or value.nbytes < SHARED_FROM
         ):
             return NotImplemented
@@ -134,6 +140,8 @@ class _Pickler(pickle.Pickler):
                 "DataLoader: a worker's batch has a grad_fn, which cannot leave its "
                 "process; detach() the Tensor"
             )
+        if value.device.type == "cuda":
+            return _copy_of, (value.requires_grad, *reduce_tensor(value)[1])
         elements = value.detach().reshape(-1).view(torch.uint8)
         buffer = pickle.PickleBuffer(memoryview(elements))
         return _tensor_of, (buffer, value.dtype, value.shape, value.requires_grad)

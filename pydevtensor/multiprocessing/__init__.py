@@ -1,10 +1,13 @@
 """Python's multiprocessing, by PyTorch's name.
 
-Tensors go to other processes as copies, except those in shared memory: after
+Tensors of the CPU go to other processes as copies, except those in shared memory: after
 Tensor.share_memory_() or nn.Module.share_memory() the receiver uses the same memory,
-however it was started. The sender has to run until a Queue or Pipe is read. Workers
-that are spawned see `import torch` as this process does. Shared memory is sent by its
-descriptor, whatever set_sharing_strategy() says.
+however it was started. The sender has to run until a Queue or Pipe is read. Shared
+memory is sent by its descriptor, whatever set_sharing_strategy() says.
+
+Tensors of a GPU always share their memory, with processes that are spawned. Its
+sender has to run for as long as a receiver uses it, and keeps it until then. Workers
+that are spawned see `import torch` as this process does.
 """
 
 from multiprocessing import *
@@ -14,6 +17,7 @@ from pydevtensor import _spawn
 from pydevtensor._names import publish as _publish
 from pydevtensor._sharing import register as _register
 from pydevtensor._spawn import *
+from pydevtensor.multiprocessing import reductions as reductions
 
 __all__ = [*_theirs, *_spawn.__all__]
 __all__ += ["get_all_sharing_strategies", "get_sharing_strategy", "init_reductions"]
