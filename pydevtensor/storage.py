@@ -257,6 +257,20 @@ class UntypedStorage(_Storage):
         """Tell the sender that what _share_cuda_() gave will not be opened."""
         _C._ipc_release(counter.decode(), slot)
 
+    def resize_(self, size: int) -> UntypedStorage:
+        """The storage itself; RuntimeError for another size than it has.
+
+        Tensors that share the memory would reach beyond its end.
+
+        size  the size in bytes
+        """
+        if size != len(self):
+            raise RuntimeError(
+                f"resize_(): this storage has {len(self)} bytes, and not {size}; other "
+                "tensors share them, so make a new one with UntypedStorage(size)"
+            )
+        return self
+
     def __getitem__(self, index: Any) -> Any:
         part = self._part(index)
         return self._over(part) if isinstance(index, slice) else part.item()

@@ -576,3 +576,17 @@ def test_all_work_of_a_backend_is_recorded():
     interface = (ROOT / "csrc/device/backend.h").read_text()
     members = set(re.findall(r"\bMEMBER\((\w+)\)", interface)) - {"name"}
     assert members == UNRECORDED
+
+
+def test_the_older_names():
+    old = torch.autograd.profiler
+    x = torch.ones(3, requires_grad=True)
+    with old.profile(record_shapes=True) as prof, old.record_function("mine"):
+        (x * 2).sum().backward()
+    keys = [row.key for row in prof.key_averages()]
+    assert "mine" in keys and "sum" in keys and "sum" in prof.table(row_limit=10)
+    assert prof.total_average().count == len(prof.function_events) > 2
+    assert prof.self_cpu_time_total >= 0 and str(prof) == prof.table()
+    with old.profile(enabled=False) as prof, old.emit_nvtx(), old.emit_itt():
+        x.sum()
+    assert prof.function_events == [] and "not enabled" in str(prof)

@@ -189,3 +189,12 @@ def test_files_as_storages(tmp_path):
     assert torch.UntypedStorage.from_file(path).size() == 0
     with pytest.raises(RuntimeError, match="nbytes is 9"):
         torch.UntypedStorage.from_file(path, False, 9)
+
+
+def test_a_storage_keeps_its_size():
+    storage = torch.ones(3).untyped_storage()
+    assert storage.resize_(12) is storage
+    with pytest.raises(RuntimeError, match=r"12 bytes, and not 0; .*UntypedStorage"):
+        storage.resize_(0)
+    x = torch.ones(3)
+    assert torch._C._storage_address(x) == torch._C._storage_address(x[1:])

@@ -381,3 +381,14 @@ def test_softmax_into_a_tensor_has_no_derivative(device):
             function(x, 1, out=torch.empty(2, 3, device=device, requires_grad=True))
         with torch.no_grad():
             assert not function(x, 1, out=torch.empty(0, device=device)).requires_grad
+
+
+def test_views_know_their_base(device):
+    x = torch.arange(4.0, device=device).requires_grad_()
+    view = x[1:3][:1]
+    assert view._is_view() and not x._is_view() and x._base is None
+    assert view._base.tolist() == x.tolist() and view._base.requires_grad
+    assert not (x * 2)._is_view() and not x.detach().clone()._is_view()
+    y = x * 2
+    (y[:2]._base * 3).sum().backward()
+    assert x.grad.tolist() == [6.0] * 4

@@ -29,8 +29,8 @@ LAYERS = {
     "training": "_settings _sharing _spawn functional multiprocessing optim "
     "safetensors serialization testing utils",
     "sharding": "distributed.checkpoint distributed.fsdp distributed.optim",
-    "extras": "array_api distributions fx library onnx ops overrides profiler "
-    "signal sparse vision",
+    "extras": "array_api autograd.profiler distributions fx library onnx ops overrides "
+    "profiler signal sparse vision",
     "aliases": "_aliases",
     "imitations": "_as_torch _stand_ins accelerator backends jit mps xpu",
     "tools": "__main__ _cluster _estimate _launch _magic _nvcc _pytest _smi _top",
@@ -67,7 +67,8 @@ def part_of(path):
     folder, *rest = path.relative_to(ROOT).with_suffix("").parts
     if folder == "csrc":
         return "csrc"
-    return next((part for part, units in PARTS.items() if rest[0] in units), "core")
+    names = {rest[0], ".".join(rest[:2])}
+    return next((part for part, units in PARTS.items() if names & {*units}), "core")
 
 
 def count():

@@ -36,6 +36,23 @@ GETTER(version, PyLong_FromUnsignedLong, t->storage->version)
 GETTER(retains_grad, PyBool_FromLong, v && v->kept)
 GETTER(output_nr, PyLong_FromLong, v && v->made.node ? v->made.index : 0)
 
+/* A second Tensor with the base's history; None for what is not a view. */
+static PyObject *get_base(PyObject *self, void *unused)
+{
+    (void)unused;
+    const dt_tensor *t = dt_tensor_of(self);
+    const dt_variable *v = dt_variable_of(t);
+    if (!v || !v->base || !v->base->geometry)
+        Py_RETURN_NONE;
+    dt_tensor_object *out = dt_tensor_object_new();
+    if (!out)
+        return NULL;
+    out->tensor = *v->base->geometry;
+    out->tensor.storage = dt_storage_retain(t->storage);
+    out->tensor.history = dt_history_retain(&v->base->head);
+    return dt_tensor_result(out, 0);
+}
+
 static int set_requires_grad(PyObject *self, PyObject *value, void *unused)
 {
     (void)unused;
@@ -234,6 +251,11 @@ static PyGetSetDef attributes[] = {
      "seen by autograd. Assigning puts another Tensor's memory in its place.",
      NULL},
     {"_version", get_version, NULL, "How often its memory was written in place.", NULL},
+    {"_base", get_base, NULL,
+     "The Tensor that this is a view of, over the same memory with its history; None: "
+     "it "
+     "it is a view of nothing, as far as gradients count.",
+     NULL},
     {"retains_grad", get_retains_grad, NULL,
      "Whether it keeps its gradient though it is not a leaf.", NULL},
     {"output_nr", get_output_nr, NULL, "Which result of grad_fn it is.", NULL},
@@ -510,6 +532,12 @@ DT_PUBLIC(make_subclass,
     return dt_tensor_result(out, dt_variable_require(&out->tensor, v[2].b));
 }
 
+DT_PUBLIC(is_view, "_is_view(input: Tensor)")
+{
+    const dt_variable *known = dt_variable_of(v[0].tensor);
+    return PyBool_FromLong(known && known->base);
+}
+
 DT_PUBLIC(as_subclass, "as_subclass(input: Tensor, cls: Any)")
 {
     PyObject *type = args->slots[1];
@@ -524,6 +552,8 @@ DT_PUBLIC(as_subclass, "as_subclass(input: Tensor, cls: Any)")
 }
 
 static const dt_function rows[] = {
+    DT_METHOD(is_view, "_is_view", "Whether it is a view, as far as gradients count.",
+              "", ""),
     DT_METHOD(as_subclass, "as_subclass",
               "An object of cls, a subclass of Tensor, over the same memory, with the "
               "same history.",

@@ -578,4 +578,4 @@ from pydevtensor.autograd.anomaly_mode import (  # noqa: E402
 from pydevtensor.autograd.function import once_differentiable as _  # noqa: E402, F401
 from pydevtensor.autograd.variable import Variable as Variable  # noqa: E402
 
-_publish(__name__, later=["forward_ad"], home_of=["GradcheckError"])
+_publish(__name__, later=["forward_ad", "profiler"], home_of=["GradcheckError"])

@@ -28,8 +28,8 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 78_600,
-    "core": 28_455,
+    "csrc": 79_850,
+    "core": 28_620,
     "processes": 4_790,
     "extras": 12_490,
     "imitations": 730,

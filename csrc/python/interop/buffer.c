@@ -282,6 +282,7 @@ static const dt_function rows[] = {
                 "tensor([1, 2, 3], dtype=torch.uint8)"),
     DT_FUNCTION(storage_key, "_storage_key",
                 "An int that identifies the storage while it is alive.", "", ""),
+    DT_FUNCTION(storage_key, "_storage_address", "The same as _storage_key().", "", ""),
     DT_FUNCTION(storage_bytes, "_storage_bytes",
                 "The tensor's whole storage as a uint8 tensor.", "", ""),
     DT_FUNCTION(storage_view, "_storage_view",

@@ -43,7 +43,8 @@ def run(
         wide = [None if w is None else w.float() for w in weights]
         results = run(kind, x.float(), [s.float() for s in state], wide, sizes, reverse)
         return tuple(r.to(x.dtype) for r in results)
-    if not x.numel() or not state[0].numel() or len(weights) > 4:
+    empty = not x.numel() or not state[0].numel()
+    if empty or len(weights) > 4 or weights[0].is_complex():
         return composed(kind, x, state, weights, sizes, reverse)
     state = (*state, None) if len(state) == 1 else state
     results = _Recurrence.apply(kind, tuple(sizes), reverse, x, *state, *weights)
