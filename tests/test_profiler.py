@@ -564,6 +564,7 @@ UNRECORDED = {
     *("graph_instantiate", "graph_native", "graph_dump"),
     # Told as one "graph replay" by csrc/device/graph.c.
     *("graph_begin", "graph_end", "graph_launch", "graph_capturing", "graph_free"),
+    *("ipc_export", "ipc_open", "ipc_close", "event_export", "event_open"),
     *("module_load", "module_kernel", "module_compile", "module_compiler"),
     *("module_attribute", "module_variable"),
     *("nccl_version", "communicator_id", "communicator_new"),

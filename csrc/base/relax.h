@@ -5,7 +5,7 @@
 #if defined(__x86_64__)
 #define DT_RELAX() __builtin_ia32_pause()
 #elif defined(__aarch64__)
-/* Takes about as long as x86's pause; yield is no more than a nop on most processors. */
+/* Takes about as long as x86's pause; on most processors yield does nothing. */
 #define DT_RELAX() __asm__ volatile("isb")
 #else
 #define DT_RELAX() ((void)0)

@@ -21,11 +21,11 @@ int dt_shared_file_name(int descriptor, char *name);
 /* A descriptor of the file of this name. -1 with errno if there is none any more. */
 int dt_shared_file_open(const char *name);
 
-/* The process that made the file; 0: it is no name. */
+/* The process that made the file; 0: it is not a name. */
 int dt_shared_file_maker(const char *name);
 
-/* Whether a process runs. One that has ended does not, though its parent has yet to be
- * told. */
+/* Whether a process runs. One that has ended does not, though its parent has yet to ask for
+ * its status. */
 bool dt_process_runs(int process);
 
 #ifdef __cplusplus

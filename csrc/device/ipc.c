@@ -224,7 +224,7 @@ static unsigned char *slot_of(const char *file, uint64_t slot)
     return made->slots + slot;
 }
 
-/* What the sender may do with the memory comes after all that this process did. */
+/* The sender writes to the memory only after all that this process did with it. */
 static void end(received *each)
 {
     const dt_backend *backend =

@@ -345,8 +345,8 @@ MarkRef open_mark(const cudaIpcEventHandle_t &handle); /* NULL: there is none */
 /* Records the event. */
 MomentRef record_mark(const MarkRef &mark, Stream &stream);
 bool is_foreign(const Mark &mark); /* another process recorded it last, or none */
-/* What is over when the last recording is reached; NULL: it is. A failure is blamed on the
- * device. */
+/* The meeting that is over when the last recording is reached; NULL: it has been. A failure is
+ * blamed on the device. */
 std::shared_ptr<Meeting> await_mark(const MarkRef &mark, int device);
 
 /* --- streams (stream.cpp) --- */

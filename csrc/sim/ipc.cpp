@@ -7,7 +7,7 @@
 
 namespace sim {
 
-/* What a cudaIpcMemHandle_t has. */
+/* The contents of a cudaIpcMemHandle_t. */
 struct MemoryHandle {
     char file[DT_SHARED_FILE]; /* of the device's memory */
     uint64_t offset, bytes;

@@ -59,7 +59,7 @@ struct Table {
     bool used[kMarks] = {};    /* of the process's own table */
 };
 
-/* What waits for a recording. */
+/* Work that waits for a recording. */
 struct Awaited : Meeting {
     MarkRef mark;
     uint32_t number = 0;
@@ -90,7 +90,7 @@ struct Mark : std::enable_shared_from_this<Mark> {
     ~Mark();
 };
 
-/* What an event's handle has. */
+/* The contents of an event's handle. */
 struct MarkHandle {
     char file[DT_SHARED_FILE];
     uint32_t number;
