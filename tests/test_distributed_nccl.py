@@ -371,6 +371,32 @@ def test_no_race_in_right_programs(tmp_path):
     ranks.run(tmp_path, 2, COLLECTIVES, SEED="4", CASES="4", **environment)
 
 
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_calls_of_gloo_are_in_the_order_of_their_streams(tmp_path, schedule):
+    """A thread makes them: after what the caller's stream has queued, and before what the
+    stream queues that waits for them."""
+    code = """
+    begin()
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        x = torch.full((1000,), rank + 1.0, device="cuda")
+        works = [dist.all_reduce(x, async_op=True)]
+    works[0].wait()
+    y = x * 2
+    x.record_stream(torch.cuda.current_stream())
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        x.add_(rank)
+        future = dist.broadcast(x, 1, async_op=True).get_future()
+        future.then(lambda done: done.value()[0].mul_(2)).wait()
+    torch.cuda.synchronize()
+    assert y.tolist() == [6.0] * 1000 and x.tolist() == [8.0] * 1000
+    dist.destroy_process_group()
+    """
+    races = {"BACKEND": "gloo", "PYDEVTENSOR_SIM_RACES": "error"}
+    ranks.run(tmp_path, 2, code, **on_gpus(schedule, **races))
+
+
 def test_copies_of_gloo_are_counted_and_refused(tmp_path):
     code = """
     begin()

@@ -4,16 +4,64 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._streams import Event, current
 from pydevtensor.distributed import _clocks
 from pydevtensor.distributed._stores import seconds_of
 from pydevtensor.futures import Future
 
 __all__ = ["Work"]
+
+
+class _Streams:
+    """The streams that are current where a call is asked for, and made in a thread.
+
+    The tensors that it writes to are ready for other streams after join().
+    """
+
+    def __init__(self, results: list[Any]) -> None:
+        self._here: list[tuple[int, int]] = []
+        self._before: list[tuple[int, int]] = []
+        self._written: set[int] = set()
+        self._ends: list[tuple[int, Event]] = []
+        if _C._device_loaded("cuda"):
+            self._here = _current(range(_C._device_count("cuda")))
+            tensors = (t for t in results if isinstance(t, _C.Tensor))
+            devices = (t.device for t in tensors)
+            self._written = {d.index or 0 for d in devices if d.type == "cuda"}
+
+    def __enter__(self) -> None:
+        self._before = _current(index for index, _ in self._here)
+        _set(self._here)
+
+    def __exit__(self, *unused: object) -> None:
+        _set(self._before)
+
+    def end(self) -> None:
+        """All is queued."""
+        for index in self._written:
+            event = Event()
+            event.record(current("end", index))
+            self._ends.append((index, event))
+
+    def join(self) -> None:
+        """Let the current streams wait for what was queued."""
+        for index, event in self._ends:
+            event.wait(current("wait", index))
+
+
+def _current(devices: Iterable[int]) -> list[tuple[int, int]]:
+    return [(index, _C._stream_current(index)) for index in devices]
+
+
+def _set(streams: Iterable[tuple[int, int]]) -> None:
+    for index, handle in streams:
+        if _C._stream_current(index) != handle:
+            _C._stream_set(index, handle)
 
 
 class Work:
@@ -24,17 +72,20 @@ class Work:
 
     def __init__(self, run: Callable[[], Any], result: list[Any]) -> None:
         self._run, self._result = run, result
-        self._future: Future[list[Any]] = Future()
+        self._streams = _Streams(result)
+        self._future: Future[list[Any]] = _StreamFuture(self._streams)
         self._returned: Any = None
 
     def _do(self) -> None:
         run, self._run = self._run, lambda: None  # which lets go of tensors
-        try:
-            self._returned = run()
-        except BaseException as error:
-            self._future.set_exception(error)
-        else:
-            self._future.set_result(self._result)
+        with self._streams:
+            try:
+                self._returned = run()
+                self._streams.end()
+            except BaseException as error:
+                self._future.set_exception(error)
+            else:
+                self._future.set_result(self._result)
 
     def wait(self, timeout: timedelta | None = None) -> bool:
         """Wait for the end. Raises the call's error, or RuntimeError after timeout."""
@@ -85,6 +136,20 @@ class Work:
         if self.is_completed():
             state = "completed" if self.is_success() else "failed"
         return f"<Work, {state}>"
+
+
+class _StreamFuture(Future[list[Any]]):
+    """The future of a call: the stream of wait() and value() waits for its results."""
+
+    def __init__(self, streams: _Streams) -> None:
+        super().__init__()
+        self._streams = streams
+
+    def value(self) -> list[Any]:
+        """The tensors that the call writes to."""
+        found = super().value()
+        self._streams.join()
+        return found
 
 
 def _as_here(run: Callable[[], Any]) -> Callable[[], Any]:

@@ -30,7 +30,7 @@ LONGEST = 600
 BUDGET = {
     "csrc": 79_850,
     "core": 28_620,
-    "processes": 4_790,
+    "processes": 4_830,
     "extras": 12_490,
     "imitations": 730,
     "tools": 1_525,
