@@ -32,6 +32,7 @@ MODULES = (
     "autograd.function",
     "autograd.functional",
     "autograd.grad_mode",
+    "autograd.profiler",
     "autograd.variable",
     "cpu",
     "cuda",

@@ -226,6 +226,8 @@ typedef struct dt_backend {
                         bool *exact);
     /* Chains of that number have this kernel from now on. */
     void (*chain_compiled)(int number, const struct dt_module_kernel *kernel);
+    /* No chain has run yet, or has a kernel. */
+    void (*chain_forget)(void);
     /* Whether a chain may have the operation, or DT_CHAIN_CONVERT, as a step. The result
      * is dense, and nothing is complex. */
     bool (*chain_step)(int op, const dt_plan *plan);

@@ -133,7 +133,7 @@ static int runs_before_compiling(void)
 }
 
 /* _fusion_compiler(function=None, runs=None): compile by this function, after so many
- * runs. */
+ * runs from now on. */
 static PyObject *set_compiler(PyObject *Py_UNUSED(self), PyObject *args)
 {
     PyObject *function = Py_None;
@@ -142,6 +142,9 @@ static PyObject *set_compiler(PyObject *Py_UNUSED(self), PyObject *args)
         return NULL;
     Py_XSETREF(compiler, function == Py_None ? NULL : Py_NewRef(function));
     dt_fusion_compile(runs, compile);
+    const dt_backend *gpus = dt_backends[DT_ACCELERATOR];
+    if (gpus && gpus->chain_forget)
+        gpus->chain_forget();
     Py_RETURN_NONE;
 }
 

@@ -37,6 +37,7 @@ UNCOMPARABLE = {
     *("detach_", "requires_grad_", "backward", "set_", "is_inference"),
     *("sparse_mask", "to_sparse", "to_sparse_coo", "to_sparse_csc", "to_sparse_csr"),
     *("sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor"),
+    *("svd_lowrank", "pca_lowrank"),
 }
 SPECIAL = ("nan", "inf", "-inf", "-0.0", "1e30", "1e-30", "65504.0")
 WORDS = {

@@ -278,6 +278,11 @@ int dt_cuda_chain_source(int device, const dt_chain *chain, char **source, bool 
     return (int)asked.size() - 1;
 }
 
+void dt_cuda_chain_forget()
+{
+    compiled.forget_all();
+}
+
 void dt_cuda_chain_compiled(int number, const dt_module_kernel *kernel)
 {
     if (Compiled *known = compiled.find(asked[(size_t)number]))

@@ -143,6 +143,7 @@ dt_backend_open(const dt_host *host)
     backend.chain_step = dt_cuda_chain_step;
     backend.chain_source = dt_cuda_chain_source;
     backend.chain_compiled = dt_cuda_chain_compiled;
+    backend.chain_forget = dt_cuda_chain_forget;
 #undef MEMBER
 #ifdef DT_SIMULATED
     backend.program_records = sim_program_records();

@@ -26,6 +26,7 @@ int dt_cuda_chain(dt_stream stream, const struct dt_chain *chain);
 int dt_cuda_chain_source(int device, const struct dt_chain *chain, char **source,
                          bool *exact);
 void dt_cuda_chain_compiled(int number, const struct dt_module_kernel *kernel);
+void dt_cuda_chain_forget();
 
 /* Those that run in each operation beside another and need no current device. */
 #define DT_CUDA_WITHOUT_DEVICE(NAME)                                                   \

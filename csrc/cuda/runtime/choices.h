@@ -35,6 +35,7 @@ class Choices {
     }
 
     void forget(const Key &key) { made().erase(key); }
+    void forget_all() { made().clear(); }
 
   private:
     enum { MOST = 1024 };
