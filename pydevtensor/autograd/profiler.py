@@ -112,7 +112,7 @@ class emit_nvtx:
 
 
 class emit_itt(emit_nvtx):
-    """The same for Intel's tools.
+    """The same for Intel's tools. enabled, record_shapes: have no effect.
 
     >>> with torch.autograd.profiler.emit_itt():
     ...     y = torch.ones(2) + 1
