@@ -45,17 +45,17 @@ static bool any_overrides(PyObject *self, PyObject *const *values, Py_ssize_t co
 
 /* --- calls --- */
 
-/* overrides.FUNCTION(what, args, kwargs). */
-static PyObject *call(const char *function, PyObject *what, PyObject *self,
-                      PyObject *const *values, Py_ssize_t count, PyObject *kwnames)
+PyObject *dt_call_whole(const char *module, const char *function, PyObject *what,
+                        PyObject *self, PyObject *const *values, Py_ssize_t count,
+                        PyObject *kwnames)
 {
     Py_ssize_t first = self != NULL,
                nkeywords = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
     DT_REF key = what;
     DT_REF args = key ? PyTuple_New(first + count) : NULL;
     DT_REF named = args ? PyDict_New() : NULL;
-    DT_REF module = named ? PyImport_ImportModule("pydevtensor.overrides") : NULL;
-    if (!module)
+    DT_REF from = named ? PyImport_ImportModule(module) : NULL;
+    if (!from)
         return NULL;
     if (self)
         PyTuple_SET_ITEM(args, 0, Py_NewRef(self));
@@ -64,7 +64,14 @@ static PyObject *call(const char *function, PyObject *what, PyObject *self,
     for (Py_ssize_t i = 0; i < nkeywords; i++)
         if (PyDict_SetItem(named, PyTuple_GET_ITEM(kwnames, i), values[count + i]) < 0)
             return NULL;
-    PyObject *result = PyObject_CallMethod(module, function, "OOO", key, args, named);
+    return PyObject_CallMethod(from, function, "OOO", key, args, named);
+}
+
+static PyObject *call(const char *function, PyObject *what, PyObject *self,
+                      PyObject *const *values, Py_ssize_t count, PyObject *kwnames)
+{
+    PyObject *result = dt_call_whole("pydevtensor.overrides", function, what, self,
+                                     values, count, kwnames);
     if (result == Py_NotImplemented)
         Py_DECREF(result); /* never the last reference */
     return result;

@@ -10,6 +10,12 @@
  * that takes functions over: 1 for that, and 2 for each mode. */
 extern int dt_overrides;
 
+/* MODULE.FUNCTION(what, args, kwargs), where args and kwargs are those of a call of a
+ * function, or of a method of self. Takes over `what`; NULL: an exception is set. */
+PyObject *dt_call_whole(const char *module, const char *function, PyObject *what,
+                        PyObject *self, PyObject *const *values, Py_ssize_t count,
+                        PyObject *kwnames);
+
 /* Lets a mode, or the class of an argument, take over the call of a function with this
  * entry. The result, NULL with an exception, or Py_NotImplemented, which is not a new
  * reference, where nobody does. self: of a method; or NULL. */

@@ -25,8 +25,7 @@ static bool has_sparse(PyObject *value)
 
 PyObject *dt_call_sparse(const char *name, DT_CALL_PARAMETERS)
 {
-    Py_ssize_t nkeywords = kwnames ? PyTuple_GET_SIZE(kwnames) : 0,
-               first = self != NULL;
+    Py_ssize_t nkeywords = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
     bool found = false;
     if (PyErr_ExceptionMatches(PyExc_TypeError)) {
         PyObject *made = dt_override_failed(name, self, values, count, kwnames);
@@ -41,19 +40,8 @@ PyObject *dt_call_sparse(const char *name, DT_CALL_PARAMETERS)
         !PyErr_ExceptionMatches(layout ? PyExc_NotImplementedError : PyExc_TypeError))
         return NULL;
     PyErr_Clear();
-    DT_REF module = PyImport_ImportModule(CALLS);
-    DT_REF given = module ? PyTuple_New(first + count) : NULL;
-    DT_REF named = given ? PyDict_New() : NULL;
-    if (!named)
-        return NULL;
-    if (self)
-        PyTuple_SET_ITEM(given, 0, Py_NewRef(self));
-    for (Py_ssize_t i = 0; i < count; i++)
-        PyTuple_SET_ITEM(given, first + i, Py_NewRef(values[i]));
-    for (Py_ssize_t i = 0; i < nkeywords; i++)
-        if (PyDict_SetItem(named, PyTuple_GET_ITEM(kwnames, i), values[count + i]) < 0)
-            return NULL;
-    return PyObject_CallMethod(module, "call", "sOO", name, given, named);
+    return dt_call_whole(CALLS, "call", PyUnicode_FromString(name), self, values, count,
+                         kwnames);
 }
 
 /* --- gradients --- */
