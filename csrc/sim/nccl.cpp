@@ -1,13 +1,14 @@
 /* Simulated NCCL: its functions. A call queues work whose meeting nccl_meeting.cpp holds. */
 #include "sim/nccl.h"
 
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <map>
 #include <mutex>
 #include <set>
+
+#include "base/shared_file.h"
 
 using namespace sim;
 
@@ -237,9 +238,8 @@ int group_end()
 
 /* --- communicators --- */
 
-/* An id is the path of a descriptor, and a number, since the descriptor may be another
- * communicator's later. The memory of those that this process has made the ids of, and not
- * opened, and those that it has a rank of: by the id. */
+/* An id is the name of the memory (base/shared_file.h). The memory of those that this
+ * process has made the ids of, and not opened, and those that it has a rank of: by the id. */
 std::mutex ids_guard;
 std::map<std::string, int> made;
 std::set<std::string> joined;
@@ -258,13 +258,13 @@ int get_id(dt_nccl_id *out)
         dt_error_clear();
         return DT_NCCL_SYSTEM_ERROR;
     }
-    static int count;
-    std::lock_guard<std::mutex> hold(ids_guard);
-    const std::string id =
-        format("/proc/%d/fd/%d %d", (int)getpid(), descriptor, ++count);
     memset(out, 0, sizeof *out);
-    memcpy(out->bytes, id.c_str(), id.size());
-    made[id] = descriptor;
+    if (dt_shared_file_name(descriptor, out->bytes)) {
+        close(descriptor);
+        return wrong(DT_NCCL_SYSTEM_ERROR, "the memory of the id has no name");
+    }
+    std::lock_guard<std::mutex> hold(ids_guard);
+    made[out->bytes] = descriptor;
     return DT_NCCL_SUCCESS;
 }
 
@@ -274,7 +274,7 @@ int descriptor_of(const std::string &id)
     std::lock_guard<std::mutex> hold(ids_guard);
     auto own = made.find(id);
     if (own == made.end())
-        return open(id.substr(0, id.find(' ')).c_str(), O_RDWR | O_CLOEXEC);
+        return dt_shared_file_open(id.c_str());
     const int descriptor = own->second;
     made.erase(own);
     return descriptor;
@@ -286,7 +286,7 @@ int init(dt_nccl_comm *out, int ranks, dt_nccl_id id, int rank)
     const std::string by = id.bytes;
     if (ranks < 1 || ranks > DT_GROUP_RANKS || rank < 0 || rank >= ranks)
         return wrong(DT_NCCL_INVALID_ARGUMENT, "the rank is out of range");
-    if (by.rfind("/proc/", 0))
+    if (!dt_shared_file_maker(by.c_str()))
         return wrong(DT_NCCL_INVALID_ARGUMENT, "the id is not one of ncclGetUniqueId");
     {
         std::lock_guard<std::mutex> hold(ids_guard);
