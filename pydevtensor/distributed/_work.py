@@ -23,11 +23,14 @@ class _Streams:
     The tensors that it writes to are ready for other streams after join().
     """
 
-    def __init__(self, results: list[Any]) -> None:
+    def __init__(self) -> None:
         self._here: list[tuple[int, int]] = []
         self._before: list[tuple[int, int]] = []
         self._written: set[int] = set()
         self._ends: list[tuple[int, Event]] = []
+
+    def take(self, results: list[Any]) -> None:
+        """Take those of this thread, for a call that writes to results."""
         if _C._device_loaded("cuda"):
             self._here = _current(range(_C._device_count("cuda")))
             tensors = (t for t in results if isinstance(t, _C.Tensor))
@@ -72,7 +75,7 @@ class Work:
 
     def __init__(self, run: Callable[[], Any], result: list[Any]) -> None:
         self._run, self._result = run, result
-        self._streams = _Streams(result)
+        self._streams = _Streams()
         self._future: Future[list[Any]] = _StreamFuture(self._streams)
         self._returned: Any = None
 
@@ -216,6 +219,7 @@ class Line:
                 self._add(-1)
             return None
         work = Work(_as_here(run), results)
+        work._streams.take(results)
         self._add(1)
         self._start()
         self._waiting.put(work)
