@@ -1,7 +1,7 @@
 """torch.overrides: functions that a mode, or the class of an argument, takes over.
 
-The extension asks here before a call, while there is a mode or an object of a subclass
-of Tensor, and where an argument of a call is not what it needs.
+The extension calls this module before a call, while there is a mode or an object of a
+subclass of Tensor, and after a call that has failed with a TypeError.
 """
 
 from __future__ import annotations
@@ -159,9 +159,9 @@ class TorchFunctionMode:
     """A block in which __torch_function__ is called for each function of this library.
 
     It gets the function, the classes of arguments that have a __torch_function__, the
-    arguments, and those by name; what it returns is the result. Within it, the mode is
-    not active. Attributes of a Tensor, and functions that are written in Python, are
-    not taken over: what these call is.
+    arguments, and those by name, and returns the result. Within it, the mode is not
+    active. It takes over functions of the extension, also those that functions written
+    in Python call, but not the latter themselves, nor attributes of a Tensor.
 
     >>> class Count(torch.overrides.TorchFunctionMode):
     ...     calls = 0

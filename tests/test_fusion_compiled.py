@@ -59,7 +59,7 @@ def test_values_are_those_of_the_operations(here, sources):
     for n in (1, 3, 4, 5, 511, 512, 1025):
         assert check_compiled(written_out, x[:n], y[:n])
     assert len(sources) == 1
-    # What does not lie at a multiple of 16 bytes is loaded one by one, by another one.
+    # Another kernel loads elements one by one where 16 bytes are not aligned.
     assert check_compiled(lambda x, y: written_out(x[1:], y[1:]), x, y)
     assert len(sources) == 2
 

@@ -13,7 +13,7 @@ from pydevtensor.multiprocessing import reductions
 
 SCHEDULES = ["eager", "lazy", "random:3"]
 
-# Two processes with a pipe and what they have in common; a test adds parent and child.
+# A program of two processes and a pipe; a test adds the code of parent and child.
 FRAME = """
 import gc, os, sys, warnings
 import pydevtensor as torch

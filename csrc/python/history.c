@@ -252,9 +252,9 @@ static PyGetSetDef attributes[] = {
      NULL},
     {"_version", get_version, NULL, "How often its memory was written in place.", NULL},
     {"_base", get_base, NULL,
-     "The Tensor that this is a view of, over the same memory with its history; None: "
-     "it "
-     "it is a view of nothing, as far as gradients count.",
+     "The Tensor that this is a view of, over the same memory with its history; None "
+     "if "
+     "it is not a view, as far as gradients count.",
      NULL},
     {"retains_grad", get_retains_grad, NULL,
      "Whether it keeps its gradient though it is not a leaf.", NULL},

@@ -111,7 +111,7 @@ class Writer:
         return made if isinstance(made, Ref) else Ref(made, found)
 
     def layer(self, module: Any, *args: Any, **named: Any) -> Any:
-        """Write a call of a module that has a record; what it gives."""
+        """Write a call of a module that has a record, and return its result."""
         given = Arguments(module.forward, args, named)
         return layer_record(module)(self, module, given)
 

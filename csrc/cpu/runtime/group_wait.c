@@ -10,9 +10,9 @@
 #include "base/relax.h"
 #include "cpu/runtime/group_block.h"
 
-/* Why nobody sleeps through what it waits for, on any processor: who counts up writes the
- * counter, then reads the number of sleepers; who sleeps adds itself to that number, then
- * reads the counter. The four accesses have one order that all ranks agree on
+/* No rank misses a wakeup, on any processor: a rank that counts up writes the counter, then
+ * reads the number of sleepers; a rank that sleeps adds itself to that number, then reads
+ * the counter. The four accesses have one order that all ranks agree on
  * (SEQ_CST), so at least one of the two sees the other's write. A counter that is read as
  * reached also makes visible what its rank wrote before: SEQ_CST includes ACQUIRE and
  * RELEASE. */

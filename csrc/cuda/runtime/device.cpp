@@ -44,7 +44,7 @@ int cuda_fail(cudaError_t error, const char *doing)
         {cudaErrorNoKernelImageForDevice,
          "build pydevtensor for this GPU: PYDEVTENSOR_CUDA_ARCHS=native pip install ."},
         {cudaErrorDeviceUninitialized,
-         "a process does not open what it sent itself; use the tensor that it has"},
+         "the process that sent a tensor cannot open it; use the tensor itself"},
         {cudaErrorInvalidResourceHandle,
          "what another process sent can be opened while that process runs, by the same "
          "user; and an event is shared that was made with interprocess=True"},
