@@ -330,6 +330,21 @@ static bool leads_on(const pass *p, const dt_node *node)
     return false;
 }
 
+/* The hooks that see gradients of inputs get them as they are delivered. */
+static int run_after(task *t, dt_scope *scope, dt_tensor **into)
+{
+    const dt_node *node = t->node;
+    for (int i = 0; i < node->nedges; i++) {
+        dt_edge edge = node->edges[i];
+        if (!edge.node || !into[i])
+            continue;
+        into[i] = fitted(scope, into[i], edge.node, edge.index, node->name);
+        if (!into[i])
+            return -1;
+    }
+    return dt_node_hooks_run(node->after, node, scope, t->gradients, into);
+}
+
 static int run_task(pass *p, task *t)
 {
     dt_node *node = t->node;
@@ -361,6 +376,14 @@ static int run_task(pass *p, task *t)
         no_memory();
         goto done;
     }
+    if (dt_device_has_streams(device)) {
+        if (switch_stream(device, node->stream, &stream) < 0)
+            goto done;
+        switched = stream != node->stream;
+    }
+    if (node->before &&
+        dt_node_hooks_run(node->before, node, &scope, t->gradients, NULL) < 0)
+        goto done;
     for (int i = 0; i < node->nresults; i++) {
         given[i] = t->gradients[i].storage ? &t->gradients[i] : NULL;
         if (given[i] && !leaf && dt_gradient_is_sparse(given[i]) &&
@@ -369,11 +392,6 @@ static int run_task(pass *p, task *t)
     }
     for (int i = 0; i < node->nedges; i++)
         into[i] = NULL;
-    if (dt_device_has_streams(device)) {
-        if (switch_stream(device, node->stream, &stream) < 0)
-            goto done;
-        switched = stream != node->stream;
-    }
     dt_activity_node = node->line;
     int applied = node->type->apply(node, &scope, given, into);
     if (node->packs)
@@ -382,6 +400,8 @@ static int run_task(pass *p, task *t)
         dt_anomaly_explain(node);
         goto done;
     }
+    if (node->after && run_after(t, &scope, into) < 0)
+        goto done;
     if (!p->keep_graph && !leaf) {
         node->used = true;
         dt_node_free_saved(node);

@@ -73,7 +73,27 @@ void dt_hook_remove(dt_hook *hook)
     end_use(hook);
 }
 
-int dt_hooks_run(dt_hook *hooks, dt_tensor *gradients, int nresults)
+typedef struct arguments {
+    dt_tensor *gradients;
+    int nresults;
+    const struct dt_node *node; /* of the hooks of a whole node; or NULL */
+    struct dt_scope *scope;
+    dt_tensor **inputs;
+} arguments;
+
+static int call(dt_hook *hook, const arguments *given)
+{
+    if (given->node)
+        return hook->call_node
+                   ? hook->call_node(hook->context, given->node, given->scope,
+                                     given->gradients, given->inputs)
+                   : 0;
+    return hook->index < given->nresults && given->gradients[hook->index].storage
+               ? hook->call(hook->context, &given->gradients[hook->index])
+               : 0;
+}
+
+static int run(dt_hook *hooks, const arguments *given)
 {
     dt_hook *few[8], **all = few;
     size_t count = 0;
@@ -92,15 +112,24 @@ int dt_hooks_run(dt_hook *hooks, dt_tensor *gradients, int nresults)
         all[count++] = hook;
     }
     for (size_t i = 0; i < count; i++) {
-        dt_hook *hook = all[i];
-        if (!status && hook->list && hook->index < nresults &&
-            gradients[hook->index].storage)
-            status = hook->call(hook->context, &gradients[hook->index]);
-        end_use(hook);
+        if (!status && all[i]->list)
+            status = call(all[i], given);
+        end_use(all[i]);
     }
     if (all != few)
         free(all);
     return status;
+}
+
+int dt_hooks_run(dt_hook *hooks, dt_tensor *gradients, int nresults)
+{
+    return run(hooks, &(arguments){.gradients = gradients, .nresults = nresults});
+}
+
+int dt_node_hooks_run(dt_hook *hooks, const struct dt_node *node,
+                      struct dt_scope *scope, dt_tensor *results, dt_tensor **inputs)
+{
+    return run(hooks, &(arguments){results, 0, node, scope, inputs});
 }
 
 void dt_hooks_free(dt_hook **hooks)

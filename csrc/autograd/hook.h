@@ -4,9 +4,18 @@
 
 #include "tensor/tensor.h"
 
+struct dt_node;
+struct dt_scope;
+
 /* Called with the gradient of a result, which it may replace (clear, then fill). 0,
  * or -1 after dt_fail. */
 typedef int (*dt_hook_fn)(void *context, dt_tensor *gradient);
+/* The same of a whole node: before it runs with the gradients of its results, which it
+ * may replace; after it has run also with those of its inputs (NULL: none), which it may
+ * replace by tensors of scope. */
+typedef int (*dt_node_hook_fn)(void *context, const struct dt_node *node,
+                               struct dt_scope *scope, dt_tensor *results,
+                               dt_tensor **inputs);
 typedef struct dt_hook {
     struct dt_hook *next;
     struct dt_hook **list; /* that it is in; NULL once it is removed */
@@ -16,6 +25,7 @@ typedef struct dt_hook {
     bool last;      /* called after those that are not */
     int index;      /* of the result */
     dt_hook_fn call;
+    dt_node_hook_fn call_node; /* of a whole node's; NULL: it only keeps its context */
     void (*free)(void *context);
     void *context;
 } dt_hook;
@@ -33,6 +43,9 @@ void dt_hook_release(dt_hook *hook);
 /* Calls the hooks, each with the gradient of its result if there is one. They may
  * remove each other and themselves. -1 after dt_fail. */
 int dt_hooks_run(dt_hook *hooks, dt_tensor *gradients, int nresults);
+/* The same of a whole node's hooks. */
+int dt_node_hooks_run(dt_hook *hooks, const struct dt_node *node,
+                      struct dt_scope *scope, dt_tensor *results, dt_tensor **inputs);
 void dt_hooks_free(dt_hook **hooks);
 
 #endif

@@ -57,7 +57,7 @@ dt_node *dt_node_new(const dt_node_type *type, const char *name, int nedges, int
     node->packs = false;
     node->calls_back = false;
     node->inside = 0;
-    node->hooks = NULL;
+    node->hooks = node->before = node->after = NULL;
     node->place = dt_anomaly.on ? dt_anomaly.place() : NULL;
     node->line = dt_observers_of_lines ? dt_activity_line() : -1;
     node->pending = NULL;
@@ -98,6 +98,8 @@ static void free_one(dt_node *node)
     if (node->inner)
         dt_node_release(node->inner);
     dt_hooks_free(&node->hooks);
+    dt_hooks_free(&node->before);
+    dt_hooks_free(&node->after);
     for (int i = 0; i < node->nedges; i++)
         dt_node_release(node->edges[i].node);
     free(node->place);

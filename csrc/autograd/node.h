@@ -67,10 +67,11 @@ struct dt_node {
     /* Whether the node, or one reachable from it, calls Python: set from the hooks
      * that exist when the node is created. */
     bool calls_back;
-    int line; /* where it was called, for observers (dt_activity_line); or -1 */
-    dt_hook *hooks;
-    char *place;      /* the same as a text, in anomaly mode; or NULL */
-    dt_node *pending; /* list of nodes being freed */
+    int line;       /* where it was called, for observers (dt_activity_line); or -1 */
+    dt_hook *hooks; /* of single results */
+    dt_hook *before, *after; /* of the whole node, around its run */
+    char *place;             /* the same as a text, in anomaly mode; or NULL */
+    dt_node *pending;        /* list of nodes being freed */
     /* Used by the search of dt_owned_visit. */
     int inside;
     dt_node *next_met, *next_ready;

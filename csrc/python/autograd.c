@@ -17,10 +17,27 @@
 /* The least free stack for a pass inside another one. */
 #define STACK_LEFT ((size_t)512 << 10)
 
+/* The edge of a GradientEdge, a tuple of a node and the number of a result; or NULL. */
+static const dt_node *edge_of(PyObject *object, dt_edge *edge)
+{
+    if (!PyTuple_Check(object) || PyTuple_GET_SIZE(object) < 2 ||
+        !dt_node_object_check(PyTuple_GET_ITEM(object, 0)))
+        return NULL;
+    dt_node *node = dt_node_of(PyTuple_GET_ITEM(object, 0));
+    long index = PyLong_AsLong(PyTuple_GET_ITEM(object, 1));
+    PyErr_Clear();
+    if (index < 0 || index >= node->nresults)
+        return NULL;
+    *edge = (dt_edge){dt_node_retain(node), (int)index};
+    return node;
+}
+
 /* Edge i leads to the node of object i of the roots and then the inputs. */
 static int add_edge(const char *function, PyObject *object, Py_ssize_t i,
                     Py_ssize_t nroots, dt_edge *edge)
 {
+    if (edge_of(object, edge))
+        return 0;
     if (!dt_tensor_check(object)) {
         char text[DT_DESCRIBE_TEXT];
         return DT_SET_ERROR(PyExc_TypeError, "%s(): %s is no Tensor", function,
@@ -99,6 +116,35 @@ static int check_depth(const char *function)
         function, depth);
 }
 
+/* The pass that the thread runs, for hooks: the edges of its roots, then of its inputs. */
+typedef struct running {
+    struct running *outer;
+    uint64_t id;
+    const dt_edge *edges;
+    Py_ssize_t nroots, ninputs;
+} running;
+static _Thread_local running *current;
+
+/* The first gradient of a root that is given none. */
+static int begin_with_one(const pass *p, dt_tensor *gradient, const dt_tensor *root,
+                          dt_edge edge)
+{
+    const dt_result *result = &edge.node->results[edge.index];
+    dt_dtype dtype = root ? (dt_dtype)root->dtype : result->dtype;
+    int ndim = root ? root->ndim : result->ndim;
+    if (dt_dtype_is_complex(dtype))
+        return DT_SET_ERROR(
+            PyExc_RuntimeError,
+            "%s(): the result is complex, and only a real one has a gradient "
+            "of its own; give gradient=, or reduce it, e.g. with .abs()",
+            p->function);
+    return dt_full(p->function, gradient, dtype, ndim,
+                   root ? root->shape : result->shape,
+                   root ? dt_tensor_device(root) : result->device, dt_scalar_int(1)) < 0
+               ? dt_raise_status()
+               : 0;
+}
+
 /* A backward pass. With inputs it returns their gradients, or adds these to their grad,
  * which those that are not leaves keep from then on. */
 static PyObject *run_pass(const pass *p)
@@ -125,24 +171,18 @@ static PyObject *run_pass(const pass *p)
             goto done;
         if (i >= p->nroots)
             continue;
-        const dt_tensor *t = dt_tensor_of(object);
+        const dt_tensor *t = dt_tensor_check(object) ? dt_tensor_of(object) : NULL;
         gradients[i] = &made[i];
         if (dt_tensor_check(p->gradients[i]))
             dt_variable_alias(&made[i], dt_tensor_of(p->gradients[i]));
-        else if (dt_dtype_is_complex((dt_dtype)t->dtype)) {
-            PyErr_Format(
-                PyExc_RuntimeError,
-                "%s(): the result is complex, and only a real one has a gradient "
-                "of its own; give gradient=, or reduce it, e.g. with .abs()",
-                p->function);
+        else if (begin_with_one(p, &made[i], t, edges[i]) < 0)
             goto done;
-        } else if (dt_full(p->function, &made[i], (dt_dtype)t->dtype, t->ndim, t->shape,
-                           dt_tensor_device(t), dt_scalar_int(1)) < 0) {
-            dt_raise();
-            goto done;
-        }
     }
     dt_tensor *found = p->accumulates ? NULL : made + p->nroots;
+    static uint64_t last_id;
+    running own = {current, __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED), edges,
+                   p->nroots, p->ninputs};
+    current = &own;
     depth++;
     bool yielded = dt_gil_yield(true);
     int64_t due = dt_interrupt_set_due(DT_INTERRUPT_LATER);
@@ -151,6 +191,7 @@ static PyObject *run_pass(const pass *p)
     dt_interrupt_set_due(due);
     dt_gil_yield(yielded);
     depth--;
+    current = own.outer;
     result = status < 0       ? dt_raise()
              : p->accumulates ? Py_NewRef(Py_None)
                               : tuple_of(p->ninputs, found);
@@ -231,7 +272,32 @@ static PyObject *written(PyObject *Py_UNUSED(module), PyObject *tensor)
     Py_RETURN_NONE;
 }
 
+static PyObject *nodes_of(const dt_edge *edges, Py_ssize_t count)
+{
+    PyObject *list = PyList_New(0);
+    for (Py_ssize_t i = 0; list && i < count; i++) {
+        DT_REF node = edges[i].node ? dt_node_object_new(edges[i].node) : NULL;
+        if (edges[i].node && (!node || PyList_Append(list, node) < 0))
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+/* _pass(): a number of the pass that the thread runs, and the nodes of its roots and of its
+ * inputs; None outside of one. */
+static PyObject *describe_pass(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    if (!current)
+        Py_RETURN_NONE;
+    return Py_BuildValue("KNN", (unsigned long long)current->id,
+                         nodes_of(current->edges, current->nroots),
+                         nodes_of(current->edges + current->nroots, current->ninputs));
+}
+
 static PyMethodDef functions[] = {
+    {"_pass", describe_pass, METH_NOARGS,
+     "_pass()\n--\n\nThe number of the running pass, and the nodes of its roots and "
+     "inputs."},
     {"_written", written, METH_O,
      "_written(tensor, /)\n--\n\nCounts a write to its memory."},
     {"_run_backward", run_backward, METH_VARARGS,

@@ -77,7 +77,11 @@ static PyObject *get_grad_fn(PyObject *self, void *unused)
     bool made;
     if (dt_variable_is_made(t, &made) < 0)
         return dt_raise();
-    return made ? dt_node_object_new(dt_variable_of(t)->made.node) : Py_NewRef(Py_None);
+    if (!made)
+        Py_RETURN_NONE;
+    if (!PyObject_GC_IsTracked(self)) /* hooks of the node may lead back to it */
+        PyObject_GC_Track(self);
+    return dt_node_object_new(dt_variable_of(t)->made.node);
 }
 
 /* None; with a warning where backward() will never bring one. */
@@ -384,6 +388,8 @@ static int visit_node(void *context, const dt_node *node)
         if (recall && !recall->storage) /* its context is an object */
             status = v->visit(recall->context, v->arg);
     }
+    if (!status)
+        status = dt_node_hooks_visit(node, v->visit, v->arg);
     return status ? status : visit_hooks(node->hooks, v->visit, v->arg);
 }
 
@@ -434,6 +440,20 @@ static PyObject *remover_of(dt_hook *hook)
     return remover;
 }
 
+PyObject *dt_hook_handle(dt_hook *hook)
+{
+    PyObject *module = PyImport_ImportModule("pydevtensor.autograd");
+    PyObject *remover = module ? remover_of(hook) : NULL;
+    PyObject *handle = remover ? PyObject_CallMethod(module, "RemovableHandle", "OL",
+                                                     remover, (long long)hook->id)
+                               : NULL;
+    Py_XDECREF(module);
+    Py_XDECREF(remover);
+    if (!handle)
+        dt_hook_remove(hook);
+    return handle;
+}
+
 /* Adds a hook of a tensor and returns its handle. Takes over context. */
 static PyObject *add_hook(PyObject *self, dt_hook **hooks, int index, dt_hook_fn call,
                           PyObject *context)
@@ -445,16 +465,7 @@ static PyObject *add_hook(PyObject *self, dt_hook **hooks, int index, dt_hook_fn
         return context ? dt_raise() : NULL;
     if (!PyObject_GC_IsTracked(self)) /* it may be part of a cycle now */
         PyObject_GC_Track(self);
-    PyObject *module = PyImport_ImportModule("pydevtensor.autograd");
-    PyObject *remover = module ? remover_of(hook) : NULL;
-    PyObject *handle = remover ? PyObject_CallMethod(module, "RemovableHandle", "OL",
-                                                     remover, (long long)hook->id)
-                               : NULL;
-    Py_XDECREF(module);
-    Py_XDECREF(remover);
-    if (!handle)
-        dt_hook_remove(hook);
-    return handle;
+    return dt_hook_handle(hook);
 }
 
 DT_PUBLIC(register_hook, "register_hook(input: Tensor, hook: Any)")

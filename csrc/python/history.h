@@ -21,6 +21,16 @@ PyObject *dt_tensor_object_alias(const dt_tensor *t);
  * with the thread, where dt_raise finds it. Returns -1. */
 int dt_fail_in_python(void);
 
+/* The handle of a hook, which it removes if there is no memory for the handle. */
+PyObject *dt_hook_handle(dt_hook *hook);
+
+/* Methods and the attribute `metadata` of Node. */
+PyObject *dt_node_register_hook(PyObject *self, PyObject *function);
+PyObject *dt_node_register_prehook(PyObject *self, PyObject *function);
+PyObject *dt_node_metadata(PyObject *self, void *unused);
+/* For the garbage collector. */
+int dt_node_hooks_visit(const dt_node *node, visitproc visit, void *arg);
+
 /* The object whose backward() a custom Function's node calls, borrowed; other nodes:
  * NULL. */
 PyObject *dt_function_object(const dt_node *node);

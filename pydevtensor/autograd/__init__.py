@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import functools
-import itertools
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any, TypeAlias, TypeVar, cast
 
 from pydevtensor import _C
 from pydevtensor._names import publish as _publish
+from pydevtensor.autograd._hooks import GradientEdge as _GradientEdge
+from pydevtensor.autograd._hooks import RemovableHandle as RemovableHandle
+from pydevtensor.autograd._hooks import _add_hook as _add_hook
 
 Tensor: TypeAlias = _C.Tensor
 _is_tensor: Callable[[Any], bool] = _C.is_tensor
@@ -183,7 +185,16 @@ def is_inference_mode_enabled() -> bool:
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:
-    return (value,) if _is_tensor(value) else tuple(value)
+    alone = _is_tensor(value) or isinstance(value, _GradientEdge)
+    return (value,) if alone else tuple(value)
+
+
+def _shape_of(root: Any) -> list[int] | None:
+    """That of a Tensor, or at an edge; None where it does not matter, or is unknown."""
+    if isinstance(root, _GradientEdge):
+        facts = root.node._input_metadata[root.output_nr]
+        return facts and [*facts.shape]
+    return [*root.shape] if _is_tensor(root) and root.requires_grad else None
 
 
 _in_dual_level = False  # which forward_ad says
@@ -206,11 +217,11 @@ def _run(
             "given; give one gradient (or None) for each"
         )
     for tensor, gradient in zip(tensors, gradients, strict=True):
-        if not _is_tensor(tensor) or not tensor.requires_grad:
+        shape = _shape_of(tensor)
+        if shape is None and not isinstance(tensor, _GradientEdge):
             continue  # which the extension refuses
-        shape = [*tensor.shape]
         if gradient is None:
-            if tensor.numel() != 1:
+            if shape is None or prod(shape) != 1:
                 raise RuntimeError(
                     f"{function}(): grad can be implicitly created only for scalar "
                     f"outputs, and this result has shape {shape}; reduce it first, "
@@ -221,7 +232,7 @@ def _run(
                 f"{function}(): a gradient must be a Tensor or None, and it is "
                 f"{gradient!r} ({type(gradient).__name__})"
             )
-        elif [*gradient.shape] != shape:
+        elif shape is not None and [*gradient.shape] != shape:
             raise RuntimeError(
                 f"{function}(): the gradient has shape {[*gradient.shape]} and the "
                 f"result {shape}; give a gradient of the result's shape"
@@ -241,12 +252,12 @@ def _warn_of(text: str) -> None:
 
 
 def backward(
-    tensors: Tensor | Sequence[Tensor],
+    tensors: Tensor | _GradientEdge | Sequence[Tensor | _GradientEdge],
     grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     grad_variables: Tensor | Sequence[Tensor | None] | None = None,
-    inputs: Tensor | Sequence[Tensor] | None = None,
+    inputs: Tensor | _GradientEdge | Sequence[Tensor | _GradientEdge] | None = None,
 ) -> None:
     """Add the gradients of tensors to the .grad of the leaves they depend on.
 
@@ -277,8 +288,8 @@ def backward(
 
 
 def grad(
-    outputs: Tensor | Sequence[Tensor],
-    inputs: Tensor | Sequence[Tensor],
+    outputs: Tensor | _GradientEdge | Sequence[Tensor | _GradientEdge],
+    inputs: Tensor | _GradientEdge | Sequence[Tensor | _GradientEdge],
     grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
@@ -297,7 +308,8 @@ def grad(
     retain_graph      keep the graph for another pass; by default create_graph
     create_graph      record the pass itself, for second derivatives
     only_inputs       deprecated: it is always true
-    is_grads_batched  NotImplementedError for True; see func.vmap()
+    is_grads_batched  grad_outputs have a dimension more in front, and so have the
+                      gradients: a pass for each element of it
 
     >>> x = torch.tensor(3.0, requires_grad=True)
     >>> torch.autograd.grad(x ** 2, x)
@@ -306,13 +318,14 @@ def grad(
     outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
     if not only_inputs:
         _warn_of("grad(): only_inputs=False has no effect; use backward()")
-    if is_grads_batched:
-        raise NotImplementedError("grad(): is_grads_batched; call grad() in a loop")
     if not inputs:
         raise ValueError("grad(): inputs is empty; give one Tensor or more")
-    found = _run(
-        "grad", outputs, grad_outputs, inputs, retain_graph, create_graph, False
-    )
+    if is_grads_batched:
+        found = _run_each(outputs, grad_outputs, inputs, retain_graph, create_graph)
+    else:
+        found = _run(
+            "grad", outputs, grad_outputs, inputs, retain_graph, create_graph, False
+        )
     if materialize_grads:
         return tuple(
             _C.zeros_like(x) if g is None else g
@@ -331,72 +344,30 @@ def grad(
 # --- hooks --------------------------------------------------------------------------
 
 
-class RemovableHandle:
-    """The handle of a hook: remove(), or the end of a `with`, removes the hook.
-
-    remove: the dict that has the hook, or will have it, by the handle's id; or a
-    function that removes it. id: the number of the hook; None: a new one. extra_dict:
-    another dict, or several, with something by the same id.
-
-    >>> x = torch.ones(2, requires_grad=True)
-    >>> handle = x.register_hook(lambda gradient: gradient * 10)
-    >>> handle.remove()
-    >>> x.sum().backward()
-    >>> x.grad
-    tensor([1., 1.])
-    """
-
-    def __init__(
-        self, remove: Any, id: int | None = None, *, extra_dict: Any = None
-    ) -> None:
-        self.id: int = next(_hook_ids) if id is None else id
-        if not callable(remove):
-            extra = extra_dict if isinstance(extra_dict, list) else [extra_dict]
-            remove = functools.partial(_forget, [remove, *extra], self.id)
-        self._remove: Callable[[], None] | None = remove
-
-    def remove(self) -> None:
-        """Remove the hook. A second call does nothing."""
-        if self._remove:
-            self._remove()
-            self._remove = None
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *unused: object) -> None:
-        self.remove()
-
-
-_hook_ids = itertools.count()
-
-
-def _forget(dicts: list[Any], key: int) -> None:
-    for each in dicts:
-        if each is not None:
-            each.pop(key, None)
-
-
-def _add_hook(
-    hooks: OrderedDict[Any, Any],
-    hook: Any,
-    prepend: bool = False,
-    options: dict[Any, Any] | None = None,
-) -> RemovableHandle:
-    """options: what else is known of hooks, by the same keys."""
-    key = next(_hook_ids)
-    while key in hooks:  # from a pickle that another process wrote
-        key = next(_hook_ids)
-    hooks[key] = hook
-    if prepend:
-        hooks.move_to_end(key, last=False)
-
-    def remove() -> None:
-        hooks.pop(key, None)
-        if options is not None:
-            options.pop(key, None)
-
-    return RemovableHandle(remove, key)
+def _run_each(
+    outputs: tuple[Any, ...],
+    given: Any,
+    inputs: tuple[Any, ...],
+    retain_graph: bool | None,
+    create_graph: bool,
+) -> tuple[Any, ...]:
+    """A pass for each element of the first dimension of the gradients given."""
+    seeds = () if given is None else _as_tuple(given)
+    sizes = {len(g) for g in seeds if g is not None}
+    if len(sizes) != 1:
+        raise RuntimeError(
+            f"grad(): with is_grads_batched=True, the first dimensions of grad_outputs "
+            f"have sizes {sorted(sizes)}; give gradients with one size"
+        )
+    count, rows = sizes.pop(), []
+    for i in range(count):
+        chosen = tuple(g if g is None else g[i] for g in seeds)
+        last = i == count - 1
+        keep = (create_graph if retain_graph is None else retain_graph) or not last
+        rows.append(_run("grad", outputs, chosen, inputs, keep, create_graph, False))
+    return tuple(
+        None if each[0] is None else _C.stack(each) for each in zip(*rows, strict=True)
+    )
 
 
 # --- custom operations --------------------------------------------------------------
@@ -576,6 +547,16 @@ from pydevtensor.autograd.anomaly_mode import (  # noqa: E402
     set_detect_anomaly as set_detect_anomaly,
 )
 from pydevtensor.autograd.function import once_differentiable as _  # noqa: E402, F401
+from pydevtensor.autograd.grad_mode import (  # noqa: E402
+    is_multithreading_enabled as is_multithreading_enabled,
+)
+from pydevtensor.autograd.grad_mode import (  # noqa: E402
+    set_multithreading_enabled as set_multithreading_enabled,
+)
 from pydevtensor.autograd.variable import Variable as Variable  # noqa: E402
 
-_publish(__name__, later=["forward_ad", "profiler"], home_of=["GradcheckError"])
+_publish(
+    __name__,
+    later=["forward_ad", "profiler"],
+    home_of=["GradcheckError", "RemovableHandle"],
+)

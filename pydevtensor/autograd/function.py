@@ -10,7 +10,22 @@ from pydevtensor import _C
 from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import Function, FunctionCtx, no_grad
 
-__all__ = ["Function", "FunctionCtx", "once_differentiable"]
+__all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
+
+
+class InplaceFunction(Function):
+    """A Function, under the name that older programs derive from.
+
+    >>> class Same(torch.autograd.function.InplaceFunction):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         return x.clone()
+    ...     @staticmethod
+    ...     def backward(ctx, gradient):
+    ...         return gradient
+    >>> Same.apply(torch.ones(1, requires_grad=True)).requires_grad
+    True
+    """
 
 
 class _Once(Function):

@@ -28,8 +28,8 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 79_850,
-    "core": 28_620,
+    "csrc": 80_700,
+    "core": 28_830,
     "processes": 4_830,
     "extras": 12_490,
     "imitations": 730,

@@ -1,5 +1,8 @@
 #include "python/history.h"
+#include "python/types/device.h"
+#include "python/types/dtype.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef struct node_object {
@@ -10,15 +13,34 @@ typedef struct node_object {
 #define SAVED_NAME 40
 
 static PyTypeObject *node_type;
+static PyObject *types; /* a dict of subclasses by the nodes' names */
 
 dt_node *dt_node_of(PyObject *object)
 {
     return ((node_object *)object)->node;
 }
 
+/* The class of nodes of one name: programs that draw graphs ask type(node).__name__. */
+static PyTypeObject *type_of(const char *name)
+{
+    PyObject *known = PyDict_GetItemString(types, name);
+    if (known)
+        return (PyTypeObject *)known;
+    /* By a spec: a class of Python would need the garbage collector. */
+    PyType_Slot none[] = {{0, NULL}};
+    char full[SAVED_NAME + 96];
+    snprintf(full, sizeof full, "pydevtensor.autograd.graph.%s", name);
+    PyType_Spec spec = {full, sizeof(node_object), 0, Py_TPFLAGS_DEFAULT, none};
+    DT_REF made = PyType_FromSpecWithBases(&spec, (PyObject *)node_type);
+    if (!made || PyDict_SetItemString(types, name, made) < 0)
+        return NULL;
+    return (PyTypeObject *)made; /* which types keeps */
+}
+
 PyObject *dt_node_object_new(dt_node *node)
 {
-    node_object *self = PyObject_New(node_object, node_type);
+    PyTypeObject *type = type_of(node->name);
+    node_object *self = type ? PyObject_New(node_object, type) : NULL;
     if (self)
         self->node = dt_node_retain(node);
     return (PyObject *)self;
@@ -149,7 +171,7 @@ static PyObject *node_variable(PyObject *self, void *Py_UNUSED(unused))
 
 static PyObject *node_compare(PyObject *a, PyObject *b, int op)
 {
-    if (Py_TYPE(b) != node_type || (op != Py_EQ && op != Py_NE))
+    if (!dt_node_object_check(b) || (op != Py_EQ && op != Py_NE))
         Py_RETURN_NOTIMPLEMENTED;
     return PyBool_FromLong((dt_node_of(a) == dt_node_of(b)) == (op == Py_EQ));
 }
@@ -159,7 +181,71 @@ static Py_hash_t node_hash(PyObject *self)
     return Py_HashPointer(dt_node_of(self));
 }
 
+static PyObject *node_number(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    return PyLong_FromUnsignedLongLong(dt_node_of(self)->sequence);
+}
+
+/* For each result an object with its shape, type and device; None where they are unknown. */
+static PyObject *node_input_metadata(PyObject *self, void *Py_UNUSED(unused))
+{
+    const dt_node *node = dt_node_of(self);
+    DT_REF module = PyImport_ImportModule("types");
+    PyObject *list = module ? PyList_New(0) : NULL;
+    for (int i = 0; list && i < node->nresults; i++) {
+        const dt_result *result = &node->results[i];
+        DT_REF none = PyTuple_New(0);
+        DT_REF named =
+            result->ndim < 0
+                ? PyDict_New()
+                : Py_BuildValue("{s:N,s:N,s:N}", "shape",
+                                dt_size_new(result->ndim, result->shape), "dtype",
+                                dt_dtype_object_get(result->dtype), "device",
+                                dt_device_object_of(result->device));
+        DT_REF kind = PyObject_GetAttrString(module, "SimpleNamespace");
+        DT_REF item = none && named && kind ? result->ndim < 0
+                                                  ? Py_NewRef(Py_None)
+                                                  : PyObject_Call(kind, none, named)
+                                            : NULL;
+        if (!item || PyList_Append(list, item) < 0)
+            Py_CLEAR(list);
+    }
+    PyObject *tuple = list ? PyList_AsTuple(list) : NULL;
+    Py_XDECREF(list);
+    return tuple;
+}
+
+static PyObject *node_make(PyTypeObject *type, PyObject *Py_UNUSED(args),
+                           PyObject *Py_UNUSED(named))
+{
+    return PyErr_Format(PyExc_TypeError,
+                        "%s: operations make nodes; read grad_fn of a result",
+                        type->tp_name);
+}
+
 static PyMethodDef node_methods[] = {
+    {"register_hook", dt_node_register_hook, METH_O,
+     "register_hook($self, fn, /)\n--\n\nCalls fn(grad_inputs, grad_outputs) after the "
+     "node has run in a backward pass.\n\nBoth are tuples of Tensors, or None for a "
+     "missing gradient. grad_inputs are\nthose that the node has computed; a tuple "
+     "that "
+     "fn "
+     "returns takes their place. The\nhandle that this returns has remove().\n\n>>> x "
+     "= "
+     "torch.ones(1, requires_grad=True)\n>>> y = x * 2\n>>> handle = "
+     "y.grad_fn.register_hook(lambda inputs, outputs: print(outputs))\n>>> "
+     "y.backward()\n(tensor([1.]),)"},
+    {"register_prehook", dt_node_register_prehook, METH_O,
+     "register_prehook($self, fn, /)\n--\n\nCalls fn(grad_outputs) before the node "
+     "runs in "
+     "a backward pass.\n\nA tuple that fn returns takes their place. The handle that "
+     "this "
+     "returns has\nremove().\n\n>>> x = torch.ones(1, requires_grad=True)\n>>> y = x * "
+     "2\n>>> handle = y.grad_fn.register_prehook(lambda outputs: (outputs[0] * "
+     "10,))\n>>> "
+     "y.backward()\n>>> x.grad\ntensor([20.])"},
+    {"_sequence_nr", node_number, METH_NOARGS,
+     "_sequence_nr($self)\n--\n\nA number: above those of the nodes before it."},
     {"name", node_name, METH_NOARGS,
      "name($self)\n--\n\nThe operation's name, such as 'MulBackward0'.\n\n"
      ">>> (torch.ones(1, requires_grad=True) * 2).grad_fn.name()\n'MulBackward0'"},
@@ -170,6 +256,10 @@ static PyGetSetDef node_properties[] = {
     {"next_functions", node_next, NULL,
      "Pairs of the next node of each input and the index of its result.", NULL},
     {"variable", node_variable, NULL, "Not available.", NULL},
+    {"metadata", dt_node_metadata, NULL,
+     "A dict for what a program keeps with the node.", NULL},
+    {"_input_metadata", node_input_metadata, NULL,
+     "The shape, dtype and device of each result.", NULL},
     {"saved_tensors", node_saved, NULL,
      "The Tensors that a Function's forward() has saved.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
@@ -177,7 +267,9 @@ static PyGetSetDef node_properties[] = {
 static PyType_Slot node_slots[] = {
     {Py_tp_doc,
      "A node of the autograd graph: Tensor.grad_fn.\n\n>>> x = torch.ones(2, "
-     "requires_grad=True)\n>>> type((x * 2).grad_fn).__name__\n'Node'"},
+     "requires_grad=True)\n>>> isinstance((x * 2).grad_fn, "
+     "torch.autograd.graph.Node)\nTrue"},
+    {Py_tp_new, (void *)node_make},
     {Py_tp_dealloc, node_dealloc},
     {Py_tp_repr, node_repr},
     {Py_tp_getattro, node_getattro},
@@ -189,13 +281,13 @@ static PyType_Slot node_slots[] = {
 };
 bool dt_node_object_check(PyObject *value)
 {
-    return Py_TYPE(value) == node_type;
+    return PyObject_TypeCheck(value, node_type);
 }
 
 int dt_setup_node_type(PyObject *module)
 {
     node_type = dt_add_type(module, "pydevtensor.Node", sizeof(node_object),
-                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                            NULL, node_slots);
-    return node_type ? 0 : -1;
+                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, NULL, node_slots);
+    types = node_type ? PyDict_New() : NULL;
+    return types ? 0 : -1;
 }
