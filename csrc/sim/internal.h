@@ -199,9 +199,9 @@ struct State {
     bool open = false;    /* memory is mapped: devices are in use */
     unsigned started = 0; /* 1 + dt_forks of the process that started the runtime */
     char *held = nullptr, *seen = nullptr;
-    /* From a device's memory to the next one's; between them is the window, addresses at
-     * which other pages than a cudaMalloc's are mapped. */
-    size_t stride = 0, window = 0;
+    /* From a device's addresses to the next one's: those for cudaMalloc, then the window,
+     * addresses at which other pages than a cudaMalloc's are mapped. */
+    size_t stride = 0, room = 0, window = 0;
     std::vector<std::unique_ptr<Device>> devices;
     std::vector<std::unique_ptr<Stream>> streams;
     std::map<cudaEvent_t, struct Event *> events;

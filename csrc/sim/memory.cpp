@@ -1,7 +1,9 @@
 /* Device memory: one memfd per device, mapped twice. The program holds addresses in
  * the first mapping, which is inaccessible; work uses the second, at a constant
- * distance. cudaMalloc is first fit. Pages of the second mapping are accessible
- * while anything in them is allocated. Behind each device's memory is its window. */
+ * distance. cudaMalloc is first fit among more addresses than the device has memory: as
+ * on a card, whose pages are mapped wherever they lie, memory that is free in parts has
+ * room for a large allocation. Pages of the second mapping are accessible while anything
+ * in them is allocated. Behind each device's addresses is its window. */
 #include "check.h"
 #include "internal.h"
 #include <fcntl.h>
@@ -17,7 +19,9 @@ namespace sim {
 
 static const size_t kGrain = 512;
 static const size_t kGap = (size_t)2 << 20; /* inaccessible gap around devices */
-/* Addresses of a window, in times a device's memory, and of all windows. */
+/* Addresses for a device's own allocations and of its window, in times its memory, and the
+ * most of all devices. */
+static const size_t kRooms = 4, kMostRooms = (size_t)8 << 40;
 static const size_t kWindows = 16, kMostWindows = (size_t)16 << 40;
 static const int kNothing = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 static const int kView = MAP_SHARED | MAP_FIXED | MAP_NORESERVE;
@@ -45,15 +49,22 @@ void open_pages(char *seen, size_t bytes)
 #endif
 }
 
+/* A multiple of the gap: `times` a device's memory, or its part of the most. */
+static size_t addresses(size_t memory, size_t times, size_t most_of_all)
+{
+    const size_t most = most_of_all / (size_t)state().options.devices & ~(kGap - 1);
+    return times * memory < most ? times * memory : most;
+}
+
 cudaError_t map_devices()
 {
     State &all = state();
     const size_t memory = (all.options.memory + kGap - 1) & ~(kGap - 1);
     const size_t n = (size_t)all.options.devices;
-    size_t window = kWindows * memory;
-    if (window > kMostWindows / n)
-        window = kMostWindows / n & ~(kGap - 1);
-    const size_t stride = memory + kGap + window + kGap;
+    const size_t window = addresses(memory, kWindows, kMostWindows);
+    size_t room = addresses(memory, kRooms, kMostRooms);
+    room = room < memory ? memory : room;
+    const size_t stride = room + kGap + window + kGap;
     const size_t span = n * stride + kGap;
     char *held = (char *)mmap(nullptr, span, PROT_NONE, kNothing, -1, 0);
     char *seen = (char *)mmap(nullptr, span, PROT_NONE, kNothing, -1, 0);
@@ -66,11 +77,11 @@ cudaError_t map_devices()
         device->own_stream.reset(new Stream);
         device->own_stream->device = (int)i;
         device->file = memfd_create("simulated-gpu", MFD_CLOEXEC);
-        good = device->file >= 0 && ftruncate(device->file, (off_t)memory) == 0 &&
-               mmap(device->held, memory, PROT_NONE, kView, device->file, 0) !=
-                   MAP_FAILED &&
-               mmap(seen + kGap + i * stride, memory, PROT_NONE, kView, device->file,
-                    0) != MAP_FAILED;
+        good =
+            device->file >= 0 && ftruncate(device->file, (off_t)room) == 0 &&
+            mmap(device->held, room, PROT_NONE, kView, device->file, 0) != MAP_FAILED &&
+            mmap(seen + kGap + i * stride, room, PROT_NONE, kView, device->file, 0) !=
+                MAP_FAILED;
         devices.push_back(std::move(device));
     }
     if (!good) {
@@ -87,6 +98,7 @@ cudaError_t map_devices()
     all.held = held + kGap;
     all.seen = seen + kGap;
     all.stride = stride;
+    all.room = room;
     all.window = window;
     all.devices = std::move(devices);
     return cudaSuccess;
@@ -175,11 +187,13 @@ bool is_shared(const Block &block)
 
 cudaError_t take(Device &device, size_t bytes, char **out)
 {
-    if (bytes > state().options.memory)
+    const size_t memory = state().options.memory;
+    if (bytes > memory)
         return cudaErrorMemoryAllocation;
     const size_t need = (bytes + kGrain - 1) & ~(kGrain - 1);
-    char *base =
-        first_fit(device, device.held, device.held + state().options.memory, need);
+    if (need > memory - device.used)
+        return cudaErrorMemoryAllocation;
+    char *base = first_fit(device, device.held, device.held + state().room, need);
     if (!base)
         return cudaErrorMemoryAllocation;
     char *page = (char *)((uintptr_t)seen_from(base) & ~(uintptr_t)(page_size() - 1));

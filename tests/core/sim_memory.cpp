@@ -51,7 +51,7 @@ static void sizes()
     GOOD(cudaMemGetInfo(&left, &total));
     EQUAL(total, 64u << 20);
     EQUAL(left, total);
-    void *p[4] = {}, *q = nullptr;
+    void *p[4] = {}, *q = nullptr, *none;
     for (void *&each : p) {
         GOOD(cudaMalloc(&each, 16u << 20));
         CHECK(((size_t)each & 511) == 0);
@@ -67,8 +67,16 @@ static void sizes()
     EQUAL((int)cudaMalloc(&q, (size_t)-1), (int)cudaErrorMemoryAllocation);
     GOOD(cudaMalloc(&q, 16u << 20));
     CHECK(q == p[1]);
-    for (void *each : p)
-        GOOD(cudaFree(each));
+    /* A card maps pages wherever they are free: parts make room for a whole. */
+    GOOD(cudaFree(p[0]));
+    GOOD(cudaFree(p[2]));
+    GOOD(cudaMalloc(&q, 32u << 20));
+    GOOD(cudaMemsetAsync(q, 0, 32u << 20, nullptr));
+    GOOD(cudaDeviceSynchronize());
+    EQUAL((int)cudaMalloc(&none, 1), (int)cudaErrorMemoryAllocation);
+    GOOD(cudaFree(q));
+    GOOD(cudaFree(p[1]));
+    GOOD(cudaFree(p[3]));
     EQUAL((int)cudaFree(p[0]), (int)cudaErrorInvalidValue);
     EQUAL((int)cudaFree(&q), (int)cudaErrorInvalidValue);
     GOOD(cudaFree(nullptr));
