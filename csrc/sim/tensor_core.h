@@ -1,24 +1,12 @@
-/* The instructions of tensor cores and ldmatrix, on the host. The lanes of a warp show
- * each other their operands, as the fragments of PTX, and each computes its own results:
- * so a fragment in the wrong lane or register gives a wrong product here too. */
+/* The instructions of tensor cores and ldmatrix, on the host. The last lane of a warp to
+ * arrive reads the fragments of PTX from each lane: so a fragment in the wrong lane or
+ * register gives a wrong product here too. */
 #ifndef DT_SIM_TENSOR_CORE_H
 #define DT_SIM_TENSOR_CORE_H
 
-#include "sim/intrinsics.h"
+#include "sim/reductions.h"
 
 namespace sim {
-
-/* f(operands of all lanes), for a warp of a block of one dimension. */
-template <class Mine, class F>
-inline void with_lanes(const Mine &mine, F f)
-{
-    SIM_SHARED(Mine[32][32], shown);
-    Mine(&warp)[32] = shown[threadIdx.x / 32];
-    warp[lane()] = mine;
-    __syncwarp();
-    f(warp);
-    __syncwarp(); /* before the next operands overwrite them */
-}
 
 /* The elements of a register: two of 16 bits, or the part of a float32 that counts. */
 template <class Half>
@@ -38,30 +26,77 @@ inline void widen<float>(unsigned bits, float (&to)[2])
     to[1] = 0;
 }
 
+/* The fragments of a lane, where it has them. */
+struct Fragments {
+    const unsigned *a, *b;
+    float *c;
+};
+
+typedef float Eight __attribute__((vector_size(32)));
+
+template <class T>
+SIM_QUIET void multiply(Fragments *const *lanes)
+{
+    constexpr unsigned each = sizeof(T) == 2 ? 2 : 1; /* elements of a register */
+    float a[16][8 * each];
+    Eight b[8 * each], c[16];
+    for (unsigned l = 0; l < 32; l++)
+        for (unsigned half = 0; half < 2; half++) {
+            const unsigned group = l / 4, t = l % 4, row = group + 8 * half;
+            memcpy((float *)&c[row] + 2 * t, lanes[l]->c + 2 * half, 2 * sizeof(float));
+            for (unsigned upper = 0; upper < 2; upper++) {
+                float pair[2];
+                widen<T>(lanes[l]->a[half + 2 * upper], pair);
+                memcpy(&a[row][(t + 4 * upper) * each], pair, each * sizeof(float));
+            }
+            float pair[2];
+            widen<T>(lanes[l]->b[half], pair);
+            for (unsigned h = 0; h < each; h++)
+                b[(t + 4 * half) * each + h][group] = pair[h];
+        }
+    for (unsigned row = 0; row < 16; row++) {
+        Eight sums = c[row];
+        for (unsigned k = 0; k < 8 * each; k++)
+            sums += a[row][k] * b[k];
+        c[row] = sums;
+    }
+    for (unsigned l = 0; l < 32; l++)
+        for (unsigned half = 0; half < 2; half++)
+            memcpy(lanes[l]->c + 2 * half,
+                   (const float *)&c[l / 4 + 8 * half] + 2 * (l % 4),
+                   2 * sizeof(float));
+}
+
 /* mma.sync.m16n8k16, or m16n8k8 of float32: c += a @ b, of 16 by 16 and 16 by 8 elements,
  * with the fragments of cuda/kernels/mma.h. Products are exact; sums are rounded in the
  * order of k, where a tensor core's order is not documented. */
 template <class T>
 inline void mma(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2])
 {
-    struct Operands {
-        float a[4][2], b[2][2];
-    } mine;
-    for (int r = 0; r < 4; r++)
-        widen<T>(a[r], mine.a[r]);
-    for (int r = 0; r < 2; r++)
-        widen<T>(b[r], mine.b[r]);
-    const unsigned group = lane() / 4, in_group = lane() % 4;
-    with_lanes(mine, [&](const Operands(&all)[32]) {
-        for (unsigned i = 0; i < 4; i++) {
-            const Operands *row = all + 4 * group,
-                           *column = all + 4 * (2 * in_group + i % 2);
-            for (unsigned upper = 0; upper < 2; upper++)
-                for (unsigned l = 0; l < 4; l++)
-                    for (unsigned h = 0; h < 2; h++)
-                        c[i] += row[l].a[i / 2 + 2 * upper][h] * column[l].b[upper][h];
+    Fragments mine = {a, b, c};
+    meet(32, mine, multiply<T>);
+}
+
+/* A row that a lane passes, what it gets, and where that was. */
+struct Row {
+    const uint16_t *given;
+    unsigned *to;
+    const uint16_t *from[4][2];
+};
+
+template <bool TRANSPOSED>
+SIM_QUIET void load(Row *const *lanes)
+{
+    for (unsigned l = 0; l < 32; l++)
+        for (unsigned m = 0; m < 4; m++) {
+            const unsigned group = l / 4, pair = l % 4 * 2;
+            Row *const *rows = lanes + 8 * m;
+            auto &from = lanes[l]->from[m];
+            for (unsigned h = 0; h < 2; h++)
+                from[h] = TRANSPOSED ? rows[pair + h]->given + group
+                                     : rows[group]->given + pair + h;
+            lanes[l]->to[m] = *from[0] | (unsigned)*from[1] << 16;
         }
-    });
 }
 
 /* ldmatrix.x4: four matrices of 8 by 8 elements of 16 bits; lane 8 * m + r passes the
@@ -71,17 +106,13 @@ inline void load_matrices(unsigned (&to)[4], const void *row)
 {
     if ((uintptr_t)row % 16)
         trap();
-    const unsigned group = lane() / 4, in_group = lane() % 4;
-    with_lanes((const uint16_t *)row, [&](const uint16_t *const(&rows)[32]) {
-        for (unsigned m = 0; m < 4; m++) {
-            const uint16_t *const *of = rows + 8 * m;
-            unsigned low =
-                TRANSPOSED ? of[2 * in_group][group] : of[group][2 * in_group];
-            unsigned high =
-                TRANSPOSED ? of[2 * in_group + 1][group] : of[group][2 * in_group + 1];
-            to[m] = low | high << 16;
-        }
-    });
+    Row mine = {(const uint16_t *)row, to, {}};
+    meet(32, mine, load<TRANSPOSED>);
+#ifdef SIM_CHECKED /* each lane's loads */
+    for (auto &pair : mine.from)
+        for (const volatile uint16_t *from : pair)
+            (void)*from;
+#endif
 }
 
 } /* namespace sim */

@@ -107,6 +107,20 @@ class Products {
             }
         p.computed = true;
     }
+    /* The rows of a lane, of the fragments that the lanes of its group hold. */
+    struct Held {
+        const unsigned *a;
+        Product *p;
+    };
+    template <class Half>
+    static SIM_QUIET void tell_held(Held *const *lanes)
+    {
+        for (unsigned l = 0; l < 32; l++)
+            for (unsigned h = 0; h < 2; h++)
+                for (unsigned k = 0; k < 16; k++)
+                    lanes[l]->p->rows[h][k] = widen_bits<Half>(
+                        lanes[l / 4 * 4 + k % 8 / 2]->a[h + k / 8 * 2] >> k % 2 * 16);
+    }
     Sums *sums_of(float (*c)[4], int m)
     {
         for (Sums &s : sums)
@@ -154,18 +168,10 @@ class Products {
     template <class Half, int M>
     void start_down(float (&c)[M][4], const unsigned (&a)[4], uint64_t b)
     {
-        struct Fragment {
-            unsigned r[4];
-        } mine = {{a[0], a[1], a[2], a[3]}};
         Product &p = next();
         p.down = p.held = true;
-        with_lanes(mine, [&](const Fragment(&all)[32]) {
-            const Fragment *row = all + lane() / 4 * 4;
-            for (unsigned h = 0; h < 2; h++)
-                for (unsigned k = 0; k < 16; k++)
-                    p.rows[h][k] =
-                        widen_bits<Half>(row[k % 8 / 2].r[h + k / 8 * 2] >> k % 2 * 16);
-        });
+        Held mine = {a, &p};
+        meet(32, mine, tell_held<Half>);
         start<Half>(c, M, p, b, true);
     }
     void commit() { groups++; }
