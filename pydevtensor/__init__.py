@@ -112,7 +112,6 @@ _LATER = {
     "library": "library",
     "onnx": "onnx",
     "ops": "ops",
-    "DisableTorchFunctionSubclass": "overrides",
     "overrides": "overrides",
     "testing": "testing",
     "types": "types",
@@ -187,19 +186,6 @@ def _find_absent(module, name):
     from pydevtensor._stand_ins import find
 
     return find(module, name)
-
-
-def _disable_subclasses():
-    """A block in which no subclass of Tensor takes a function over; modes do.
-
-    >>> with torch._C.DisableTorchFunctionSubclass():
-    ...     y = torch.ones(2) + 1
-    """
-    return __getattr__("DisableTorchFunctionSubclass")()
-
-
-# A name of torch._C that programs use, until overrides puts the class there.
-_C.DisableTorchFunctionSubclass = _disable_subclasses
 
 
 def __dir__():

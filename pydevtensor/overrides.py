@@ -211,11 +211,7 @@ class BaseTorchFunctionMode(TorchFunctionMode):
     """
 
     def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Sequence[type],
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         return func(*args, **(kwargs or {}))
 
@@ -238,22 +234,6 @@ def _popped() -> Iterator[TorchFunctionMode]:
     finally:
         _push(mode)
 
-
-class DisableTorchFunctionSubclass:
-    """A block in which no subclass of Tensor takes a function over; modes do.
-
-    >>> with torch._C.DisableTorchFunctionSubclass():
-    ...     y = torch.ones(2) + 1
-    """
-
-    def __enter__(self) -> None:
-        self._before = _C._pause_overrides(True)
-
-    def __exit__(self, *unused: object) -> None:
-        _C._pause_overrides(self._before)
-
-
-vars(_C)["DisableTorchFunctionSubclass"] = DisableTorchFunctionSubclass
 
 # --- calls ----------------------------------------------------------------------------
 
@@ -296,16 +276,12 @@ def handle_torch_function(
 
 
 def _default(
-    cls: type,
-    func: Callable[..., Any],
-    types: Sequence[type],
-    args: tuple[Any, ...] = (),
-    kwargs: dict[str, Any] | None = None,
+    cls: type, func: Any, types: Any, args: Any = (), kwargs: Any = None
 ) -> Any:
     """__torch_function__ of Tensor: results are of the subclass."""
     if not all(issubclass(cls, kind) for kind in types):
         return NotImplemented
-    with DisableTorchFunctionSubclass():
+    with _C.DisableTorchFunctionSubclass():
         result = func(*args, **(kwargs or {}))
         if func in get_default_nowrap_functions():
             return result
@@ -490,17 +466,15 @@ def _property(attribute: Any) -> property:
     """An attribute of Tensor that the class takes over."""
 
     def read(self: Any) -> Any:
-        if _C._pause_overrides(True):  # they were already
+        if _C._overrides_are_paused():
             return attribute.__get__(self)
-        _C._pause_overrides(False)
         return handle_torch_function(attribute.__get__, (self,), self)
 
     def write(self: Any, value: Any) -> None:
-        if _C._pause_overrides(True):
+        if _C._overrides_are_paused():
             attribute.__set__(self, value)
-            return
-        _C._pause_overrides(False)
-        handle_torch_function(attribute.__set__, (self,), self, value)
+        else:
+            handle_torch_function(attribute.__set__, (self,), self, value)
 
     return property(read, write, None, attribute.__doc__)
 

@@ -249,18 +249,12 @@ DT_PUBLIC(backward, "backward(input: Tensor, gradient: Any = None, "
                   .accumulates = true};
         return run_pass(&p);
     }
-    PyObject *given[6], *result = NULL; /* the fifth is an old name of the second */
-    for (int i = 0; i < 4; i++)
+    PyObject *given[5];
+    for (int i = 0; i < 5; i++)
         given[i] = args->slots[i] ? args->slots[i] : i == 3 ? Py_False : Py_None;
-    given[4] = Py_None;
-    given[5] = args->slots[4] ? args->slots[4] : Py_None;
-    PyObject *module = PyImport_ImportModule("pydevtensor.autograd");
-    PyObject *function = module ? PyObject_GetAttrString(module, "backward") : NULL;
-    if (function)
-        result = PyObject_Vectorcall(function, given, 6, NULL);
-    Py_XDECREF(function);
-    Py_XDECREF(module);
-    return result;
+    /* The fifth is an old name of the second. */
+    return dt_python_call("autograd", "backward", "(OOOOOO)", given[0], given[1],
+                          given[2], given[3], Py_None, given[4]);
 }
 
 /* _written(tensor): says that its memory was written, by code that no kernel knows of. */

@@ -10,7 +10,7 @@ static void watch_notebook(void)
     DT_REF name = PyUnicode_FromString("IPython");
     DT_REF session = name ? PyImport_GetModule(name) : NULL;
     if (session)
-        Py_XDECREF(dt_python_call("_notebook", "watch", type, NULL));
+        Py_XDECREF(dt_python_call("_notebook", "watch", "(O)", type));
     PyErr_Restore(type, value, trace);
 }
 
@@ -19,9 +19,7 @@ static PyObject *kernel_error(const char *text)
 {
     if (!strstr(text, "[finding "))
         return NULL;
-    DT_REF words = PyUnicode_FromString(text);
-    PyObject *error =
-        words ? dt_python_call("cuda._kernel_checks", "error", words, NULL) : NULL;
+    PyObject *error = dt_python_call("cuda._kernel_checks", "error", "(s)", text);
     if (error)
         PyErr_SetObject((PyObject *)Py_TYPE(error), error);
     return error;

@@ -85,14 +85,6 @@ static PyObject *set_reports(PyObject *Py_UNUSED(self), PyObject *list)
     Py_RETURN_NONE;
 }
 
-static PyObject *find_compiler(void)
-{
-    if (compiler)
-        return Py_NewRef(compiler);
-    DT_REF module = PyImport_ImportModule("pydevtensor.cuda._chains");
-    return module ? PyObject_GetAttrString(module, "compile_later") : NULL;
-}
-
 /* Calls the compiler with the GPU, the number and the source of a chain, and whether any
  * version of CUDA will do. It gives the kernel to _fusion_compiled. */
 static PyObject *call_compiler(dt_device device, const dt_chain *chain)
@@ -103,13 +95,13 @@ static PyObject *call_compiler(dt_device device, const dt_chain *chain)
         dt_backends[device.type]->chain_source(device.index, chain, &source, &exact);
     if (number < 0)
         return dt_raise();
-    DT_REF function = find_compiler();
-    PyObject *done = function
-                         ? PyObject_CallFunction(function, "iisO", device.index, number,
-                                                 source, exact ? Py_True : Py_False)
-                         : NULL;
+    DT_REF args = Py_BuildValue("(iisO)", device.index, number, source,
+                                exact ? Py_True : Py_False);
     free(source);
-    return done;
+    DT_REF chosen = Py_XNewRef(compiler);
+    return !args    ? NULL
+           : chosen ? PyObject_CallObject(chosen, args)
+                    : dt_python_call("cuda._chains", "compile_later", "O", args);
 }
 
 /* In the midst of a call. */

@@ -442,13 +442,10 @@ static PyObject *remover_of(dt_hook *hook)
 
 PyObject *dt_hook_handle(dt_hook *hook)
 {
-    PyObject *module = PyImport_ImportModule("pydevtensor.autograd");
-    PyObject *remover = module ? remover_of(hook) : NULL;
-    PyObject *handle = remover ? PyObject_CallMethod(module, "RemovableHandle", "OL",
-                                                     remover, (long long)hook->id)
+    DT_REF remover = remover_of(hook);
+    PyObject *handle = remover ? dt_python_call("autograd", "RemovableHandle", "(OL)",
+                                                remover, (long long)hook->id)
                                : NULL;
-    Py_XDECREF(module);
-    Py_XDECREF(remover);
     if (!handle)
         dt_hook_remove(hook);
     return handle;

@@ -1,6 +1,7 @@
 /* The extension module: initializes the core and every file of the binding. */
 #include "python/module.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 #include "cpu/runtime/cpu.h"
@@ -25,12 +26,17 @@ PyTypeObject *dt_add_type(PyObject *module, const char *name, size_t size,
     return (PyTypeObject *)type;
 }
 
-PyObject *dt_python_call(const char *module, const char *function, PyObject *a,
-                         PyObject *b)
+PyObject *dt_python_call(const char *module, const char *function, const char *format,
+                         ...)
 {
+    va_list given;
     DT_REF path = PyUnicode_FromFormat("pydevtensor.%s", module);
     DT_REF from = path ? PyImport_Import(path) : NULL;
-    return from ? PyObject_CallMethod(from, function, b ? "OO" : "O", a, b) : NULL;
+    DT_REF called = from ? PyObject_GetAttrString(from, function) : NULL;
+    va_start(given, format);
+    DT_REF args = called ? Py_VaBuildValue(format, given) : NULL;
+    va_end(given);
+    return args ? PyObject_CallObject(called, args) : NULL;
 }
 
 /* --- functions and methods --- */

@@ -95,10 +95,10 @@ static inline void dt_drop(PyObject **object)
 PyTypeObject *dt_add_type(PyObject *module, const char *name, size_t size,
                           unsigned long flags, PyTypeObject *base, PyType_Slot *slots);
 
-/* The package's functions in Python: pydevtensor.MODULE.FUNCTION(a) or, where b is not
- * NULL, (a, b). */
-PyObject *dt_python_call(const char *module, const char *function, PyObject *a,
-                         PyObject *b);
+/* Calls a function of the package that is written in Python: pydevtensor.MODULE.FUNCTION.
+ * The format is Py_BuildValue's, for a tuple of the arguments. */
+PyObject *dt_python_call(const char *module, const char *function, const char *format,
+                         ...);
 
 /* Adds value to the module without stealing the reference. */
 int dt_add_object(PyObject *module, const char *name, PyObject *value);

@@ -5,9 +5,9 @@
 int dt_overrides;
 
 static _Thread_local int modes;    /* of this thread */
-static _Thread_local bool paused;  /* subclasses take nothing over */
+static _Thread_local bool paused;  /* whether subclasses take nothing over */
 static PyObject *name_of_override; /* "__torch_function__" */
-static PyObject *disabled;         /* what a class has for it that takes nothing over */
+static PyObject *disabled;         /* its value in a class that takes nothing over */
 
 /* --- who takes over --- */
 
@@ -18,7 +18,8 @@ static bool type_overrides(PyTypeObject *type)
     return found && found != disabled;
 }
 
-/* Whether an argument, or an item of one that is a list, does. */
+/* Whether the class of an argument takes calls over or, with `deep`, that of an item of a
+ * list. */
 static bool overrides(PyObject *value, bool deep)
 {
     PyTypeObject *type = Py_TYPE(value);
@@ -54,8 +55,7 @@ PyObject *dt_call_whole(const char *module, const char *function, PyObject *what
     DT_REF key = what;
     DT_REF args = key ? PyTuple_New(first + count) : NULL;
     DT_REF named = args ? PyDict_New() : NULL;
-    DT_REF from = named ? PyImport_ImportModule(module) : NULL;
-    if (!from)
+    if (!named)
         return NULL;
     if (self)
         PyTuple_SET_ITEM(args, 0, Py_NewRef(self));
@@ -64,14 +64,14 @@ PyObject *dt_call_whole(const char *module, const char *function, PyObject *what
     for (Py_ssize_t i = 0; i < nkeywords; i++)
         if (PyDict_SetItem(named, PyTuple_GET_ITEM(kwnames, i), values[count + i]) < 0)
             return NULL;
-    return PyObject_CallMethod(from, function, "OOO", key, args, named);
+    return dt_python_call(module, function, "(OOO)", key, args, named);
 }
 
 static PyObject *call(const char *function, PyObject *what, PyObject *self,
                       PyObject *const *values, Py_ssize_t count, PyObject *kwnames)
 {
-    PyObject *result = dt_call_whole("pydevtensor.overrides", function, what, self,
-                                     values, count, kwnames);
+    PyObject *result =
+        dt_call_whole("overrides", function, what, self, values, count, kwnames);
     if (result == Py_NotImplemented)
         Py_DECREF(result); /* never the last reference */
     return result;
@@ -123,7 +123,7 @@ int dt_override_note(PyTypeObject *type)
     static PyTypeObject *last; /* the one noted last; a reference */
     if (type == last || !type_overrides(type))
         return 0;
-    DT_REF done = dt_python_call("overrides", "_prepare", (PyObject *)type, NULL);
+    DT_REF done = dt_python_call("overrides", "_prepare", "(O)", type);
     if (!done)
         return -1;
     dt_overrides |= 1;
@@ -143,13 +143,10 @@ static PyObject *count_mode(PyObject *module, PyObject *change)
     Py_RETURN_NONE;
 }
 
-/* Sets whether subclasses take nothing over in this thread; gives the old value. */
-static PyObject *pause_overrides(PyObject *module, PyObject *wanted)
+/* Whether subclasses take nothing over in this thread. */
+static PyObject *are_paused(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    (void)module;
-    bool old = paused;
-    paused = wanted == Py_True;
-    return PyBool_FromLong(old);
+    return PyBool_FromLong(paused);
 }
 
 /* The key of a function or method for _call_entry(); None for other objects. */
@@ -183,8 +180,8 @@ static PyObject *call_disabled(PyObject *module, PyObject *args)
 
 static PyMethodDef functions[] = {
     {"_count_mode", count_mode, METH_O, "Begins or ends a mode of the thread."},
-    {"_pause_overrides", pause_overrides, METH_O,
-     "Sets whether subclasses take no function over; gives the old value."},
+    {"_overrides_are_paused", are_paused, METH_NOARGS,
+     "Whether subclasses take no function over in this thread."},
     {"_entry_of", entry_of, METH_O,
      "The key of a function or method of the extension."},
     {"_disabled_torch_function_impl", call_disabled, METH_VARARGS,
@@ -193,10 +190,46 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
+/* --- a block in which subclasses take nothing over --- */
+
+typedef struct pause_object {
+    PyObject_HEAD bool before; /* what `paused` was */
+} pause_object;
+
+static PyObject *pause_enter(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    ((pause_object *)self)->before = paused;
+    paused = true;
+    Py_RETURN_NONE;
+}
+
+static PyObject *pause_exit(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    paused = ((pause_object *)self)->before;
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef pause_methods[] = {
+    {"__enter__", pause_enter, METH_NOARGS, NULL},
+    {"__exit__", pause_exit, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot pause_slots[] = {
+    {Py_tp_doc,
+     "DisableTorchFunctionSubclass()\n--\n\nA block in which no subclass of Tensor "
+     "takes a function over; modes do.\n\n>>> with "
+     "torch._C.DisableTorchFunctionSubclass():\n...     y = torch.ones(2) + 1"},
+    {Py_tp_methods, pause_methods},
+    {0, NULL},
+};
+
 int dt_setup_overrides(PyObject *module)
 {
     name_of_override = PyUnicode_InternFromString("__torch_function__");
-    if (!name_of_override || PyModule_AddFunctions(module, functions) < 0)
+    if (!name_of_override || PyModule_AddFunctions(module, functions) < 0 ||
+        !dt_add_type(module, "pydevtensor.DisableTorchFunctionSubclass",
+                     sizeof(pause_object), Py_TPFLAGS_DEFAULT, NULL, pause_slots))
         return -1;
     disabled = PyObject_GetAttrString(module, "_disabled_torch_function_impl");
     return disabled ? 0 : -1;

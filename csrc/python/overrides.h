@@ -1,16 +1,16 @@
-/* Functions that modes of a program, and classes with __torch_function__, take over. The
- * entries of all functions (functions.h), operators and subscripts ask here first; what
- * follows from that is in pydevtensor/overrides.py. */
+/* Calls that a program's modes, and classes with __torch_function__, take over. The entries of
+ * all functions (functions.h), operators and subscripts ask here first;
+ * pydevtensor/overrides.py then makes the calls. */
 #ifndef DT_PYTHON_OVERRIDES_H
 #define DT_PYTHON_OVERRIDES_H
 
 #include "python/module.h"
 
-/* Not 0 while any thread has a mode, and once there is an object of a subclass of Tensor
- * that takes functions over: 1 for that, and 2 for each mode. */
+/* 0 unless something may take calls over: 2 for each mode of any thread, and 1 once an object
+ * of a subclass of Tensor with a __torch_function__ of its own was made. */
 extern int dt_overrides;
 
-/* MODULE.FUNCTION(what, args, kwargs), where args and kwargs are those of a call of a
+/* pydevtensor.MODULE.FUNCTION(what, args, kwargs), where args and kwargs are those of a call of a
  * function, or of a method of self. Takes over `what`; NULL: an exception is set. */
 PyObject *dt_call_whole(const char *module, const char *function, PyObject *what,
                         PyObject *self, PyObject *const *values, Py_ssize_t count,
@@ -21,11 +21,12 @@ PyObject *dt_call_whole(const char *module, const char *function, PyObject *what
  * reference, where nobody does. self: of a method; or NULL. */
 PyObject *dt_override(void *entry, PyObject *self, PyObject *const *values,
                       Py_ssize_t count, PyObject *kwnames);
-/* The same for an operator or protocol by its name: of b alone, of both, or with a
- * value. b and c may be NULL. */
+/* The same for an operator or protocol by its name, of one to three operands: b and c may be
+ * NULL. */
 PyObject *dt_override_operator(const char *name, PyObject *a, PyObject *b, PyObject *c);
-/* The same where a call has failed with a TypeError, which stays pending where nobody takes
- * the call over, or an operator does not know an operand: of objects that are no Tensors. */
+/* The same for arguments that are not Tensors, after a call has failed with a TypeError or
+ * because an operator does not know an operand. A pending exception stays pending unless
+ * something takes the call over. */
 PyObject *dt_override_failed(const char *name, PyObject *self, PyObject *const *values,
                              Py_ssize_t count, PyObject *kwnames);
 
@@ -38,7 +39,7 @@ PyObject *dt_override_failed(const char *name, PyObject *self, PyObject *const *
         }                                                                              \
     } while (0)
 
-/* Before an object of a subclass is made. -1 with an exception set. */
+/* Called before an object of a subclass of Tensor is made. -1 with an exception set. */
 int dt_override_note(PyTypeObject *type);
 
 #endif

@@ -114,9 +114,7 @@ static int warn_of_kernel(long number)
     if (!PyGILState_GetThisThreadState())
         return 0;
     DT_WITH_GIL;
-    DT_REF value = PyLong_FromLong(number);
-    DT_REF done =
-        value ? dt_python_call("cuda._kernel_checks", "warn", value, NULL) : NULL;
+    DT_REF done = dt_python_call("cuda._kernel_checks", "warn", "(l)", number);
     return done ? 0 : dt_fail(DT_ERROR_RUNTIME, "the warning became an error");
 }
 

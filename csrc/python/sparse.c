@@ -21,7 +21,7 @@ static bool has_sparse(PyObject *value)
     return false;
 }
 
-#define CALLS "pydevtensor.sparse._calls"
+#define CALLS "sparse._calls"
 
 PyObject *dt_call_sparse(const char *name, DT_CALL_PARAMETERS)
 {
@@ -66,18 +66,17 @@ int dt_sparse_take(dt_tensor *out, PyObject *sparse, dt_device *device)
                : 0;
 }
 
-/* Puts what a method of pydevtensor.sparse._calls gives into `into`. */
+/* Puts the result of a function of pydevtensor.sparse._calls into `into`. */
 static int replace(dt_tensor *into, const char *method, const dt_tensor *other,
                    bool recorded)
 {
     bool yielded = dt_gil_yield(false);
-    DT_REF module = PyImport_ImportModule(CALLS);
-    DT_REF object = module ? dt_tensor_object_alias(into) : NULL;
+    DT_REF object = dt_tensor_object_alias(into);
     DT_REF second = object && other ? dt_tensor_object_alias(other) : NULL;
-    DT_REF made =
-        !object || (other && !second) ? NULL
-        : other ? PyObject_CallMethod(module, method, "OOi", object, second, recorded)
-                : PyObject_CallMethod(module, method, "O", object);
+    DT_REF made = !object || (other && !second) ? NULL
+                  : other
+                      ? dt_python_call(CALLS, method, "(OOi)", object, second, recorded)
+                      : dt_python_call(CALLS, method, "(O)", object);
     DT_LOCAL(found);
     int status = -1;
     if (made && dt_sparse_check(made)) {

@@ -131,6 +131,8 @@ RESULTS = {
     "_update_own": "None",
     "_update_rules": "Any",
     # Classes other than Tensor, and functions without a row.
+    "DisableTorchFunctionSubclass.__enter__": "None",
+    "DisableTorchFunctionSubclass.__exit__": "None",
     "device.__enter__": "Self",
     "device.__exit__": "None",
     "device.index": "builtins.int | None",

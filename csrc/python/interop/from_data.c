@@ -297,8 +297,7 @@ bool dt_is_foreign_array(PyObject *data)
 
 PyObject *dt_adopt_array(const char *function, PyObject *data)
 {
-    DT_REF name = PyUnicode_FromString(function);
-    return name ? dt_python_call("_functions.interop", "adopt", data, name) : NULL;
+    return dt_python_call("_functions.interop", "adopt", "(Os)", data, function);
 }
 
 /* data, or a Tensor over its memory if it is another library's array. */
