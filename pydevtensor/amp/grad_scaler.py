@@ -8,7 +8,7 @@ from typing import Any
 from pydevtensor import _C
 from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import no_grad
-from pydevtensor.autograd._gradients import entries
+from pydevtensor.autograd._gradients import writable
 
 __all__ = ["GradScaler"]
 
@@ -132,11 +132,9 @@ class GradScaler:
         gradients: dict[Any, list[Any]] = {}
         shares: dict[Any, Any] = {}  # by the ranks that have the other parts, a part
         for p in itertools.chain(*(g["params"] for g in optimizer.param_groups)):
-            gradient = p.grad
-            if gradient is None:
+            if p.grad is None:
                 continue
-            if gradient.is_sparse:
-                gradient = entries(p)
+            gradient = writable(p)
             shares[getattr(p, "_ranks_of_norm", None)] = p
             if gradient.dtype == _C.float16:
                 raise ValueError(

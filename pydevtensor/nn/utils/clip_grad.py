@@ -9,7 +9,7 @@ from pydevtensor import _C
 from pydevtensor._functions.checks import real
 from pydevtensor._signatures import like
 from pydevtensor.autograd import no_grad
-from pydevtensor.autograd._gradients import entries
+from pydevtensor.autograd._gradients import writable
 
 __all__ = [
     "clip_grad_norm",
@@ -40,11 +40,8 @@ def _listed(tensors: Any) -> list[Any]:
 
 def _gradients(parameters: Any) -> list[Any]:
     """The gradients to clip in place."""
-    return [
-        entries(each) if each.grad.is_sparse else each.grad
-        for each in _listed(parameters)
-        if each.grad is not None
-    ]
+    given = _listed(parameters)
+    return [writable(each) for each in given if each.grad is not None]
 
 
 def _norm_of(gradients: list[Any], norm_type: float) -> Any:
