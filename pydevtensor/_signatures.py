@@ -1,7 +1,7 @@
 """Signatures and docstrings as text, from which others are made.
 
-Classes are made of records (_made.py), and the layers of nn of functions: at run time
-and, in the stubs, by tools/build/records.py. So this module imports nothing of the
+Classes are made of records (_records.py), and the layers of nn of functions: at run
+time and, in the stubs, by tools/build/records.py. So this module imports nothing of the
 package, and both can use it.
 """
 

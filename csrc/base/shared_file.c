@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A name is PROCESS/DESCRIPTOR/INODE. The last number tells the file from another one that
- * got the descriptor later. */
+/* A name is PROCESS/DESCRIPTOR/INODE. The inode tells the file apart from one that got the
+ * same descriptor later. */
 
 static int parse(const char *name, int *process, int *descriptor,
                  unsigned long long *inode)

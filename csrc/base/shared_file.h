@@ -1,4 +1,4 @@
-/* Files without a name, in memory, that other processes open while their maker runs. */
+/* Files in memory, in no folder, which other processes can open while their maker runs. */
 #ifndef DT_BASE_SHARED_FILE_H
 #define DT_BASE_SHARED_FILE_H
 
@@ -18,7 +18,7 @@ int dt_shared_file_new(const char *title, size_t bytes, char *name);
 /* Names an open file of this process. -1 with errno. */
 int dt_shared_file_name(int descriptor, char *name);
 
-/* A descriptor of the file of this name. -1 with errno if there is none any more. */
+/* A descriptor of the file of this name. -1 with errno if it is gone. */
 int dt_shared_file_open(const char *name);
 
 /* The process that made the file; 0: it is not a name. */

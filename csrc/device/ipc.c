@@ -13,9 +13,9 @@
 #include "device/graph.h"
 #include "device/stream.h"
 
-/* Pages of the file are there from their first use on. */
+/* Slots of a file, whose pages take memory from their first use on. */
 #define SLOTS ((uint64_t)1 << 20)
-/* More events than this are not kept: a driver has some ten thousand for all processes. */
+/* The most events that this process keeps: a driver has some ten thousand for all. */
 #define EVENTS 1000
 
 /* --- the sender --- */
@@ -119,7 +119,7 @@ static int take_slot(uint64_t *slot)
         (int)SLOTS);
 }
 
-/* Marks the end of what is queued for the storage, or waits for it. */
+/* Records an event after the work that is queued for the storage, or waits for that work. */
 static int order(sent *each, dt_ipc_memory *to)
 {
     const dt_device device = each->storage->device;
@@ -170,7 +170,7 @@ int dt_ipc_send(dt_storage *storage, dt_ipc_memory *to)
 
 /* --- the receiver --- */
 
-/* Files of senders, which stay mapped. */
+/* The files of senders. They stay mapped. */
 typedef struct sender {
     struct sender *next;
     char file[DT_SHARED_FILE];
@@ -182,12 +182,12 @@ typedef struct received {
     struct received *next;
     dt_storage *storage;
     dt_device device;
-    void *opened; /* the driver's allocation; NULL: it was not */
+    void *opened; /* the driver's allocation; NULL: it was not opened */
     size_t offset;
     unsigned char *slot;
 } received;
-static received *live; /* whose storages there are */
-static received *held; /* released while a graph was captured */
+static received *live; /* in use: their storages exist */
+static received *held; /* released while a graph was captured: to be ended */
 
 static unsigned char *slot_of(const char *file, uint64_t slot)
 {
@@ -224,7 +224,7 @@ static unsigned char *slot_of(const char *file, uint64_t slot)
     return made->slots + slot;
 }
 
-/* The sender writes to the memory only after all that this process did with it. */
+/* Waits for all work of this process first: then the sender may write to the memory. */
 static void end(received *each)
 {
     const dt_backend *backend =
@@ -270,7 +270,7 @@ static void release(void *owner)
         end(each);
 }
 
-/* Another reference to a storage that another thread may be releasing: false then. */
+/* Takes a reference to a storage. False if another thread is releasing it. */
 static bool retain_if_alive(dt_storage *storage)
 {
     int found = __atomic_load_n(&storage->references, __ATOMIC_RELAXED);
@@ -280,7 +280,7 @@ static bool retain_if_alive(dt_storage *storage)
     return found != 0;
 }
 
-/* The storage of memory that was received before and is still used; else its own. */
+/* A storage that is the same memory, received before and still in use; else a new one. */
 static dt_storage *storage_of(received *made, size_t bytes)
 {
     dt_storage *found = NULL;

@@ -1,8 +1,9 @@
 /* Memory of a GPU that processes share.
  *
- * A storage that was sent stays until its receiver has let go of it, which it says by a
- * byte of a file that both have mapped: 1 while it may use the memory. Whoever sends,
- * or calls dt_ipc_collect, looks at the bytes of all that was sent. */
+ * The sender keeps a storage until the receiver has released it. For each storage that was
+ * sent, a file that both processes map has a byte, its slot: 1 while the receiver may use the
+ * memory, 0 afterwards. dt_ipc_send and dt_ipc_collect look at the bytes of all slots, and
+ * release the storages whose byte is 0. */
 #ifndef DT_DEVICE_IPC_H
 #define DT_DEVICE_IPC_H
 
@@ -17,29 +18,29 @@ extern "C" {
 typedef struct dt_ipc_memory {
     char memory[DT_IPC_HANDLE]; /* of the driver's allocation that has it */
     size_t offset;              /* there, in bytes */
-    char event[DT_IPC_HANDLE];  /* reached when what was queued for it is done */
-    bool ordered;               /* it has an event; else all is done */
+    char event[DT_IPC_HANDLE];  /* recorded after the work that was queued for it */
+    bool ordered;               /* there is an event; else the work has ended */
     char file[DT_SHARED_FILE];
     uint64_t slot; /* its byte in the file */
 } dt_ipc_memory;
 
-/* Sends a storage of a GPU that has memory; it may synchronize if very many are out. -1
- * after dt_fail. */
+/* Sends a storage of a GPU. May synchronize if very many are in use elsewhere. -1 after
+ * dt_fail. */
 int dt_ipc_send(dt_storage *storage, dt_ipc_memory *out);
 
 /* The storage of `bytes` that was sent, on the GPU: the same one in the process that sent
  * it. The device's current stream waits for the event. NULL after dt_fail. */
 dt_storage *dt_ipc_receive(dt_device device, const dt_ipc_memory *sent, size_t bytes);
 
-/* Says that one that was sent will not be used. -1 after dt_fail. */
+/* Releases a storage that was sent and will not be received. -1 after dt_fail. */
 int dt_ipc_release(const char *file, uint64_t slot);
 
-/* Lets go of what no receiver uses any more; returns how many those were. *left, unless it
- * is NULL: how many are still used. */
+/* Releases the storages that no receiver uses any more; returns their number. *left, unless it
+ * is NULL, is the number of those in use. */
 int64_t dt_ipc_collect(int64_t *left);
 
-/* The same, of this process as one that receives: of what was released while a graph was
- * captured, when nothing may be waited for. */
+/* Releases what this process has received and let go of while a graph was captured, since
+ * nothing may wait then. */
 void dt_ipc_settle(void);
 
 #ifdef __cplusplus

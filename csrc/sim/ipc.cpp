@@ -1,5 +1,6 @@
-/* Memory that processes share: another process maps the pages of a cudaMalloc in the window
- * of its own device. Each process counts its own memory alone. */
+/* Memory that processes share. cudaIpcOpenMemHandle maps the pages of another process's
+ * cudaMalloc into the address window of this process's device. That memory counts as used in
+ * the process that allocated it, and not here. */
 #include "base/shared_file.h"
 #include "internal.h"
 #include <string.h>
@@ -38,8 +39,8 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *out, void *pointer)
     return cudaSuccess;
 }
 
-/* The pages of the file that have the allocation are mapped, and the rest of the first page
- * is not the caller's. */
+/* Maps the pages that the allocation is in. *out is the first page; the allocation begins
+ * given.offset % page bytes after it. */
 static cudaError_t open_memory(Device &device, const MemoryHandle &given,
                                std::string name, char **out)
 {
@@ -50,7 +51,7 @@ static cudaError_t open_memory(Device &device, const MemoryHandle &given,
     if (!base)
         return cudaErrorMemoryAllocation;
     int file = dt_shared_file_open(given.file);
-    if (file < 0) /* its process is gone, or of another user */
+    if (file < 0) /* its process has ended, or belongs to another user */
         return cudaErrorInvalidResourceHandle;
     cudaError_t error = map_pages(
         device, base, {bytes, file, (off_t)(given.offset - before), std::move(name)});
@@ -109,7 +110,7 @@ cudaError_t cudaIpcCloseMemHandle(void *opened)
         return cudaSuccess;
     Block &whole = *found->second.whole;
     forget_segment(*device, found->second);
-    whole.reused = true; /* for work that was not waited for */
+    whole.reused = true; /* work that is still queued for it fails */
     close(device->pages[whole.base].file);
     unmap_pages(*device, whole.base);
     device->segments.erase(found);

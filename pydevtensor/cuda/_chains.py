@@ -1,7 +1,7 @@
-"""Compiles kernels for the chains of torch.compile that run often.
+"""Compiles a kernel for each chain of torch.compile that runs often.
 
-Until a chain has a kernel of its own, and where there is no compiler, a machine runs it
-(csrc/cuda/kernels/chain.cu). Values are the same, bit for bit.
+Until a chain has its kernel, and where there is no compiler, one kernel that interprets
+chains runs it (csrc/cuda/kernels/chain.cu). Both give the same bits.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import Any
 from pydevtensor import _C, version
 
 HEADER = Path(__file__).parents[1] / "_chain.h"
-# Headers of the system's that the kernels include. Simulated GPUs have declared what
-# the first one would, and for NVRTC csrc/cuda/kernels/standard_names.h does.
+# System headers that the kernels include, which are empty here: the simulator declares
+# the names of the first, and standard_names.h those of all for NVRTC.
 EMPTY = ("cuda_runtime.h", "stdbool.h", "stdint.h", "string.h", "type_traits")
-# As the library's own kernels are compiled, so that values are the same.
+# Those of the library's own kernels, for the same values.
 OPTIONS = ("-fmad=false", "-default-device")
 
 
 def compile_later(device: int, number: int, source: str, exact: bool) -> None:
-    """Compile a chain of a GPU beside the program, which goes on.
+    """Compile a chain for a GPU in a thread, while the program goes on.
 
-    On a simulated GPU, whose compiler takes longer than most programs, if the user has
-    chosen the number of runs.
+    For a simulated GPU, whose compiler takes longer than most programs run, only if the
+    user has set PYDEVTENSOR_COMPILE_AFTER.
     """
     if not _is_simulated(device) or "PYDEVTENSOR_COMPILE_AFTER" in os.environ:
         chosen = (device, number, source, exact)
@@ -34,11 +34,11 @@ def compile_later(device: int, number: int, source: str, exact: bool) -> None:
 
 
 def compile_now(device: int, number: int, source: str, exact: bool) -> None:
-    """Compile a chain, of the source that csrc/cuda/kernels/chain_compiled.h wrote.
+    """Compile a chain from the source that csrc/cuda/kernels/chain_compiled.h wrote.
 
-    exact: versions of CUDA agree on its values.
+    exact: every version of CUDA computes the same values.
     """
-    with suppress(RuntimeError):  # without a compiler, the machine goes on
+    with suppress(RuntimeError):  # without a compiler, chains are interpreted
         library = _library(device, source)
         if exact or _is_simulated(device) or library.version == version.cuda:
             kernel, _ = library.kernel(device, "chain")

@@ -1,4 +1,4 @@
-"""How functions of single elements are written."""
+"""Records of elementwise functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How functions of nn.functional are written that have many options."""
+"""Records of functions of nn.functional with many options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How layers of several functions are written: recurrent ones, attention."""
+"""Records of layers of several functions: recurrent ones, and attention."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The tables of records, which say how a call is written.
+"""The tables of records: functions that write a call as operators of ONNX.
 
-A record of a function has the writer, the result and the call's arguments: one by one,
-or, by_name=True, as an object that has them by name. That of a layer has the
-writer, the module, and the arguments of forward() by name.
+The record of a function gets the writer, the result and the call's arguments: one by
+one or, with by_name=True, as attributes of an object. The record of a layer gets the
+writer, the module, and the arguments of forward() as attributes.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 from pydevtensor.onnx.errors import UnsupportedOperatorError
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}
-BY_NAME: set[str] = set()  # the functions whose records have arguments by name
-LAYERS: dict[type, Callable[..., Any]] = {}  # layers that stay one call
+BY_NAME: set[str] = set()  # the functions whose records get arguments by name
+LAYERS: dict[type, Callable[..., Any]] = {}  # layers that are written as a whole
 
 
 _NAMES_OF_NUMPY = {"axis": "dim", "keepdims": "keepdim"}

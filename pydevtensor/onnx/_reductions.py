@@ -1,4 +1,4 @@
-"""How reductions and products are written."""
+"""Records of reductions and products."""
 
 from __future__ import annotations
 

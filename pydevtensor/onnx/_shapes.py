@@ -1,4 +1,4 @@
-"""How functions of shapes and of indices are written."""
+"""Records of functions of shapes and of indices."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ TYPES |= {_C.float32: onnx.TensorProto.FLOAT, _C.float64: onnx.TensorProto.DOUBL
 
 
 class Ref:
-    """A value of the model: its name there, and what it was in this run."""
+    """A value of the model: its name there, and the result in this run."""
 
     def __init__(self, name: str, value: Any) -> None:
         self.name, self.value = name, value
@@ -117,7 +117,7 @@ class Writer:
 
 
 def values(given: Any) -> Any:
-    """What Refs in arguments were in this run."""
+    """The arguments with the results of this run in place of Refs."""
     if isinstance(given, Ref):
         return given.value
     if isinstance(given, (tuple, list)):

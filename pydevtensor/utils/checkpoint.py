@@ -39,7 +39,7 @@ def noop_context_fn() -> tuple[Any, ...]:
 
 
 class _State:
-    """The random numbers and autocast of the first run, for the second."""
+    """The states of generators and autocast in the first run, for the second."""
 
     def __init__(self, values: list[Any], preserves: bool) -> None:
         gpus = {
@@ -111,11 +111,11 @@ class CheckpointFunction(Function):
 
 
 class _Stop(Exception):
-    """All that the first run saved has been computed again."""
+    """Ends the second run, when it has saved all that the first run saved."""
 
 
 class _Holder:
-    """The place of a tensor that the first run would have saved."""
+    """Stands for a tensor that the first run would have saved."""
 
     __slots__ = ("__weakref__", "value")
 
@@ -124,7 +124,7 @@ class _Holder:
 
 
 class _Inputs(Function):
-    """Saves arguments, as an operation does: hooks of an outer block pack them."""
+    """An operation that saves arguments, so that hooks of an outer block pack them."""
 
     @staticmethod
     def forward(ctx: Any, wanted: Any, *tensors: Any) -> Any:
@@ -137,8 +137,9 @@ def _facts(tensor: Any) -> tuple[Any, ...]:
 
 
 class _Frame:
-    """One call of a function, whose operations leave holders in the place of what they
-    save. The first holder that is asked for its tensor runs the function again."""
+    """One call of a function, whose operations save holders instead of tensors.
+
+    The first holder whose tensor is needed runs the function again, which fills all."""
 
     def __init__(
         self,
@@ -157,9 +158,9 @@ class _Frame:
             _C.empty(0).requires_grad_(), *(leaves[i] for i in self.places)
         )
         self.plain = [None if isinstance(v, _C.Tensor) else v for v in leaves]
-        self.holders: list[Any] = []  # weak references: a node that has run drops its
+        self.holders: list[Any] = []  # weak references: nodes drop them once they ran
         self.facts: list[tuple[Any, ...]] = []
-        self.complete = False  # the first run has come to its end
+        self.complete = False  # whether the first run has ended
         self.count = 0  # of tensors that the second run has saved
 
     def pack(self, tensor: Any) -> Any:
@@ -174,8 +175,8 @@ class _Frame:
         value, holder.value = holder.value, None
         if value is None:
             raise CheckpointError(
-                "checkpoint(): the function has not saved a tensor again that it saved "
-                "in its first run; it has to compute the same each time"
+                "checkpoint(): the function saved a tensor in its first run and not in "
+                "its second; it has to compute the same each time"
             )
         return value
 
@@ -227,7 +228,7 @@ def _text(facts: tuple[Any, ...]) -> str:
 
 # --- both -----------------------------------------------------------------------------
 
-_stops: bool | None = None  # what set_checkpoint_early_stop() says
+_stops: bool | None = None  # the argument of set_checkpoint_early_stop()
 
 
 @contextlib.contextmanager
@@ -263,16 +264,16 @@ def checkpoint(
     The backward pass runs the function again, with the random numbers (unless
     preserve_rng_state=False) and the autocast of the first time.
 
-    use_reentrant=False, which is recommended, works with autograd.grad(), keyword
-    arguments and results of any structure, and in one another. It is made of
-    autograd.graph.saved_tensors_hooks; CheckpointError where the second run saves other
-    tensors than the first.
-    use_reentrant=True (also the default, with a warning) needs an argument that
-    requires a gradient, and serves backward() alone.
+    use_reentrant=False, which is recommended, works with autograd.grad(), with keyword
+    arguments, with results of any structure, and inside another checkpoint. It uses
+    autograd.graph.saved_tensors_hooks, and raises CheckpointError where the second run
+    saves other tensors than the first.
+    use_reentrant=True, the default, which warns, needs an argument that requires a
+    gradient, and works with backward() alone.
 
     function           a module or any function, which computes the same each time
     args, kwargs       its arguments; kwargs with use_reentrant=False alone
-    use_reentrant      which of the two ways, as said above
+    use_reentrant      which of the two ways described above
     context_fn         gives two contexts, for the first and for the second run;
                        ValueError with use_reentrant=True
     determinism_check  'default', or 'none' to accept results of other shapes and types
@@ -351,7 +352,7 @@ def checkpoint_sequential(
     preserve_rng_state.
 
     functions      a Sequential, or a list of modules or functions of one argument
-    segments       how many parts they are cut into
+    segments       the number of parts they are divided into
     input          the argument of the first
     use_reentrant  as for checkpoint(); give False
 

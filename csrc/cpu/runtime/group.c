@@ -18,7 +18,7 @@ static size_t align(size_t bytes)
     return (bytes + 63) & ~(size_t)63;
 }
 
-/* Bytes of the block, whose parts the group points to if it has one. */
+/* The bytes of a block for `size` ranks. Given a block, points the group at its parts. */
 static size_t lay_out(dt_group *group, int size, char *block)
 {
     size_t n = (size_t)size, bell = align(sizeof(dt_group_count));
@@ -35,7 +35,7 @@ static size_t lay_out(dt_group *group, int size, char *block)
     return bell + slots + counts + staging + n * n * sizeof(dt_group_channel);
 }
 
-/* Zeros are a block whose ranks are absent, so that whoever comes first may do it. */
+/* Any rank may do this first: in a block of zeros all ranks are absent. */
 static int enlarge(int descriptor, size_t bytes)
 {
     struct stat found;
@@ -62,7 +62,7 @@ int dt_group_create(int size)
 }
 
 /* Byte `rank` of the block is locked as long as the rank's process lives: the system
- * unlocks it when the process ends, however that comes. */
+ * unlocks it when the process ends, however it ends. */
 static int lock_byte(const dt_group *group, int command, int rank, bool *locked)
 {
     struct flock lock = {
@@ -144,7 +144,7 @@ void dt_group_close(dt_group *group)
 
 /* --- calls --- */
 
-/* Copies text, cut to size, into memory that is not all written. */
+/* Copies text, cut to size. Writes no more than that: the block's pages come with use. */
 static void copy_text(char *to, const char *text, size_t size)
 {
     size_t length = strnlen(text, size - 1);

@@ -33,7 +33,7 @@ int dt_group_create(int size);
  * now on, also after a failure. NULL after dt_fail. */
 dt_group *dt_group_open(int descriptor, int rank, int size);
 
-/* Tells the other ranks that this one has left. A call that waits in another thread fails
+/* Lets the other ranks see that this one has left. A call that waits in another thread fails
  * soon. */
 void dt_group_leave(dt_group *group);
 /* The same, and frees the group. No call of it may be under way. */

@@ -40,7 +40,7 @@ typedef struct dt_group_slot {
 typedef enum dt_group_state {
     DT_GROUP_ABSENT,
     DT_GROUP_HERE,
-    DT_GROUP_LEFT,   /* as it should */
+    DT_GROUP_LEFT,   /* by dt_group_leave */
     DT_GROUP_FAILED, /* it has given up an exchange in the middle */
 } dt_group_state;
 
@@ -115,7 +115,7 @@ void dt_group_text_set(dt_group_text *text, const dt_group_call *call);
 /* Whether the process of another rank has not ended. */
 bool dt_group_lives(const dt_group *group, int rank);
 
-/* Says how this rank is to all that wait for it. */
+/* Sets this rank's state, and wakes all that wait for it. */
 void dt_group_state_set(dt_group *group, dt_group_state state);
 
 /* Adds 1, and wakes who waits for it. */
@@ -130,8 +130,8 @@ int dt_group_await(dt_group *group, const dt_group_call *call, int rank,
  * arrived may have given up since: that fails, too. */
 int dt_group_meet(dt_group *group, const dt_group_call *call);
 
-/* One look of a wait for any other rank, of which messages name `rank`. *start is 0 at
- * first. */
+/* One poll of a wait for any other rank. Messages name `rank`. *start is 0 in the first poll
+ * of the wait. */
 int dt_group_look(dt_group *group, const dt_group_call *call, int rank, double *start);
 
 #endif

@@ -30,7 +30,7 @@ static uint64_t hash(const char *text)
     return found;
 }
 
-/* Says what this rank does, and how much. */
+/* Publishes this rank's call and the sizes of its segments, for the others to compare. */
 static void describe(task *t)
 {
     dt_group_slot *mine = &t->group->slots[t->group->rank];
@@ -58,7 +58,7 @@ static void write_pieces(const task *t, int64_t offset)
     }
 }
 
-/* Whether all ranks do the same. All find a difference, and none goes on. */
+/* Fails if the ranks make different calls: on every rank, so that none waits for another. */
 static int compare(const task *t)
 {
     for (int r = 0; r < t->group->size; r++) {
@@ -80,7 +80,7 @@ static int read_segment(const task *t)
     return t->x->segments == 1 ? 0 : t->group->rank;
 }
 
-/* Whether every rank gives what this one takes from it. */
+/* Fails if a rank gives another number of bytes than this one takes from it. */
 static int compare_sizes(const task *t)
 {
     for (int r = 0; t->x->out && t->x->combine == DT_GROUP_COPY && r < t->group->size;
@@ -123,8 +123,7 @@ static int combine(const task *t, void *out, void *a, void *b, int64_t n)
                               &plan);
 }
 
-/* `to` becomes the same `bytes` of the staging areas of all ranks, from `begin` on,
- * combined. */
+/* Combines `bytes` bytes of the staging areas of all ranks, from `begin` on, into `to`. */
 static int combine_ranks(const task *t, char *to, int64_t begin, int64_t bytes)
 {
     const int64_t n = bytes / (int64_t)dt_dtype_size(t->x->dtype);
@@ -184,9 +183,10 @@ static int64_t share_of(const task *t, int rank, int64_t bytes, int64_t *begin)
     return dt_group_smaller(size, bytes - *begin);
 }
 
-/* Every rank combines a share of each piece, and the others copy it: each byte is read by
- * two ranks instead of all. A step has the next piece and the shares of the one before.
- * The shares in a half have been read before the next step, and are written after it. */
+/* Each rank combines a share of every piece, which the others copy: two ranks read each
+ * byte, instead of all. A step publishes the next piece and the shares of the piece before
+ * it. A rank writes its share of a half only after the step in which the others have read
+ * the last one there. */
 static int run_by_shares(task *t, int64_t total)
 {
     dt_group *group = t->group;
@@ -214,12 +214,13 @@ static int run_by_shares(task *t, int64_t total)
     return 0;
 }
 
-/* The first piece has been written, and all have met. */
+/* Called when every rank has written its first piece. */
 static int run_by_pieces(task *t, int64_t total)
 {
     int status = compare_sizes(t);
     for (int64_t offset = 0;;) {
-        /* After an error of its own, a rank still takes part in the other steps. */
+        /* After an error of its own, a rank takes part in the remaining steps: the others
+         * wait for it. */
         if (!status)
             status = read_pieces(t, offset);
         offset += t->segment;
@@ -238,7 +239,7 @@ int dt_group_run(dt_group *group, const dt_group_call *call,
     if (dt_group_begin(group, call) < 0)
         return -1;
     task t = {group, call, exchange, 0, hash(call->key), 0};
-    /* A piece of every segment, whole elements. */
+    /* The bytes of each segment in a piece: a multiple of every element's size. */
     t.segment = DT_GROUP_PIECE / exchange->segments & ~(int64_t)63;
     t.half = (int)(group->slots[group->rank].steps.value + 1) & 1;
     describe(&t);

@@ -29,7 +29,7 @@ int dt_group_send(dt_group *group, const dt_group_call *call, int to, int64_t ta
     return 0;
 }
 
-/* Takes a message of this many bytes out of the channel. to NULL: and drops it. */
+/* Reads a message of this many bytes from the channel into `to`; NULL: drops it. */
 static int take(dt_group *group, const dt_group_call *call, int from, char *to,
                 int64_t total)
 {
@@ -60,7 +60,8 @@ static int differs(const dt_group *group, const dt_group_call *call, int from,
         theirs->line);
 }
 
-/* 1: the message with this tag was received before, and is in data now. */
+/* Looks for the tag among the messages that came before. 1: it is in data now; 0: there is
+ * none; -1 after dt_fail. */
 static int take_stashed(dt_group *group, const dt_group_call *call, int from,
                         int64_t tag, dt_group_span data)
 {
@@ -80,7 +81,7 @@ static int take_stashed(dt_group *group, const dt_group_call *call, int from,
     return 0;
 }
 
-/* Keeps the channel's message, whose tag is another one, for later. */
+/* Keeps the channel's message for a later call, which asks for its tag. */
 static int stash(dt_group *group, const dt_group_call *call, int from,
                  const dt_group_stash *head)
 {
@@ -103,7 +104,8 @@ static int stash(dt_group *group, const dt_group_call *call, int from,
     return 0;
 }
 
-/* 1: data is the message; 0: `from` has not sent it yet. The caller holds the inbox. */
+/* Receives without waiting. 1: data is the message; 0: `from` has not sent it yet. The caller
+ * holds the inbox. */
 static int receive_now(dt_group *group, const dt_group_call *call, int from,
                        int64_t tag, dt_group_span data)
 {
@@ -129,7 +131,7 @@ static int receive_now(dt_group *group, const dt_group_call *call, int from,
     return status;
 }
 
-/* The same, waiting for a packet if there is none. */
+/* Receives, waiting for the packets. */
 static int receive_from(dt_group *group, const dt_group_call *call, int from,
                         int64_t tag, dt_group_span data)
 {

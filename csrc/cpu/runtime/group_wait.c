@@ -54,7 +54,7 @@ void dt_group_state_set(dt_group *group, dt_group_state state)
 static int give_up(dt_group *group, const dt_group_call *call, int rank,
                    const char *problem)
 {
-    dt_group_text last = group->slots[rank].last; /* it may be writing it */
+    dt_group_text last = group->slots[rank].last; /* which it may be writing now */
     last.key[sizeof last.key - 1] = last.line[sizeof last.line - 1] = 0;
     dt_group_state_set(group, DT_GROUP_FAILED);
     return dt_fail(
@@ -68,7 +68,7 @@ static int give_up(dt_group *group, const dt_group_call *call, int rank,
 
 static const char given_up[] = "has given up after an error of its own";
 
-/* Why a rank will not come; NULL: it may. */
+/* Why a rank will not arrive; NULL: it still may. */
 static const char *problem_of(const dt_group *group, int rank)
 {
     switch (__atomic_load_n(&group->slots[rank].state, __ATOMIC_SEQ_CST)) {
@@ -96,7 +96,7 @@ static int check_time(dt_group *group, const dt_group_call *call, int rank,
     return give_up(group, call, rank, problem);
 }
 
-/* Whether this rank itself is to wait no longer. */
+/* Fails if this rank has to stop waiting: it has left the group, or was interrupted. */
 static int check_self(dt_group *group)
 {
     if (dt_group_check_left(group) < 0)
@@ -115,7 +115,7 @@ typedef struct wait {
     dt_group *group;
     dt_group_count *count;
     uint32_t target;
-    int rank; /* that has not come; those before it have */
+    int rank; /* the first that has not arrived */
 } wait;
 
 static bool reached(const dt_group_count *count, uint32_t target)
@@ -133,8 +133,8 @@ static bool is_over(wait *w)
     return w->rank == w->group->size;
 }
 
-/* Looks for some microseconds before it sleeps: waking takes longer. The rank that it waits
- * for may need this core, and gets it at once. */
+/* Polls for some microseconds before the thread sleeps, since waking it takes longer.
+ * Yields between polls: the rank that it waits for may need this core. */
 static bool spin(wait *w)
 {
     double limit = 0;
@@ -171,7 +171,7 @@ static int wait_for(wait *w, const dt_group_call *call)
         sleep_until_changed(w);
         if (is_over(w))
             return 0;
-        /* Looked at again after that: a rank may leave right after it has arrived. */
+        /* Tests is_over again: a rank may leave right after it has arrived. */
         const char *problem = problem_of(w->group, w->rank);
         if (problem && !is_over(w))
             return give_up(w->group, call, w->rank, problem);

@@ -12,7 +12,7 @@ namespace {
 #define TILE 64
 #define SIDE 16   /* threads along a side of a tile */
 #define EACH 4    /* elements of a thread along a side */
-#ifdef __CUDACC__ /* a wheel has no room for more of float64 */
+#ifdef __CUDACC__ /* to keep wheels small, float64 is not unrolled */
 #define UNROLL_PRODUCTS _Pragma("unroll (sizeof(T) == 8 ? 1 : 4)")
 #else
 #define UNROLL_PRODUCTS

@@ -1,9 +1,9 @@
 /* The kernels of attention on tensor cores (mma.h) of 16 bits and of float32, for sizes up to
  * 128: attention_halves.cu and attention_floats.cu have those of one type each.
  *
- * A warp has 16 rows and goes through the tiles of the other side, of which one is on its
- * way to shared memory while the block multiplies with the one before. Operands are read
- * without a conversion. Sums of products, softmax and statistics are float32.
+ * A warp computes 16 rows and goes through the tiles of the other side: while the block
+ * multiplies by one tile, the next is copied to shared memory. Operands are read without a
+ * conversion. Sums of products, softmax and statistics are float32.
  * Products of 16 bits are exact. Two of their factors are rounded to the operands' type: the shares,
  * before they are divided by their sum, and the gradients of products, before they are multiplied
  * by the scale. Results are rounded once, when they are stored.
@@ -22,7 +22,7 @@ template <bool KEYS>
 struct Corner {
     int batch, head, mine, other;
 
-    /* The columns that count for row i, but for a mask: `count` of them from `first` on. */
+    /* The columns that count for row i before a mask: `count` of them from `first` on. */
     struct Range {
         int first, count;
     };
@@ -49,21 +49,22 @@ struct Corner {
     }
 };
 
-/* A mask as the strip of a warp reads it: its elements for column 0 of both rows of this
- * lane, and how far columns lie apart. Columns past the last one take the mask of that. */
+/* A mask as a warp's strip reads it: the positions of column 0 of both rows of this lane, and
+ * the stride of columns. Columns past the last one read the last one's element. */
 struct Mask {
     const void *data;
     bool is_bool;
     int last;
     int64_t rows[2], along;
 };
-/* Scores to base 2 of n columns, of which a lane has v[n / 8][4]. Kernels share the code. */
+/* Adds the mask to scores, to base 2, of n columns, of which a lane has v[n / 8][4]. The
+ * kernels share the code. */
 LONG void add_mask(float (*v)[4], int n, const Mask &mask)
 {
     int column = lane_number() % 4 * 2;
     ROLLED
     for (int first = 0; first < n; first += 16) {
-        float added[2][4]; /* asked for at a time */
+        float added[2][4]; /* loaded together */
         UNROLL
         for (int u = 0; u < 2; u++) {
             UNROLL
@@ -81,7 +82,7 @@ LONG void add_mask(float (*v)[4], int n, const Mask &mask)
             UNROLL
             for (int e = 0; e < 4; e++) {
                 float &score = v[first / 8 + u][e];
-                /* Also of NaN. */
+                /* A NaN, too, is left out. */
                 bool left_out = mask.is_bool && added[u][e] != 0;
                 score = left_out ? -INFINITY : fmaf(added[u][e], LOG2_E, score);
             }
@@ -109,7 +110,7 @@ find_scores(const dt_attention_call &c, const Corner<KEYS> &corner, Strip<N> &sc
                      {start + (row < last ? row : last) * down,
                       start + (row + 8 < last ? row + 8 : last) * down},
                      along};
-        Strip<N> masked = scores; /* in memory: the scores stay in registers */
+        Strip<N> masked = scores; /* a copy in memory: `scores` stays in registers */
         add_mask(masked.v, N, mask);
         scores = masked;
     }
@@ -137,7 +138,8 @@ struct Forward {
     static constexpr int rows = are_halves<E> ? 128 : 64;
     static constexpr int threads = rows / WARP_ROWS * 32;
     static constexpr int n = are_halves<E> ? 4096 / D : 32;
-    /* Matrix<E> of the rows stay in registers; with float32 there are none left. */
+    /* The rows of 16 bits stay in registers, so that the ring may use their memory. Those of
+     * float32 stay in their tile, for want of registers. */
     union Overlaid {
         Ring<E, n, D> ring;
         Tile<E, rows, D> mine;
@@ -211,7 +213,7 @@ __global__ void __launch_bounds__(Forward<E, D>::threads,
         UNROLL
         for (int h = 0; h < 2; h++) {
             most[h] = along_row(most[h], [](float a, float b) { return fmaxf(a, b); });
-            /* Where all are left out, each share is 2 to the -inf. */
+            /* Where all are left out, each share is exp2(-inf), 0. */
             float base = most[h] == -INFINITY ? 0 : most[h];
             factor[h] = power_of_2(top[h] - base);
             top[h] = most[h];
@@ -485,8 +487,8 @@ static int gradients_of_size(dt_stream stream, TensorCoreTask &task)
                                                 : 0;
 }
 
-/* A wheel has no room for float32 of sizes to 64 apart: columns past the size take no time
- * in its products. */
+/* To keep wheels small, float32 has no kernels for sizes up to 64: its products skip the
+ * columns past the size. */
 template <typename E>
 static int start_gradients(dt_stream stream, TensorCoreTask &task)
 {

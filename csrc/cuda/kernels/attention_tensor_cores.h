@@ -9,8 +9,8 @@
 #include "cuda/kernels/mma.h"
 #include "ops/attention.h"
 
-/* A row's logarithm of the sum of exponentials, to base 2, and sum of out times its
- * gradient. */
+/* A row's logarithm, to base 2, of the sum of its exponentials, and the dot product of out and
+ * its gradient. */
 struct alignas(8) Statistic {
     float log_sum, dot;
 };
@@ -19,7 +19,7 @@ struct TensorCoreTask {
     dt_attention_call call;
     Statistic *statistics; /* for each head `padded` rows */
     unsigned group;        /* heads of query to one of key */
-    unsigned tiles;        /* of a head: how many blocks */
+    unsigned tiles;        /* blocks for each head */
     unsigned padded;
 };
 POINTERS_OF(TensorCoreTask, f(s.call.query.data); f(s.call.key.data);
@@ -27,9 +27,9 @@ POINTERS_OF(TensorCoreTask, f(s.call.query.data); f(s.call.key.data);
             f(s.call.grad.data); f(s.call.query_grad.data); f(s.call.key_grad.data);
             f(s.call.value_grad.data); f(s.statistics);)
 
-/* On compute capability 9.0 (attention_warpgroups.cu): whether they take the call, forward
- * or backward; forward; gradients, with statistics that are there and padded to a multiple
- * of 64 rows. */
+/* The kernels for compute capability 9.0 (attention_warpgroups.cu): whether they take a call,
+ * forward or backward; the forward pass; and the gradients, which need task.statistics,
+ * padded to a multiple of 64 rows. */
 bool attention_fits_warpgroups(const dt_attention_call *call, int capability);
 int attention_of_warpgroups(dt_stream stream, TensorCoreTask &task);
 int attention_gradients_of_warpgroups(dt_stream stream, TensorCoreTask &task);
@@ -48,7 +48,7 @@ static __device__ __forceinline__ float power_of_2(float exponent)
 #endif
 }
 
-/* Over the four lanes that have one row. */
+/* Combines the values of the four lanes that share a row. */
 template <class Combine>
 static __device__ __forceinline__ float along_row(float value, Combine combine)
 {

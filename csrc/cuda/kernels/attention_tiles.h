@@ -2,11 +2,10 @@
  * of float32: tiles of shared memory, and rows of products in registers. E is the type of
  * elements as they are stored, uint16_t or float.
  *
- * A float32 is the sum of two numbers of 11 bits and what is left, below 2^-21 of it. A
- * product of two is that of the greater parts and those of one greater and one smaller
- * part, which are summed apart: as exact as a product rounded to float32. As tensor cores
- * round sums toward zero, a sum of theirs is of few products, and float32 adds it to the
- * others. */
+ * A float32 is split into big + small, of 11 bits each; what that loses is below 2^-21 of
+ * it. A product is big * big + (big * small + small * big), where the sum in parentheses is
+ * kept apart: as exact as a product rounded to float32. Tensor cores round sums toward zero,
+ * so they add few products at a time, and additions of float32 add those sums. */
 #ifndef DT_CUDA_KERNELS_ATTENTION_TILES_H
 #define DT_CUDA_KERNELS_ATTENTION_TILES_H
 
@@ -16,8 +15,8 @@
 namespace {
 
 #define WARP_ROWS 16
-/* A wheel has no room for kernels of older architectures: theirs are empty, and nothing
- * starts them (dt_attention_on_tensor_cores). */
+/* To keep wheels small, the kernels are empty for older architectures, where nothing starts
+ * them (dt_attention_on_tensor_cores). */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 #define IS_TOO_OLD true
 #else
@@ -58,7 +57,7 @@ struct Matrix {
     E *data;
     int64_t row;
     int count, size;
-    bool in_chunks; /* a chunk is read and written at once */
+    bool in_chunks; /* it is aligned, so that chunks are read and written whole */
     __device__ __forceinline__ Matrix(const dt_attention_matrices &m, int batch,
                                       int head, int64_t rows, int64_t columns)
         : data((E *)m.data + batch * m.batch + head * m.head), row(m.row),
@@ -83,9 +82,9 @@ static __device__ __forceinline__ To same_bits(From from)
     return to;
 }
 
-/* The position of a chunk in shared memory, in elements, in rows of `chunks`. The same one
- * of 8 rows is in different banks: the chunks of a row are permuted, or of float32, which
- * has no registers for that, a chunk is between two rows. */
+/* The position in shared memory, in elements, of a chunk of a row of `chunks`. The same chunk
+ * of 8 successive rows is in different banks: by a permutation of a row's chunks or, for
+ * float32, whose kernels have no registers for that, by an unused chunk after each row. */
 template <typename E>
 static __device__ __forceinline__ int chunk_place(int row, int chunk, int chunks)
 {
@@ -94,8 +93,8 @@ static __device__ __forceinline__ int chunk_place(int row, int chunk, int chunks
            of_chunk<E>;
 }
 
-/* All threads of a block start to copy `rows` rows of 1 << shift chunks to shared memory,
- * or from there. Elements past the matrix are zeros. */
+/* All threads of a block start to copy `rows` rows of 1 << shift chunks to shared memory;
+ * elements past the matrix become zeros. store_rows copies them back. */
 template <typename E>
 LONG void fill_rows(AsyncCopies &copies, E *to, Matrix<E> from, int rows, int shift)
 {
@@ -146,7 +145,7 @@ struct Tile {
     {
         fill_rows(copies, data, from, ROWS, shift);
     }
-    /* The same in the loop of a kernel. */
+    /* The same, inlined, for the loop of a kernel. */
     template <int THREADS>
     __device__ __forceinline__ void fill_inline(AsyncCopies &copies,
                                                 const Matrix<E> &from)
@@ -172,7 +171,7 @@ struct Tile {
         int lane = lane_number();
         load_matrices<false>(a, chunk(row + lane % 16, 2 * k + lane / 16));
     }
-    /* Two fragments b of 16 columns, which are rows here. */
+    /* Two fragments b of the transposed tile, whose 16 columns are rows from `row` on. */
     __device__ __forceinline__ void across(unsigned (&b)[4], int row, int k)
     {
         int lane = lane_number();
@@ -247,7 +246,7 @@ struct Strip {
                 v[n][e] = 0;
         }
     }
-    /* f(0 for row lane / 4 of the warp or 1 for that 8 below, column, element) */
+    /* Calls f(h, column, element): h is 0 in row lane / 4 of the warp, 1 in the row 8 below. */
     template <class F>
     __device__ __forceinline__ void each(F f)
     {
@@ -287,7 +286,7 @@ struct Strip {
             a[r] = same_bits<unsigned>(v[k][r % 2 * 2 + r / 2]);
         return Parts(a);
     }
-    /* To rows of the tile from `row` on, each times a factor. */
+    /* Writes the rows, each times its factor, to those of a tile from `row` on. */
     template <typename E, int ROWS>
     __device__ __forceinline__ void show(const dt_attention_call &c,
                                          Tile<E, ROWS, N> &tile, int row,
@@ -311,8 +310,8 @@ struct Strip {
     }
 };
 
-/* products = the warp's rows, whose fragments a(k, fragment) gives, times those of the
- * tile, of `size` columns. */
+/* products = the warp's rows times those of the tile, of `size` columns. a(k, fragment) gives
+ * fragment k of the warp's rows. */
 template <int D, int N, class A>
 static __device__ __forceinline__ void
 multiply(const dt_attention_call &c, Strip<N> &products, Tile<uint16_t, N, D> &tile,
@@ -358,7 +357,7 @@ multiply(const dt_attention_call &, Strip<N> &products, Tile<float, N, D> &tile,
     }
 }
 
-/* sums += factors times the tile. Those of 16 bits are rounded. */
+/* sums += factors times the tile. For a tile of 16 bits, factors are rounded to its type. */
 template <int D, int N>
 static __device__ __forceinline__ void
 add_product(const dt_attention_call &c, Strip<D> &sums, const Strip<N> &factors,

@@ -38,7 +38,7 @@ struct Stage {
         release_to_products();
         return tile;
     }
-    /* The products of this warp with it are done. */
+    /* This warp has finished its products with the tile. */
     __device__ __forceinline__ void release()
     {
         if (threadIdx.x % 32 == 0)
@@ -62,7 +62,7 @@ struct Memory {
     }
 };
 
-/* The rows of a block, and the tiles that these look at. */
+/* The rows of a block, and the tiles of keys that they are multiplied by. */
 struct Place {
     unsigned of; /* batch and head as one number */
     int head, batch, key_head, first, tiles;
@@ -138,7 +138,7 @@ struct Strip {
             for (int i = 0; i < KEYS / 8; i++)
                 most = fmaxf(most, fmaxf(scores[i][2 * h], scores[i][2 * h + 1]));
             most = along_row(most, [](float a, float b) { return fmaxf(a, b); });
-            /* Where all are left out, each share is 2 to the -inf. */
+            /* Where all are left out, each share is exp2(-inf), 0. */
             const float base = most == -INFINITY ? 0 : most * scale;
             factor[h] = power_of_2(top[h] * scale - base);
             top[h] = most;
@@ -181,8 +181,8 @@ static __device__ __forceinline__ void store(const dt_attention_call &c, Strip<T
     }
 }
 
-/* By the first warpgroup. Tiles come from the last to the first, so the one in
- * which columns are left out is the first of them. */
+/* The work of the first warpgroup. It brings the last tile first, which is the one in which
+ * columns may be left out. */
 template <int D, int GROUPS>
 static __device__ __forceinline__ void
 bring_tiles(const dt_attention_call &c, const Place &place, Memory<D, GROUPS> &s)
@@ -203,8 +203,8 @@ bring_tiles(const dt_attention_call &c, const Place &place, Memory<D, GROUPS> &s
     copies.await();
 }
 
-/* The turns of warpgroups at the tensor cores, at barriers 1 to GROUPS. One alone has each
- * turn at once. */
+/* The turns of warpgroups at the tensor cores, at barriers 1 to GROUPS. A warpgroup that is
+ * alone never waits for its turn. */
 struct Turns {
     int mine, next, threads;
     __device__ __forceinline__ Turns(int group, int groups)
@@ -216,7 +216,7 @@ struct Turns {
     __device__ __forceinline__ void pass() const { ::pass(next, threads); }
 };
 
-/* By each of the others that has rows; `mine` is its number among them. */
+/* The work of each other warpgroup that has rows; `mine` is its number among them. */
 template <typename T, int D, int GROUPS>
 static __device__ __forceinline__ void take_rows(const dt_attention_call &c,
                                                  const Place &place,
@@ -277,7 +277,8 @@ static __device__ __forceinline__ void take_rows(const dt_attention_call &c,
     strip.products.template await<0>(strip.sums);
     store(c, strip, place, row);
     if (mine == 0)
-        turns.await(); /* as often as it was passed */
+        turns
+            .await(); /* the last turn that was passed to it: a barrier needs both sides */
 }
 
 template <typename T, int D, int GROUPS>

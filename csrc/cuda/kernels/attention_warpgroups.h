@@ -61,8 +61,8 @@ struct alignas(1024) Tile {
     }
 };
 
-/* The first row of this warp, and the first of both rows of this lane, of which the other
- * one is 8 below; the warpgroup has those from `first` on. */
+/* The first row of this warp, and the upper row of this lane, whose other row is 8 below.
+ * `first` is the warpgroup's first row. */
 static __device__ __forceinline__ int warp_row(int first)
 {
     return first + (int)threadIdx.x % GROUP / 32 * 16;
@@ -72,7 +72,7 @@ static __device__ __forceinline__ int lane_row(int first)
     return warp_row(first) + (int)threadIdx.x % 32 / 4;
 }
 
-/* M times eight columns of sums: all are 0. */
+/* Sets M times eight columns of sums to 0. */
 template <int M>
 static __device__ __forceinline__ void clear(float (&sums)[M][4])
 {
@@ -83,7 +83,7 @@ static __device__ __forceinline__ void clear(float (&sums)[M][4])
             sums[i][e] = 0;
     }
 }
-/* Sums as a factor of the next product. */
+/* Rounds sums to T, for a factor of the next product. */
 template <typename T, int M>
 static __device__ __forceinline__ void round_pairs(unsigned (&to)[M][4],
                                                    const float (&from)[2 * M][4])
@@ -98,8 +98,8 @@ static __device__ __forceinline__ void round_pairs(unsigned (&to)[M][4],
     }
 }
 
-/* Four lanes have each two of 8 elements in each of four chunks; after it each lane has
- * one whole chunk, that of its number. */
+/* Transposes four chunks of 8 elements among four lanes. Before, a lane has two elements of
+ * each chunk; afterwards it has the chunk of its own number. */
 static __device__ __forceinline__ void gather_chunk(unsigned (&chunk)[4])
 {
     UNROLL
@@ -116,7 +116,7 @@ static __device__ __forceinline__ void gather_chunk(unsigned (&chunk)[4])
     }
 }
 
-/* Columns of row i, of which this lane has elements 2 * h and 2 * h + 1, times a factor. */
+/* Stores row i times a factor. This lane has its elements 2 * h and 2 * h + 1. */
 template <typename T, int M>
 static __device__ __forceinline__ void
 store_row(const Rows &to, int i, const float (&sums)[M][4], int h, float factor)

@@ -168,7 +168,7 @@ bring_tile(const TensorCoreTask &task, const Place<OF_KEYS, N> &place,
     copies.arrive_at(&stage.second_there.state);
 }
 
-/* By the first warpgroup, where it has no rows. */
+/* The work of the first warpgroup where it has no rows. */
 template <bool OF_KEYS, int N, int D>
 static __device__ __forceinline__ void bring_tiles(const TensorCoreTask &task,
                                                    const Place<OF_KEYS, N> &place,
@@ -181,7 +181,7 @@ static __device__ __forceinline__ void bring_tiles(const TensorCoreTask &task,
     copies.await();
 }
 
-/* By each that has rows; `mine` is its number among them. */
+/* The work of each warpgroup that has rows; `mine` is its number among them. */
 template <typename T, bool OF_KEYS, int N, int D>
 static __device__ __forceinline__ void take_rows(const TensorCoreTask &task,
                                                  const Place<OF_KEYS, N> &place,
