@@ -77,6 +77,13 @@ def give(home: str, *classes: type) -> None:
         _follow(each)
 
 
+class Returned(Exception):
+    """Ends a public function of a module with errors=True, from a function below it.
+
+    args[0] is the result.
+    """
+
+
 _named: dict[FunctionType, Any] = {}
 
 
@@ -88,6 +95,8 @@ def _with_its_name(body: FunctionType) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return body(*args, **kwargs)
+        except Returned as ended:
+            return ended.args[0]
         except Exception as error:
             _C._name_error(error, body.__name__)
             raise

@@ -45,7 +45,8 @@ _SPACE = {tokenize.COMMENT, tokenize.NL}
 _ENDS = {tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 
 
-def with_tokens_of_python(text):
+def numbered_of_python(text):
+    """The lines with a token, each with its number."""
     lines, before = set(), tokenize.NEWLINE
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type in _SPACE:
@@ -54,12 +55,18 @@ def with_tokens_of_python(text):
         if token.type not in _ENDS and not is_docstring:
             lines.update(range(token.start[0], token.end[0] + 1))
         before = token.type
-    return len(lines)
+    return [(i, t) for i, t in enumerate(text.splitlines(), 1) if i in lines]
 
 
-def with_tokens_of_c(text):
+def numbered_of_c(text):
     kept = _COMMENTS.sub(lambda m: m[1] or "\n" * m[0].count("\n"), text)
-    return sum(bool(line.strip()) for line in kept.splitlines())
+    return [(i, t) for i, t in enumerate(kept.splitlines(), 1) if t.strip()]
+
+
+def with_tokens(path):
+    """The lines of a file with a token, each with its number."""
+    numbered = numbered_of_c if path.suffix in C else numbered_of_python
+    return numbered(path.read_text())
 
 
 def part_of(path):
@@ -76,9 +83,7 @@ def count():
     found = {part: [0, 0, 0] for part in ("csrc", "core", *PARTS)}
     paths = [p for p in (ROOT / "csrc").rglob("*") if p.suffix in C]
     for path in [*paths, *(ROOT / "pydevtensor").rglob("*.py")]:
-        text = path.read_text()
-        tokens = with_tokens_of_c if path.suffix in C else with_tokens_of_python
-        numbers = 1, len(text.splitlines()), tokens(text)
+        numbers = 1, len(path.read_text().splitlines()), len(with_tokens(path))
         part = part_of(path)
         found[part] = [a + b for a, b in zip(found[part], numbers, strict=True)]
     return found

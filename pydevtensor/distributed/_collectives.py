@@ -9,7 +9,7 @@ from typing import Any
 from pydevtensor import _C
 from pydevtensor._streams import current
 from pydevtensor.distributed._exchange import Exchange
-from pydevtensor.distributed._groups import ProcessGroup, get_group_rank, member_of
+from pydevtensor.distributed._groups import ProcessGroup, get_group_rank, own_group
 from pydevtensor.distributed._shared_engine import NoEngine
 from pydevtensor.distributed._stores import seconds_of
 from pydevtensor.distributed._work import Work
@@ -151,9 +151,7 @@ def barrier(
 
     With async_op, a Work to wait for. timeout: the group's without it.
     """
-    found = member_of(group)
-    if found is None:
-        return None
+    found = own_group(group)
     seconds = seconds_of(timeout, timedelta(seconds=found._timeout))
     if not async_op and found._quick("barrier", None, -1, None, None, seconds):
         return None
@@ -201,9 +199,7 @@ def all_reduce(
     tensor([1., 1.])
     >>> dist.destroy_process_group()
     """
-    found = member_of(group)
-    if found is None:
-        return None
+    found = own_group(group)
     if not async_op and found._quick(
         "all_reduce", op, -1, tensor, None, found._timeout
     ):
@@ -226,9 +222,7 @@ def broadcast(
     tensor: of one size and type on all ranks. src: the rank in the program; group_src:
     in the group instead. With async_op, a Work to wait for.
     """
-    found = member_of(group)
-    if found is None:
-        return None
+    found = own_group(group)
     check_tensor("tensor", tensor)
     root = root_of(found, src, group_src, "src")
     if not async_op and found._quick(
@@ -259,9 +253,7 @@ def reduce(
     dst: the rank in the program; group_dst: in the group instead. op: of ReduceOp. With
     async_op, a Work to wait for.
     """
-    found = member_of(group)
-    if found is None:
-        return None
+    found = own_group(group)
     check_tensor("tensor", tensor)
     op = _reduction(op, tensor, found)
     root = root_of(found, dst, group_dst, "dst")
@@ -279,9 +271,7 @@ def all_gather(
     tensor_list: the results, one for each rank, of the size and type of `tensor`, which
     are equal on all ranks. With async_op, a Work to wait for.
     """
-    found = member_of(group)
-    if found is None:
-        return None
+    found = own_group(group)
     check_tensor("tensor", tensor)
     results = _list("tensor_list", tensor_list, found.size(), tensor)
     exchange = Exchange([tensor], results)
@@ -301,9 +291,7 @@ def all_gather_into_tensor(
     output_tensor: ranks times as many elements as input_tensor. With async_op, a Work
     to wait for.
     """
-    found = member_of(group)
-    if found is None:
-        return None
+    found = own_group(group)
     name = "all_gather_into_tensor"
     if not async_op and found._quick(
         name, None, -1, input_tensor, output_tensor, found._timeout
@@ -342,9 +330,7 @@ def gather(
     gather_list: the results, at that rank alone. dst: the rank in the program;
     group_dst: in the group instead. With async_op, a Work to wait for.
     """
-    found = member_of(group)
-    if found is None:
-        return None
+    found = own_group(group)
     check_tensor("tensor", tensor)
     root = root_of(found, dst, group_dst, "dst")
     results = _list_at(root, found, "gather_list", gather_list, tensor)
@@ -367,9 +353,7 @@ def scatter(
     the rank in the program; group_src: in the group instead. With async_op, a Work to
     wait for.
     """
-    found = member_of(group)
-    if found is None:
-        return None
+    found = own_group(group)
     check_tensor("tensor", tensor)
     root = root_of(found, src, group_src, "src")
     given = _list_at(root, found, "scatter_list", scatter_list, tensor)
@@ -391,9 +375,7 @@ def reduce_scatter(
     input_list: one for each rank, of the size of output. op: of ReduceOp. With
     async_op, a Work to wait for.
     """
-    found = member_of(group)
-    if found is None:
-        return None
+    found = own_group(group)
     check_tensor("output", output)
     op = _reduction(op, output, found)
     given = _list("input_list", input_list, found.size(), output)
@@ -414,9 +396,7 @@ def reduce_scatter_tensor(
     input: ranks times as many elements as output. op: of ReduceOp. With async_op, a
     Work to wait for.
     """
-    found = member_of(group)
-    if found is None:
-        return None
+    found = own_group(group)
     name = "reduce_scatter_tensor"
     if not async_op and found._quick(name, op, -1, output, input, found._timeout):
         return None
@@ -439,9 +419,7 @@ def all_to_all(
     Rank r's input_tensor_list[i] becomes rank i's output_tensor_list[r], which has its
     size and type. With async_op, a Work to wait for.
     """
-    found = member_of(group)
-    if found is None:
-        return None
+    found = own_group(group)
     given = _list("input_tensor_list", input_tensor_list, found.size())
     results = _list("output_tensor_list", output_tensor_list, found.size())
     exchange = Exchange(given, results, found.size())
@@ -463,9 +441,7 @@ def all_to_all_single(
     output_split_sizes, input_split_sizes: the sizes of the parts; equal parts without
     them. With async_op, a Work to wait for.
     """
-    found = member_of(group)
-    if found is None:
-        return None
+    found = own_group(group)
     given = _split("input", input, input_split_sizes, found.size())
     results = _split("output", output, output_split_sizes, found.size())
     exchange = Exchange(given, results, found.size())
@@ -501,9 +477,7 @@ def all_reduce_coalesced(
 
     op: of ReduceOp. With async_op, a Work to wait for.
     """
-    found = member_of(group)
-    if found is None:
-        return None
+    found = own_group(group)
     works = [all_reduce(t, op, group, async_op=True) for t in tensors]
     return _together(found, works, tensors, async_op)
 
@@ -519,9 +493,7 @@ def all_gather_coalesced(
     output_tensor_lists: for each rank a list of its input_tensor_list. With async_op, a
     Work to wait for.
     """
-    found = member_of(group)
-    if found is None:
-        return None
+    found = own_group(group)
     works = [
         all_gather([of_rank[i] for of_rank in output_tensor_lists], t, group, True)
         for i, t in enumerate(input_tensor_list)

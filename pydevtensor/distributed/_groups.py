@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Any, ClassVar
 
 from pydevtensor import _C
+from pydevtensor._names import Returned
 from pydevtensor._tree import flatten
 from pydevtensor.distributed import _clocks, _nccl_engine
 from pydevtensor.distributed._nccl_engine import NcclEngine
@@ -260,6 +261,14 @@ def member_of(given: Any) -> ProcessGroup | None:
             "returned, or None for all ranks"
         )
     return given
+
+
+def own_group(given: Any) -> ProcessGroup:
+    """The group of a call. The call of a rank outside of it ends here, with None."""
+    found = member_of(given)
+    if found is None:
+        raise Returned(None)
+    return found
 
 
 def _are_here(store: Store, rank: int, size: int) -> bool:

@@ -9,7 +9,12 @@ from pydevtensor import _C
 from pydevtensor.distributed import _clocks
 from pydevtensor.distributed._collectives import _started, check_tensor
 from pydevtensor.distributed._exchange import Host
-from pydevtensor.distributed._groups import ProcessGroup, get_group_rank, member_of
+from pydevtensor.distributed._groups import (
+    ProcessGroup,
+    get_group_rank,
+    member_of,
+    own_group,
+)
 from pydevtensor.distributed._work import Work
 
 __all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "recv", "send"]
@@ -36,9 +41,7 @@ def _key(tensor: Tensor) -> str:
 def _send(
     tensor: Tensor, dst: Any, group: Any, tag: int, group_dst: Any, is_async: bool
 ) -> Work | None:
-    found = member_of(group)
-    if found is None:
-        return None
+    found = own_group(group)
     check_tensor("tensor", tensor)
     peer = _peer(found, dst, group_dst, "dst")
     call = found._call(_key(tensor), "send of ")

@@ -16,7 +16,7 @@ from pydevtensor.distributed._collectives import (
     root_of,
     scatter,
 )
-from pydevtensor.distributed._groups import ProcessGroup, member_of
+from pydevtensor.distributed._groups import ProcessGroup, member_of, own_group
 from pydevtensor.distributed._messages import recv, send
 
 __all__ = ["all_gather_object", "broadcast_object_list", "gather_object"]
@@ -52,9 +52,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
     obj: this rank's. object_list: takes all, one for each rank. Objects are pickled:
     ranks have to trust each other.
     """
-    found = member_of(group)
-    if found is None:
-        return
+    found = own_group(group)
     _check_list("object_list", object_list, found.size())
     data = _pack(obj)
     sizes = _sizes(data, found, group)
@@ -83,9 +81,7 @@ def gather_object(
     in the program; group_dst: in the group instead. Objects are pickled: ranks have to
     trust each other.
     """
-    found = member_of(group)
-    if found is None:
-        return
+    found = own_group(group)
     root = root_of(found, dst, group_dst, "dst")
     takes = found.rank() == root
     if takes:
@@ -110,9 +106,7 @@ def broadcast_object_list(
     src: the rank in the program; group_src: in the group instead. Objects are pickled:
     ranks have to trust each other.
     """
-    found = member_of(group)
-    if found is None:
-        return
+    found = own_group(group)
     root = root_of(found, src, group_src, "src")
     gives = found.rank() == root
     data = _pack(object_list) if gives else _C.empty(0, dtype=_C.uint8)
@@ -138,9 +132,7 @@ def scatter_object_list(
     the program; group_src: in the group instead. Objects are pickled: ranks have to
     trust each other.
     """
-    found = member_of(group)
-    if found is None:
-        return
+    found = own_group(group)
     root = root_of(found, src, group_src, "src")
     gives = found.rank() == root
     if gives:
@@ -172,8 +164,7 @@ def send_object_list(
     dst: the rank in the program; group_dst: in the group instead. Objects are pickled:
     ranks have to trust each other.
     """
-    if member_of(group) is None:
-        return
+    own_group(group)
     data = _pack(list(object_list))
     send(_C.tensor([data.numel()]), dst, group, group_dst=group_dst)
     send(data, dst, group, group_dst=group_dst)
