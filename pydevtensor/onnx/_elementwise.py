@@ -5,20 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from pydevtensor import _C
-from pydevtensor.onnx._records import FUNCTIONS, record, refused
+from pydevtensor.onnx._records import FUNCTIONS, Arguments, record, refused
 from pydevtensor.onnx._writer import Ref, Writer, values
 
 _ONE = """
 relu:Relu sigmoid:Sigmoid tanh:Tanh exp:Exp log:Log sqrt:Sqrt abs:Abs neg:Neg erf:Erf
 ceil:Ceil floor:Floor round:Round sign:Sign sin:Sin cos:Cos tan:Tan asin:Asin acos:Acos
 atan:Atan sinh:Sinh cosh:Cosh asinh:Asinh acosh:Acosh atanh:Atanh reciprocal:Reciprocal
-softsign:Softsign hardswish:HardSwish mish:Mish isnan:IsNaN isinf:IsInf
+softsign:Softsign hardswish:HardSwish mish:Mish selu:Selu isnan:IsNaN isinf:IsInf
 logical_not:Not invert:Not bitwise_not:Not
 """
 _TWO = """
 add:Add sub:Sub mul:Mul truediv:Div div:Div pow:Pow maximum:Max minimum:Min
 iadd:Add isub:Sub imul:Mul itruediv:Div
 logical_and:And logical_or:Or logical_xor:Xor and_:And or_:Or xor:Xor
+"""
+# The attribute of an operator, and the argument that it is.
+_WITH_ONE = """
+leaky_relu:LeakyRelu:alpha:negative_slope elu:Elu:alpha:alpha celu:Celu:alpha:alpha
+gelu:Gelu:approximate:approximate
 """
 _COMPARED = "eq:Equal lt:Less gt:Greater le:LessOrEqual ge:GreaterOrEqual"
 
@@ -90,34 +95,17 @@ def _silu(w: Writer, y: Any, x: Any, *unused: Any) -> Any:
     return w.put("Mul", x, w.put("Sigmoid", x))
 
 
-@record("gelu")
-def _gelu(w: Writer, y: Any, x: Any, approximate: str = "none") -> Any:
-    return w.put("Gelu", x, approximate=approximate)
-
-
 @record("hardsigmoid")
 def _hardsigmoid(w: Writer, y: Any, x: Any, *unused: Any) -> Any:
     return w.put("HardSigmoid", x, alpha=1 / 6, beta=0.5)
 
 
-@record("leaky_relu")
-def _leaky(w: Writer, y: Any, x: Any, negative_slope: float = 0.01, *u: Any) -> Any:
-    return w.put("LeakyRelu", x, alpha=negative_slope)
+for _name, *_words in _pairs(_WITH_ONE):
 
-
-@record("elu")
-def _elu(w: Writer, y: Any, x: Any, alpha: float = 1.0, *unused: Any) -> Any:
-    return w.put("Elu", x, alpha=alpha)
-
-
-@record("celu")
-def _celu(w: Writer, y: Any, x: Any, alpha: float = 1.0, *unused: Any) -> Any:
-    return w.put("Celu", x, alpha=alpha)
-
-
-@record("selu")
-def _selu(w: Writer, y: Any, x: Any, *unused: Any) -> Any:
-    return w.put("Selu", x)
+    @record(_name, by_name=True)
+    def _with_one(w: Writer, y: Any, a: Arguments, words: list[str] = _words) -> Any:
+        op, attribute, argument = words
+        return w.put(op, a.input, **{attribute: getattr(a, argument)})
 
 
 @record("softplus")

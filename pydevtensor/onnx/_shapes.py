@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pydevtensor import _C
-from pydevtensor.onnx._records import record, refused
+from pydevtensor.onnx._records import Arguments, record, refused
 from pydevtensor.onnx._writer import Ref, Writer
 
 
@@ -136,11 +136,8 @@ def _triangle(w: Writer, y: Any, x: Any, diagonal: int = 0) -> Any:
     raise refused("tril() and triu() of values that are not constants; use a mask")
 
 
-@record("gather")
-def _gather(w: Writer, y: Any, x: Any, dim: int, index: Any) -> Any:
-    return w.put("GatherElements", x, index, axis=dim)
+for _name, _op in (("gather", "GatherElements"), ("index_select", "Gather")):
 
-
-@record("index_select")
-def _index_select(w: Writer, y: Any, x: Any, dim: int, index: Any) -> Any:
-    return w.put("Gather", x, index, axis=dim)
+    @record(_name, by_name=True)
+    def _gather(w: Writer, y: Any, a: Arguments, op: str = _op) -> Any:
+        return w.put(op, a.input, a.index, axis=a.dim)
