@@ -11,7 +11,6 @@ import re
 import sys
 from collections import defaultdict
 from itertools import combinations
-from pathlib import Path
 
 import lines
 

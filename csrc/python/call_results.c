@@ -87,9 +87,8 @@ static PyObject *finish_list(dt_call *call, int status)
 static PyObject *finish_without_graph(const dt_args *args, dt_call *call,
                                       dt_tensor_object *made)
 {
-    dt_tensor_object *result = dt_tensor_object_new();
-    if (result)
-        dt_tensor_alias(&result->tensor, &made->tensor);
+    dt_tensor_object *result =
+        dt_tensor_object_detached(dt_py.tensor_type, &made->tensor);
     Py_DECREF((PyObject *)made);
     if (!result)
         return NULL;

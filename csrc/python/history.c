@@ -202,11 +202,10 @@ static int set_grad(PyObject *self, PyObject *value, void *unused)
 static PyObject *get_data(PyObject *self, void *unused)
 {
     (void)unused;
-    dt_tensor_object *out = dt_tensor_object_new();
-    if (out) {
-        dt_tensor_alias(&out->tensor, dt_tensor_of(self));
+    dt_tensor_object *out =
+        dt_tensor_object_detached(dt_py.tensor_type, dt_tensor_of(self));
+    if (out)
         out->tensor.unversioned = true;
-    }
     return (PyObject *)out;
 }
 
@@ -277,10 +276,7 @@ DT_PUBLIC(requires_grad_, "requires_grad_(input: Tensor, requires_grad: bool = T
 
 DT_PUBLIC(detach, "detach(input: Tensor)")
 {
-    dt_tensor_object *out = dt_tensor_object_new();
-    if (out)
-        dt_tensor_alias(&out->tensor, v[0].tensor);
-    return (PyObject *)out;
+    return (PyObject *)dt_tensor_object_detached(dt_py.tensor_type, v[0].tensor);
 }
 
 DT_PUBLIC(detach_, "detach_(input: Tensor)")
@@ -533,10 +529,10 @@ DT_PUBLIC(make_subclass,
     if (!PyType_Check(type) ||
         !PyType_IsSubtype((PyTypeObject *)type, dt_py.tensor_type))
         return dt_argument_error(args, 0), NULL;
-    dt_tensor_object *out = dt_tensor_object_new_of((PyTypeObject *)type);
+    dt_tensor_object *out =
+        dt_tensor_object_detached((PyTypeObject *)type, v[1].tensor);
     if (!out)
         return NULL;
-    dt_tensor_alias(&out->tensor, v[1].tensor);
     return dt_tensor_result(out, dt_variable_require(&out->tensor, v[2].b));
 }
 

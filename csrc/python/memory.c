@@ -6,23 +6,15 @@
 #include "python/source_lines.h"
 #include "python/types/device.h"
 
-/* Appends an item, which it owns, to the list behind context; NULL there: it failed. */
-static void append(void *context, PyObject *item)
-{
-    PyObject **list = context;
-    if (*list && (!item || PyList_Append(*list, item) < 0))
-        Py_CLEAR(*list);
-    Py_XDECREF(item);
-}
-
 #define ADDRESS(pointer) ((unsigned long long)(uintptr_t)(pointer))
 
 static void append_block(void *context, const dt_memory_block *b)
 {
-    append(context, Py_BuildValue("(KKKnnNN)", ADDRESS(b->segment), ADDRESS(b->data),
-                                  ADDRESS(b->stream), (Py_ssize_t)b->size,
-                                  (Py_ssize_t)b->requested, PyBool_FromLong(b->taken),
-                                  PyBool_FromLong(b->pending)));
+    dt_list_append(context,
+                   Py_BuildValue("(KKKnnNN)", ADDRESS(b->segment), ADDRESS(b->data),
+                                 ADDRESS(b->stream), (Py_ssize_t)b->size,
+                                 (Py_ssize_t)b->requested, PyBool_FromLong(b->taken),
+                                 PyBool_FromLong(b->pending)));
 }
 
 /* _device_memory_blocks(device): (segment, address, stream, size, requested, taken,
@@ -42,12 +34,13 @@ static void append_storage(void *context, const dt_storage *s)
 {
     char shape[DT_SHAPE_TEXT];
     const bool known = s->asked.ndim != DT_ASKED_NOTHING;
-    append(context,
-           Py_BuildValue(
-               "(Kniss)", ADDRESS(s->data), (Py_ssize_t)s->bytes, s->line,
-               known ? dt_dtype_name((dt_dtype)s->asked.dtype) : "",
-               known ? dt_shape_text(s->asked.ndim, s->asked.shape, shape, sizeof shape)
-                     : ""));
+    dt_list_append(context,
+                   Py_BuildValue("(Kniss)", ADDRESS(s->data), (Py_ssize_t)s->bytes,
+                                 s->line,
+                                 known ? dt_dtype_name((dt_dtype)s->asked.dtype) : "",
+                                 known ? dt_shape_text(s->asked.ndim, s->asked.shape,
+                                                       shape, sizeof shape)
+                                       : ""));
 }
 
 /* _device_storages(device): (address, bytes, line, dtype, shape) of each live storage. */
@@ -64,9 +57,10 @@ static PyObject *storages(PyObject *Py_UNUSED(self), PyObject *value)
 
 static void append_event(void *context, const dt_memory_event *e)
 {
-    append(context, Py_BuildValue("(LKKLiiN)", (long long)e->time, ADDRESS(e->data),
-                                  ADDRESS(e->stream), (long long)e->bytes, e->line,
-                                  (int)e->device.index, PyBool_FromLong(e->freed)));
+    dt_list_append(context,
+                   Py_BuildValue("(LKKLiiN)", (long long)e->time, ADDRESS(e->data),
+                                 ADDRESS(e->stream), (long long)e->bytes, e->line,
+                                 (int)e->device.index, PyBool_FromLong(e->freed)));
 }
 
 /* _memory_history(capacity): keeps the lines and so many events from now on; a negative

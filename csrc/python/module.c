@@ -26,6 +26,13 @@ PyTypeObject *dt_add_type(PyObject *module, const char *name, size_t size,
     return (PyTypeObject *)type;
 }
 
+void dt_list_append(PyObject **list, PyObject *item)
+{
+    if (*list && (!item || PyList_Append(*list, item) < 0))
+        Py_CLEAR(*list);
+    Py_XDECREF(item);
+}
+
 PyObject *dt_python_call(const char *module, const char *function, const char *format,
                          ...)
 {
@@ -82,12 +89,9 @@ static PyObject *operations(PyObject *self, PyObject *unused)
         for (int i = 0; differentiable && i < row->arity; i++)
             PyTuple_SET_ITEM(differentiable, i,
                              PyBool_FromLong(row->reads[i] < DT_READS_NOTHING));
-        PyObject *item =
-            Py_BuildValue("(sisddNN)", row->name, row->arity, row->class_name, row->low,
-                          row->high, takes, differentiable);
-        if (!item || PyList_Append(list, item) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(item);
+        dt_list_append(&list, Py_BuildValue("(sisddNN)", row->name, row->arity,
+                                            row->class_name, row->low, row->high, takes,
+                                            differentiable));
     }
     return list;
 }

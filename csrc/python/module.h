@@ -100,6 +100,10 @@ PyTypeObject *dt_add_type(PyObject *module, const char *name, size_t size,
 PyObject *dt_python_call(const char *module, const char *function, const char *format,
                          ...);
 
+/* Appends an item, whose reference it takes. *list becomes NULL, with an exception set, if
+ * the item is NULL or there is no memory. */
+void dt_list_append(PyObject **list, PyObject *item);
+
 /* Adds value to the module without stealing the reference. */
 int dt_add_object(PyObject *module, const char *name, PyObject *value);
 

@@ -32,12 +32,10 @@ static PyObject *signatures(PyObject *Py_UNUSED(self), PyObject *args)
         for (size_t i = 0;
              list && !strcmp(tables[t].space, space) && i < tables[t].count; i++) {
             const dt_function *row = &tables[t].rows[i];
-            PyObject *item = Py_BuildValue("(ssNN)", row->name, row->signature->text,
-                                           PyBool_FromLong(row->function != NULL),
-                                           PyBool_FromLong(row->method != NULL));
-            if (!item || PyList_Append(list, item) < 0)
-                Py_CLEAR(list);
-            Py_XDECREF(item);
+            dt_list_append(&list,
+                           Py_BuildValue("(ssNN)", row->name, row->signature->text,
+                                         PyBool_FromLong(row->function != NULL),
+                                         PyBool_FromLong(row->method != NULL)));
         }
     return list;
 }

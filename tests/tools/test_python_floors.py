@@ -12,6 +12,7 @@ from pathlib import Path
 
 import lines
 import pytest
+import repeats
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "pydevtensor"
@@ -35,6 +36,10 @@ BUDGET = {
     "imitations": 730,
     "tools": 1_525,
 }
+
+
+# Pairs of runs of five lines, by tools/repeats.py.
+REPEATED = {"csrc": 78, "pydevtensor": 82}
 
 
 def unit(module):
@@ -133,10 +138,28 @@ def test_the_product_stays_in_its_budget():
     assert {p: n for p, n in BUDGET.items() if n > 1.03 * found[p] + 20} == {}, "lower"
 
 
+@pytest.mark.parametrize("folder", REPEATED)
+def test_few_runs_of_lines_stand_twice(folder):
+    found = repeats.count(folder)
+    assert len(found) <= REPEATED[folder], found[:20]
+
+
+def test_a_run_that_stands_twice_is_one_pair():
+    a = [*enumerate("xabcdefy", 1)]
+    assert repeats.pairs({"a": a, "b": [*enumerate("abcdef", 1)]}, 3) == [
+        (6, "a", 2, "b", 1)
+    ]
+    assert repeats.pairs({"a": [*enumerate("abcabcabc", 1)]}, 3) == [
+        (6, "a", 1, "a", 4),
+        (3, "a", 1, "a", 7),
+    ]
+    assert repeats.pairs({"a": [*enumerate("aaaa", 1)]}, 3) == []
+
+
 def test_lines_with_a_token():
     python = (
         '"""A.\n\nB."""\n\n# c\nx = (  # d\n    """e\nf"""\n)\n\ndef g():\n    "h"\n'
     )
     assert [i for i, _ in lines.numbered_of_python(python)] == [6, 7, 8, 9, 11]
     c = '/* a\n b */\nint x; // c\n\nchar *y = "// d";\n// e\n#define z\n'
-    assert [i for i, _ in lines.numbered_of_c(c)] == [3, 4, 6]
+    assert [i for i, _ in lines.numbered_of_c(c)] == [3, 5, 7]

@@ -413,9 +413,7 @@ PyObject *dt_tensor_construct(PyTypeObject *type, PyObject *args, PyObject *kwar
                       PyTuple_GET_SIZE(args));
     if (!made || type == dt_py.tensor_type)
         return made;
-    dt_tensor_object *out = dt_tensor_object_new_of(type);
-    if (out)
-        dt_tensor_alias(&out->tensor, dt_tensor_of(made));
+    dt_tensor_object *out = dt_tensor_object_detached(type, dt_tensor_of(made));
     Py_DECREF(made);
     return (PyObject *)out;
 }

@@ -112,10 +112,9 @@ static PyObject *array_of(PyObject *object)
                             dt_dtype_name(dtype));
     /* The array holds its own tensor: the program's tensor may be given other
      * memory. */
-    dt_tensor_object *keeper = dt_tensor_object_new();
+    dt_tensor_object *keeper = dt_tensor_object_detached(dt_py.tensor_type, t);
     if (!keeper)
         return NULL;
-    dt_tensor_alias(&keeper->tensor, t);
     PyObject *array = PyArray_NewFromDescr(
         &PyArray_Type, PyArray_DescrFromType(type_numbers[dtype]), t->ndim, shape,
         strides, t->numel ? dt_tensor_export(t) : &nothing,

@@ -83,10 +83,7 @@ DT_PUBLIC(tolist, "tolist(self: Tensor)")
 
 DT_PUBLIC(copy, "__copy__(self: Tensor)")
 {
-    dt_tensor_object *out = dt_tensor_object_new();
-    if (out)
-        dt_tensor_alias(&out->tensor, v[0].tensor);
-    return (PyObject *)out;
+    return (PyObject *)dt_tensor_object_detached(dt_py.tensor_type, v[0].tensor);
 }
 
 static const dt_function rows[] = {

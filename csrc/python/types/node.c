@@ -110,10 +110,7 @@ static PyObject *saved_tensors(const dt_node *node, const char *name)
             if (!input && strcmp(text, name) != 0)
                 continue;
         }
-        PyObject *tensor = saved_tensor((dt_node *)node, i);
-        if (!tensor || PyList_Append(list, tensor) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(tensor);
+        dt_list_append(&list, saved_tensor((dt_node *)node, i));
     }
     return list;
 }
