@@ -44,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     option("nodes", type=int, default=1, metavar="2", help="nodes that are simulated")
     option("gpus", type=int, default=1, metavar="4", help="simulated GPUs of a node")
     option("card", help="the card that they are like; with it, ranks have a clock")
-    option("link", default="ib400", help="between nodes: eth25, eth100, ib100 to ib400")
+    option("link", default="ib400", help="between nodes: eth25 to ib400, or efa400")
     option("timeline", metavar="FILE", help="also write calls and kernels, as a trace")
     parser.add_argument("-m", "--module", action="store_true", help="it is a module")
     parser.add_argument("program", help="script.py, or the module with -m")

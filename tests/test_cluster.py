@@ -22,8 +22,12 @@ PUBLISHED = [
     ("h100", 1, 8, "ib400", "all_gather", 8192 * MB, None, 370, MAINTAINERS),
     ("h100", 2, 1, "ib400", "all_reduce", 16 * MB, 420.5, None, ONE_GPU),
     ("h100", 2, 1, "ib400", "all_reduce", 32 * MB, 812.3, None, ONE_GPU),
-    ("h100", 2, 8, "ib400", "all_reduce", 1024 * MB, 4607.6, None, EFA),
-    ("h100", 2, 8, "ib400", "all_reduce", 8192 * MB, 33605, None, EFA),
+    ("h100", 2, 8, "efa400", "all_reduce", MB // 1024, 69, None, EFA),
+    ("h100", 2, 8, "efa400", "all_reduce", MB, 123, None, EFA),
+    ("h100", 2, 8, "efa400", "all_reduce", 16 * MB, 298, None, EFA),
+    ("h100", 2, 8, "efa400", "all_reduce", 256 * MB, 1468, None, EFA),
+    ("h100", 2, 8, "efa400", "all_reduce", 1024 * MB, 4607.6, None, EFA),
+    ("h100", 2, 8, "efa400", "all_reduce", 8192 * MB, 33605, None, EFA),
     ("a100", 2, 8, "ib200", "all_reduce", 8192 * MB, 67689, None, OCI),
 ]
 
@@ -31,7 +35,7 @@ PUBLISHED = [
 @pytest.mark.parametrize(
     ("card", "nodes", "gpus", "link", "op", "size", "us", "bus", "source"), PUBLISHED
 )
-def test_large_calls_cost_what_is_published(
+def test_calls_cost_what_is_published(
     card, nodes, gpus, link, op, size, us, bus, source
 ):
     count = nodes * gpus

@@ -20,16 +20,19 @@ class Link(NamedTuple):
     gpus: int  # that share one; 0: all of a node
     hop: float  # us of a message beyond those of InfiniBand
     source: str
+    ordered: bool = True  # whether bytes of a message arrive in order, as LL128 needs
 
 
 _DGX = "NVIDIA DGX {} user guide: {}"
 _TCP = "IEEE 802.3; the time of a message is our assumption for TCP"
+_EFA = "AWS's EC2 P5 instances: 3,200 Gbit/s of eight GPUs; a message's time is fitted"
 LINKS = {
     "eth25": Link(25, 0, 15, _TCP),
     "eth100": Link(100, 0, 15, _TCP),
     "ib100": Link(100, 2, 0, _DGX.format("1", "four EDR adapters for eight GPUs")),
     "ib200": Link(200, 1, 0, _DGX.format("A100", "eight HDR adapters")),
     "ib400": Link(400, 1, 0, _DGX.format("H100", "eight NDR adapters")),
+    "efa400": Link(400, 1, 30, _EFA, ordered=False),
 }
 # Shares of the bandwidth on paper, from NVIDIA's maintainers in issues 290 and 212 of
 # nccl-tests: 46 to 48 GB/s of an adapter's 50, and of NVLink's 450 GB/s 370, or 275 of
@@ -100,6 +103,8 @@ class _Costs:
         self.count, self.nodes = count, nodes
         self.each = -(-count // nodes)  # ranks of a node
         self.on_gpu, self.extra = on_gpu, of.link.hop
+        every = nodes == 1 or of.link.ordered
+        self.protocols = _PROTOCOLS if every else (_PROTOCOLS[0], _PROTOCOLS[-1])
         self.nvlink = of.nvlink and on_gpu
         self.inside = of.peer * (_NVLINK if of.nvlink else 1) if on_gpu else _HOST
         adapters = -(-self.each // of.link.gpus) if of.link.gpus else 1
@@ -116,13 +121,12 @@ class _Costs:
         )
 
     def _best(
-        self, kb: float, tree: int, rate: float, hops: float, out: float, first: int = 0
+        self, kb: float, tree: int, rate: float, hops: float, out: float
     ) -> float:
-        """The best protocol's time, from the first on, at a rate of GB/s, over hops in
-        and between nodes."""
+        """The best protocol, at a rate of GB/s, over hops in and between nodes."""
         return min(
             self._hops(p, tree, hops, out) + kb / (rate * p.share)
-            for p in _PROTOCOLS[first:]
+            for p in self.protocols
         )
 
     def ring(self, kb: float, rounds: int = 1) -> float:
@@ -139,13 +143,13 @@ class _Costs:
         levels = 2 * log2(self.nodes)
         # A node has two children in one of two trees, and sends to both.
         network = self.outside / (1 if self.nodes == 2 else 2)
-        ways = [(self.inside / 2, 2 * (self.each - 1), 0)]
-        if self.switch:
-            ways.append((self.switch, 2, 2))  # by the last protocol alone
         found = [self.ring(kb, 2)]
-        for inside, hops, first in ways if self.each > 1 else []:
-            rate = min(inside, network) if self.nodes > 1 else inside
-            found.append(self._best(kb, 1, rate, hops, levels, first))
+        if self.each > 1:
+            rate = min(self.inside / 2, network) if self.nodes > 1 else self.inside / 2
+            found.append(self._best(kb, 1, rate, 2 * (self.each - 1), levels))
+        if self.each > 1 and self.switch:  # by Simple alone
+            rate = min(self.switch, network) if self.nodes > 1 else self.switch
+            found.append(self._hops(_PROTOCOLS[-1], 1, 2, levels) + kb / rate)
         return min(found)
 
     def one(self, kb: float) -> float:
