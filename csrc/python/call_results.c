@@ -5,6 +5,7 @@
 #include "autograd/record.h"
 #include "autograd/recorded.h"
 #include "python/call.h"
+#include "python/history.h"
 #include "python/output.h"
 
 /* The result becomes the input: a view's shape and strides, or else the elements. */

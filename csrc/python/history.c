@@ -21,6 +21,14 @@ PyObject *dt_tensor_object_alias(const dt_tensor *t)
     return (PyObject *)out;
 }
 
+dt_tensor_object *dt_tensor_object_detached(PyTypeObject *type, const dt_tensor *t)
+{
+    dt_tensor_object *out = dt_tensor_object_new_of(type);
+    if (out)
+        dt_tensor_alias(&out->tensor, t);
+    return out;
+}
+
 /* A getter of an expression in the tensor t and its variable v, which may be NULL. */
 #define GETTER(name, make, answer)                                                     \
     static PyObject *get_##name(PyObject *self, void *unused)                          \

@@ -17,6 +17,9 @@ dt_node *dt_node_of(PyObject *object);
 /* A new object over the same storage with the same history. */
 PyObject *dt_tensor_object_alias(const dt_tensor *t);
 
+/* The same without history, of this class. */
+dt_tensor_object *dt_tensor_object_detached(PyTypeObject *type, const dt_tensor *t);
+
 /* After Python code that the core called has raised: fails, and leaves the exception
  * with the thread, where dt_raise finds it. Returns -1. */
 int dt_fail_in_python(void);

@@ -6,6 +6,7 @@
 #include "python/types/device.h"
 #include "python/types/dtype.h"
 #include "python/functions.h"
+#include "python/history.h"
 #include "tensor/ops/copy.h"
 #include "tensor/ops/ops.h"
 

@@ -7,6 +7,7 @@
 #include <numpy/arrayscalars.h>
 
 #include "python/functions.h"
+#include "python/history.h"
 #include "tensor/ops/copy.h"
 
 /* Imports NumPy's C API if needed; -1 with ImportError or MemoryError. */

@@ -2,6 +2,7 @@
 #include "python/types/device.h"
 #include "python/types/dtype.h"
 #include "python/functions.h"
+#include "python/history.h"
 #include "base/interrupt.h"
 #include "tensor/ops/complex.h"
 #include "tensor/ops/copy.h"

@@ -60,14 +60,6 @@ dt_tensor_object *dt_tensor_object_new_of(PyTypeObject *type)
     return (dt_tensor_object *)type->tp_alloc(type, 0); /* zeroed */
 }
 
-dt_tensor_object *dt_tensor_object_detached(PyTypeObject *type, const dt_tensor *t)
-{
-    dt_tensor_object *out = dt_tensor_object_new_of(type);
-    if (out)
-        dt_tensor_alias(&out->tensor, t);
-    return out;
-}
-
 PyObject *dt_tensor_object_steal(dt_tensor *t)
 {
     dt_tensor_object *self = dt_tensor_object_new();

@@ -36,9 +36,6 @@ dt_tensor_object *dt_tensor_object_new(void);
 /* The same for a subclass. */
 dt_tensor_object *dt_tensor_object_new_of(PyTypeObject *type);
 
-/* A Tensor of this class over the same storage, without history. NULL with an exception. */
-dt_tensor_object *dt_tensor_object_detached(PyTypeObject *type, const dt_tensor *t);
-
 /* Tracks the object by the garbage collector if its graph refers to Python objects. */
 void dt_tensor_object_track(dt_tensor_object *object);
 
