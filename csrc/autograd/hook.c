@@ -93,7 +93,7 @@ static int call(dt_hook *hook, const arguments *given)
                : 0;
 }
 
-static int run(dt_hook *hooks, const arguments *given)
+static int run_hooks(dt_hook *hooks, const arguments *given)
 {
     dt_hook *few[8], **all = few;
     size_t count = 0;
@@ -123,13 +123,13 @@ static int run(dt_hook *hooks, const arguments *given)
 
 int dt_hooks_run(dt_hook *hooks, dt_tensor *gradients, int nresults)
 {
-    return run(hooks, &(arguments){.gradients = gradients, .nresults = nresults});
+    return run_hooks(hooks, &(arguments){.gradients = gradients, .nresults = nresults});
 }
 
 int dt_node_hooks_run(dt_hook *hooks, const struct dt_node *node,
                       struct dt_scope *scope, dt_tensor *results, dt_tensor **inputs)
 {
-    return run(hooks, &(arguments){results, 0, node, scope, inputs});
+    return run_hooks(hooks, &(arguments){results, 0, node, scope, inputs});
 }
 
 void dt_hooks_free(dt_hook **hooks)

@@ -31,7 +31,7 @@ static int stand_in_for(dt_recall *recall, const dt_tensor *t)
     return recall->stand_in ? 0 : -1;
 }
 
-static void begin(dt_recall *recall)
+static void begin_recall(dt_recall *recall)
 {
     recall->next = dt_recalls;
     dt_recalls = recall;
@@ -47,7 +47,7 @@ int dt_recall_begin(const dt_tensor *t, dt_recall_fn bring,
     }
     recall->storage = t->storage;
     recall->bytes = t->storage->bytes;
-    begin(recall);
+    begin_recall(recall);
     return 0;
 }
 
@@ -58,7 +58,7 @@ int dt_recall_begin_hooks(dt_pack_fn pack, dt_recall_fn bring,
     if (!recall)
         return -1;
     recall->pack = pack;
-    begin(recall);
+    begin_recall(recall);
     return 0;
 }
 

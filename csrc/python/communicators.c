@@ -225,7 +225,7 @@ static int take(const communicator *c, PyObject *items, operands *all)
 /* _communicator_run(communicator, call, items): queues calls on the current stream, which
  * start together. items: (operation, reduction, peer, what is sent, what is received), by
  * the numbers of device/collective.h; Tensors or None. */
-static PyObject *run(PyObject *Py_UNUSED(self), PyObject *args)
+static PyObject *run_items(PyObject *Py_UNUSED(self), PyObject *args)
 {
     PyObject *capsule, *items;
     dt_collective_call c = {0};
@@ -265,7 +265,7 @@ static PyMethodDef functions[] = {
     {"_communicator_new", new_communicator, METH_VARARGS, NULL},
     {"_communicator_free", free_communicator, METH_VARARGS, NULL},
     {"_communicator_check", check, METH_VARARGS, NULL},
-    {"_communicator_run", run, METH_VARARGS, NULL},
+    {"_communicator_run", run_items, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -175,7 +175,7 @@ bool dt_python_group_find(const char *name, int *combine)
  * dt_group_run. call: (name, key, line, seconds). inputs: `segments` Tensors or Nones, or None.
  * outputs: one for each rank, or with a reduction the first alone; or None; the same tuple as
  * inputs where every rank gives and takes a tensor. */
-static PyObject *run(PyObject *Py_UNUSED(self), PyObject *args)
+static PyObject *run_exchange(PyObject *Py_UNUSED(self), PyObject *args)
 {
     PyObject *capsule, *inputs, *outputs;
     dt_group_call call = {0};
@@ -254,7 +254,7 @@ static PyMethodDef functions[] = {
     {"_group_create", create, METH_VARARGS, NULL},
     {"_group_open", open_group, METH_VARARGS, NULL},
     {"_group_close", close_group, METH_O, NULL},
-    {"_group_run", run, METH_VARARGS, NULL},
+    {"_group_run", run_exchange, METH_VARARGS, NULL},
     {"_group_message", message, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

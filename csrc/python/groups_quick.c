@@ -110,7 +110,7 @@ static void write_key(const quick *q, char key[DT_GROUP_KEY])
     }
 }
 
-static int run(dt_python_group *g, quick *q, double seconds)
+static int run_quick(dt_python_group *g, quick *q, double seconds)
 {
     char key[DT_GROUP_KEY], line[DT_LINE_TEXT];
     dt_tensor held[2] = {0}; /* another thread may give them other memory */
@@ -154,7 +154,7 @@ static PyObject *call(PyObject *capsule, PyObject *const *given, Py_ssize_t coun
     int status = 0;
     if (fits) {
         g->queue++;
-        status = run(g, &q, seconds);
+        status = run_quick(g, &q, seconds);
         g->queue--;
     }
     dt_python_group_end(g);
@@ -163,7 +163,7 @@ static PyObject *call(PyObject *capsule, PyObject *const *given, Py_ssize_t coun
 
 /* begin(inside): whether the queue was empty, or the caller is in the thread that makes its
  * calls. Then there is one more. */
-static PyObject *begin(PyObject *capsule, PyObject *inside)
+static PyObject *begin_queued(PyObject *capsule, PyObject *inside)
 {
     dt_python_group *g = dt_python_group_of(capsule);
     if (!g)
@@ -186,7 +186,7 @@ static PyObject *add(PyObject *capsule, PyObject *n)
 
 static PyMethodDef bound[] = {
     {"quick", (PyCFunction)(void (*)(void))call, METH_FASTCALL, NULL},
-    {"begin", begin, METH_O, NULL},
+    {"begin", begin_queued, METH_O, NULL},
     {"add", add, METH_O, NULL},
 };
 

@@ -287,7 +287,7 @@ static Runner *runner_by(int number)
     return r->indices.arrays ? r : nullptr;
 }
 
-static bool begin(Runner &r, const Launch &launch)
+static bool begin_launch(Runner &r, const Launch &launch)
 {
     const dim3 b = launch.block;
     r.launch = &launch;
@@ -311,7 +311,7 @@ static void run_as(Runner &r)
 {
     const Launch &launch = *grid.launch;
     run_by(&r);
-    if (begin(r, launch)) {
+    if (begin_launch(r, launch)) {
         if (r.body->checks)
             check_begin(*r.body->checks, launch.grid, launch.block, (char *)r.shared,
                         launch.shared);

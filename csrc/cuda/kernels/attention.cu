@@ -445,7 +445,7 @@ __global__ void attention_backward_keys(GRID_CONSTANT(AttentionTask) task)
 }
 
 template <typename T>
-static int run(dt_stream stream, AttentionTask &task)
+static int start_attention(dt_stream stream, AttentionTask &task)
 {
     const dt_attention_call &c = task.call;
     int64_t rows = c.batch * c.heads * c.length;
@@ -482,8 +482,8 @@ int dt_cuda_attention(dt_stream stream, const dt_attention_call *call)
     AttentionTask task = {*call, nullptr, (unsigned)((call->length + TILE - 1) / TILE),
                           (unsigned)((call->key_length + TILE - 1) / TILE),
                           (unsigned)(call->heads / call->key_heads)};
-    return call->dtype == DT_FLOAT64 ? run<double>(stream, task)
-                                     : run<float>(stream, task);
+    return call->dtype == DT_FLOAT64 ? start_attention<double>(stream, task)
+                                     : start_attention<float>(stream, task);
 }
 
 int dt_cuda_attention_backward(dt_stream stream, const dt_attention_call *call)

@@ -306,7 +306,7 @@ __global__ void __launch_bounds__((GROUPS + 1) * GROUP, 1)
 }
 
 template <typename T, int D, int GROUPS>
-static int start(dt_stream stream, TensorCoreTask &task)
+static int forward_of_size(dt_stream stream, TensorCoreTask &task)
 {
     const dt_attention_call &c = task.call;
     const int rows = GROUPS * GROUP_ROWS;
@@ -319,11 +319,11 @@ static int start(dt_stream stream, TensorCoreTask &task)
                                      (cudaStream_t)stream.handle, task));
 }
 template <typename T>
-static int start(dt_stream stream, TensorCoreTask &task)
+static int start_forward(dt_stream stream, TensorCoreTask &task)
 {
     return task.call.size <= 64 && task.call.value_size <= 64
-               ? start<T, 64, 3>(stream, task)
-               : start<T, 128, 2>(stream, task);
+               ? forward_of_size<T, 64, 3>(stream, task)
+               : forward_of_size<T, 128, 2>(stream, task);
 }
 
 static bool in_chunks(const dt_attention_matrices &m, int64_t columns)
@@ -350,6 +350,6 @@ bool attention_fits_warpgroups(const dt_attention_call *c, int capability)
 
 int attention_of_warpgroups(dt_stream stream, TensorCoreTask &task)
 {
-    return task.call.dtype == DT_FLOAT16 ? start<dt_float16>(stream, task)
-                                         : start<dt_bfloat16>(stream, task);
+    return task.call.dtype == DT_FLOAT16 ? start_forward<dt_float16>(stream, task)
+                                         : start_forward<dt_bfloat16>(stream, task);
 }

@@ -319,7 +319,7 @@ __global__ void __launch_bounds__(Block<OF_KEYS, D>::threads,
 }
 
 template <typename T, bool OF_KEYS, int D>
-static int start(dt_stream stream, TensorCoreTask &task)
+static int side_of_size(dt_stream stream, TensorCoreTask &task)
 {
     typedef Block<OF_KEYS, D> Block;
     const dt_attention_call &c = task.call;
@@ -334,24 +334,25 @@ static int start(dt_stream stream, TensorCoreTask &task)
                      (cudaStream_t)stream.handle, task));
 }
 template <typename T, int D>
-static int start(dt_stream stream, TensorCoreTask &task)
+static int gradients_of_size(dt_stream stream, TensorCoreTask &task)
 {
     const dt_attention_call &c = task.call;
-    if (c.query_grad.data && start<T, false, D>(stream, task))
+    if (c.query_grad.data && side_of_size<T, false, D>(stream, task))
         return -1;
-    return c.key_grad.data || c.value_grad.data ? start<T, true, D>(stream, task) : 0;
+    return c.key_grad.data || c.value_grad.data ? side_of_size<T, true, D>(stream, task)
+                                                : 0;
 }
 template <typename T>
-static int start(dt_stream stream, TensorCoreTask &task)
+static int start_gradients(dt_stream stream, TensorCoreTask &task)
 {
     return task.call.size <= 64 && task.call.value_size <= 64
-               ? start<T, 64>(stream, task)
-               : start<T, 128>(stream, task);
+               ? gradients_of_size<T, 64>(stream, task)
+               : gradients_of_size<T, 128>(stream, task);
 }
 } // namespace
 
 int attention_gradients_of_warpgroups(dt_stream stream, TensorCoreTask &task)
 {
-    return task.call.dtype == DT_FLOAT16 ? start<dt_float16>(stream, task)
-                                         : start<dt_bfloat16>(stream, task);
+    return task.call.dtype == DT_FLOAT16 ? start_gradients<dt_float16>(stream, task)
+                                         : start_gradients<dt_bfloat16>(stream, task);
 }
