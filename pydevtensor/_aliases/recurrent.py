@@ -124,19 +124,21 @@ def _as_rows(x, batch_sizes, batch_first):
 
 
 def _layers(
-    kind,
-    input,
-    hx,
-    params,
-    has_biases,
-    num_layers,
-    dropout,
-    train,
-    bidirectional,
-    batch_first,
-):
+    kind: int,
+    /,
+    input: Tensor,
+    hx: Any,
+    params: Any,
+    has_biases: Any,
+    num_layers: Any,
+    dropout: Any,
+    train: Any,
+    bidirectional: Any,
+    batch_first: Any,
+) -> tuple[Tensor, ...]:
     """The results of all steps and the last states, by the arguments of lstm()."""
-    batch_sizes, options = None, [has_biases, num_layers, dropout, train, bidirectional]
+    batch_sizes: Any = None
+    options = [has_biases, num_layers, dropout, train, bidirectional]
     # In place of the states there are batch_sizes.
     if not isinstance(hx if kind == recurrent.LSTM else params, (list, tuple)):
         # (data, batch_sizes, hx, params, ...), and no batch_first.
@@ -171,18 +173,8 @@ def _layers(
     return (y, *last)
 
 
-@function()
-def lstm(
-    input: Tensor,
-    hx: Any,
-    params: Any,
-    has_biases: Any,
-    num_layers: Any,
-    dropout: Any,
-    train: Any,
-    bidirectional: Any,
-    batch_first: Any,
-) -> tuple[Tensor, Tensor, Tensor]:
+@function(like="_layers", given=(recurrent.LSTM,))
+def lstm() -> tuple[Tensor, Tensor, Tensor]:
     """nn.LSTM as a function: the results, the last hidden and the last cell states.
 
     input (L, N, features), or (N, L, features) with batch_first; hx: the states h and
@@ -204,12 +196,10 @@ def lstm(
     >>> y.shape, h.shape
     (torch.Size([5, 2, 4]), torch.Size([1, 2, 4]))
     """  # noqa: E501
-    args = input, hx, params, has_biases, num_layers, dropout, train, bidirectional
-    return _layers(recurrent.LSTM, *args, batch_first)
 
 
-@function(like="lstm")
-def gru(*args: Any, **named: Any) -> tuple[Tensor, Tensor]:
+@function(like="lstm", given=(recurrent.GRU,))
+def gru() -> tuple[Tensor, Tensor]:
     """As lstm(), for nn.GRU: the results and the last states.
 
     hx is one Tensor, (layers * directions, N, size).
@@ -220,11 +210,10 @@ def gru(*args: Any, **named: Any) -> tuple[Tensor, Tensor]:
     >>> y.shape, h.shape
     (torch.Size([5, 2, 4]), torch.Size([1, 2, 4]))
     """
-    return _layers(recurrent.GRU, *args, **named)
 
 
-@function(like="lstm")
-def rnn_tanh(*args: Any, **named: Any) -> tuple[Tensor, Tensor]:
+@function(like="lstm", given=(recurrent.TANH,))
+def rnn_tanh() -> tuple[Tensor, Tensor]:
     """As lstm(), for nn.RNN: the results and the last states.
 
     hx is one Tensor, (layers * directions, N, size).
@@ -235,11 +224,10 @@ def rnn_tanh(*args: Any, **named: Any) -> tuple[Tensor, Tensor]:
     >>> y.shape, h.shape
     (torch.Size([5, 2, 4]), torch.Size([1, 2, 4]))
     """
-    return _layers(recurrent.TANH, *args, **named)
 
 
-@function(like="lstm")
-def rnn_relu(*args: Any, **named: Any) -> tuple[Tensor, Tensor]:
+@function(like="lstm", given=(recurrent.RELU,))
+def rnn_relu() -> tuple[Tensor, Tensor]:
     """As rnn_tanh(), for nn.RNN with relu.
 
     >>> state, weights = torch.zeros(1, 2, 4), [torch.ones(4, 3), torch.ones(4, 4)]
@@ -248,7 +236,6 @@ def rnn_relu(*args: Any, **named: Any) -> tuple[Tensor, Tensor]:
     >>> y[0, 0]
     tensor([3., 3., 3., 3.])
     """
-    return _layers(recurrent.RELU, *args, **named)
 
 
 # --- cells ---
@@ -269,8 +256,17 @@ def _step(kind, x, states, w_ih, w_hh, b_ih=None, b_hh=None):
     return after
 
 
-def _cell(kind, input, hx, *weights, **named):
-    return _step(kind, input, [hx], *weights, **named)[0]
+def _cell(
+    kind: int,
+    /,
+    input: Tensor,
+    hx: Tensor,
+    w_ih: Tensor,
+    w_hh: Tensor,
+    b_ih: Tensor | None = None,
+    b_hh: Tensor | None = None,
+) -> Tensor:
+    return _step(kind, input, [hx], w_ih, w_hh, b_ih, b_hh)[0]
 
 
 @function()
@@ -302,15 +298,8 @@ def lstm_cell(
     return h, c
 
 
-@function()
-def gru_cell(
-    input: Tensor,
-    hx: Tensor,
-    w_ih: Tensor,
-    w_hh: Tensor,
-    b_ih: Tensor | None = None,
-    b_hh: Tensor | None = None,
-) -> Tensor:
+@function(like="_cell", given=(recurrent.GRU,))
+def gru_cell() -> Tensor:
     """As lstm_cell(), for nn.GRUCell: the state after a step.
 
     hx is one Tensor, (N, size); the matrices have 3 * size rows.
@@ -319,11 +308,10 @@ def gru_cell(
     >>> torch.gru_cell(torch.ones(2, 3), torch.zeros(2, 4), w_ih, w_hh).shape
     torch.Size([2, 4])
     """
-    return _cell(recurrent.GRU, input, hx, w_ih, w_hh, b_ih, b_hh)
 
 
-@function(like="gru_cell")
-def rnn_tanh_cell(*args: Any, **named: Any) -> Tensor:
+@function(like="gru_cell", given=(recurrent.TANH,))
+def rnn_tanh_cell() -> Tensor:
     """As lstm_cell(), for nn.RNNCell: the state after a step.
 
     hx is one Tensor, (N, size); the matrices have size rows.
@@ -332,15 +320,13 @@ def rnn_tanh_cell(*args: Any, **named: Any) -> Tensor:
     >>> torch.rnn_tanh_cell(torch.ones(2, 3), torch.zeros(2, 4), w_ih, w_hh).shape
     torch.Size([2, 4])
     """
-    return _cell(recurrent.TANH, *args, **named)
 
 
-@function(like="gru_cell")
-def rnn_relu_cell(*args: Any, **named: Any) -> Tensor:
+@function(like="gru_cell", given=(recurrent.RELU,))
+def rnn_relu_cell() -> Tensor:
     """As rnn_tanh_cell(), for nn.RNNCell with relu.
 
     >>> w_ih, w_hh = torch.ones(1, 3), torch.ones(1, 1)
     >>> torch.rnn_relu_cell(torch.ones(1, 3), torch.ones(1, 1), w_ih, w_hh)
     tensor([[4.]])
     """
-    return _cell(recurrent.RELU, *args, **named)

@@ -57,8 +57,8 @@ def function(
               function's says of parameters which it does not describe itself. Of
               another module, it is named with that, nn._functional.loss.mse_loss.
               Parameters before a / of a function that bodies share are the bodies'
-    given     what `like` gets as its parameters before the /; it runs in place of the
-              body, which is a docstring
+    given     what `like`, or the body that it shares, gets as its parameters before the
+              /; that runs in place of the body, which is a docstring
     keywords  a function of the same module whose keywords come before its own; the body
               gets those that are given as **named
     numbered  the reduction of that function is a number, 0 by default
@@ -68,7 +68,8 @@ def function(
         return _unchanged
 
     def completed(body: Any) -> Any:
-        return partial(body.__globals__[like], *given)
+        shared = body.__globals__[like]
+        return partial(getattr(shared, "func", shared), *given)
 
     return completed
 

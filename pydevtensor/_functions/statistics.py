@@ -168,8 +168,8 @@ def _quantile(
     return result if q.dim() else result.squeeze(0)
 
 
-@function(method=True, out=True, like="_quantile")
-def quantile(*args: Any, **named: Any) -> Tensor:
+@function(method=True, out=True, like="_quantile", given=(False,))
+def quantile() -> Tensor:
     """Quantiles q, from 0 to 1, of all elements or along dim.
 
     interpolation between two elements is 'linear', 'lower', 'higher', 'midpoint' or
@@ -184,11 +184,10 @@ def quantile(*args: Any, **named: Any) -> Tensor:
     >>> x.quantile(0.5)
     tensor(3.5000)
     """
-    return _quantile(False, *args, **named)
 
 
-@function(method=True, out=True, like="quantile")
-def nanquantile(*args: Any, **named: Any) -> Tensor:
+@function(method=True, out=True, like="quantile", given=(True,))
+def nanquantile() -> Tensor:
     """quantile() of the elements that are not NaN.
 
     q, dim, keepdim and interpolation are those of quantile().
@@ -197,7 +196,6 @@ def nanquantile(*args: Any, **named: Any) -> Tensor:
     >>> x.nanquantile(0.5)
     tensor(3.5000)
     """
-    return _quantile(True, *args, **named)
 
 
 @function(method=True, out=True, results=("values", "indices"))

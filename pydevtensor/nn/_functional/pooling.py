@@ -28,41 +28,6 @@ def numbers(name: str, value: Any, ndim: int) -> list[int]:
 # --- norms ---
 
 
-@function(like="_power_mean")
-def lp_pool1d(*args: Any, **named: Any) -> Tensor:
-    """The p-th root of the sum of x^p over each window of (..., length).
-
-    norm_type    p; inf: the largest |x|, -inf: the least; ZeroDivisionError for 0
-    kernel_size  size of the window, a number or one for each dimension
-    stride       step of the window (kernel_size)
-    ceil_mode    let a last window reach over the end
-
-    >>> nn.functional.lp_pool1d(torch.tensor([[3.0, 4.0, 0.0, 2.0]]), 2, 2)
-    tensor([[5., 2.]])
-    """
-    return _power_mean(1, *args, **named)
-
-
-@function(like="lp_pool1d")
-def lp_pool2d(*args: Any, **named: Any) -> Tensor:
-    """The p-th root of the sum of x^p over each window of (..., height, width).
-
-    >>> nn.functional.lp_pool2d(torch.tensor([[[3.0, 4.0]]]), 2, (1, 2))
-    tensor([[[5.]]])
-    """
-    return _power_mean(2, *args, **named)
-
-
-@function(like="lp_pool1d")
-def lp_pool3d(*args: Any, **named: Any) -> Tensor:
-    """The p-th root of the sum of x^p over each window of (..., depth, height, width).
-
-    >>> nn.functional.lp_pool3d(torch.tensor([[[[3.0, 4.0]]]]), 2, (1, 1, 2))
-    tensor([[[[5.]]]])
-    """
-    return _power_mean(3, *args, **named)
-
-
 def _power_mean(
     ndim: int,
     /,
@@ -84,6 +49,38 @@ def _power_mean(
     out = pool(input.pow(p), kernel_size, stride, ceil_mode=ceil_mode)
     size = math.prod(numbers("kernel_size", kernel_size, ndim))
     return (out.sign() * out.abs().relu() * size).pow(1.0 / p)
+
+
+@function(like="_power_mean", given=(1,))
+def lp_pool1d() -> Tensor:
+    """The p-th root of the sum of x^p over each window of (..., length).
+
+    norm_type    p; inf: the largest |x|, -inf: the least; ZeroDivisionError for 0
+    kernel_size  size of the window, a number or one for each dimension
+    stride       step of the window (kernel_size)
+    ceil_mode    let a last window reach over the end
+
+    >>> nn.functional.lp_pool1d(torch.tensor([[3.0, 4.0, 0.0, 2.0]]), 2, 2)
+    tensor([[5., 2.]])
+    """
+
+
+@function(like="lp_pool1d", given=(2,))
+def lp_pool2d() -> Tensor:
+    """The p-th root of the sum of x^p over each window of (..., height, width).
+
+    >>> nn.functional.lp_pool2d(torch.tensor([[[3.0, 4.0]]]), 2, (1, 2))
+    tensor([[[5.]]])
+    """
+
+
+@function(like="lp_pool1d", given=(3,))
+def lp_pool3d() -> Tensor:
+    """The p-th root of the sum of x^p over each window of (..., depth, height, width).
+
+    >>> nn.functional.lp_pool3d(torch.tensor([[[[3.0, 4.0]]]]), 2, (1, 1, 2))
+    tensor([[[[5.]]]])
+    """
 
 
 # --- fractional ---
@@ -169,8 +166,8 @@ def _fractional(
     return (values, indices) if always or return_indices else values
 
 
-@function(like="_fractional")
-def fractional_max_pool2d(*args: Any, **named: Any) -> Any:
+@function(like="_fractional", given=(2, False))
+def fractional_max_pool2d() -> Any:
     """The maximum of windows of (..., height, width) at random distances.
 
     By Graham, 2014. ValueError unless the number of windows is given, RuntimeError
@@ -186,11 +183,10 @@ def fractional_max_pool2d(*args: Any, **named: Any) -> Any:
     >>> nn.functional.fractional_max_pool2d(torch.ones(1, 5, 5), 2, (3, 3)).shape
     torch.Size([1, 3, 3])
     """
-    return _fractional(2, False, *args, **named)
 
 
-@function(like="fractional_max_pool2d")
-def fractional_max_pool3d(*args: Any, **named: Any) -> Any:
+@function(like="fractional_max_pool2d", given=(3, False))
+def fractional_max_pool3d() -> Any:
     """The maximum of windows of the last three dimensions at random distances.
 
     _random_samples  numbers from 0 to 1, of shape (N, C, 3), instead of random ones
@@ -198,11 +194,10 @@ def fractional_max_pool3d(*args: Any, **named: Any) -> Any:
     >>> nn.functional.fractional_max_pool3d(torch.ones(1, 5, 5, 5), 2, 3).shape
     torch.Size([1, 3, 3, 3])
     """
-    return _fractional(3, False, *args, **named)
 
 
-@function(like="_fractional")
-def fractional_max_pool2d_with_indices(*args: Any, **named: Any) -> Any:
+@function(like="_fractional", given=(2, True))
+def fractional_max_pool2d_with_indices() -> Any:
     """fractional_max_pool2d with return_indices=True.
 
     kernel_size     size of the window, a number or one for each dimension
@@ -214,18 +209,16 @@ def fractional_max_pool2d_with_indices(*args: Any, **named: Any) -> Any:
     >>> nn.functional.fractional_max_pool2d_with_indices(x, 2, 1)
     (tensor([[[3.]]]), tensor([[[3]]]))
     """
-    return _fractional(2, True, *args, **named)
 
 
-@function(like="fractional_max_pool2d_with_indices")
-def fractional_max_pool3d_with_indices(*args: Any, **named: Any) -> Any:
+@function(like="fractional_max_pool2d_with_indices", given=(3, True))
+def fractional_max_pool3d_with_indices() -> Any:
     """fractional_max_pool3d with return_indices=True.
 
     >>> x = torch.arange(27.0).reshape(1, 3, 3, 3)
     >>> nn.functional.fractional_max_pool3d_with_indices(x, 2, 1)
     (tensor([[[[26.]]]]), tensor([[[[26]]]]))
     """
-    return _fractional(3, True, *args, **named)
 
 
 # --- back ---
@@ -286,8 +279,8 @@ def _unpool(
     return _C._named(result, f"MaxUnpool{ndim}DBackward0")
 
 
-@function(like="_unpool")
-def max_unpool1d(*args: Any, **named: Any) -> Tensor:
+@function(like="_unpool", given=(1,))
+def max_unpool1d() -> Tensor:
     """Maxima put back to where max_pool1d found them, in zeros.
 
     Raises RuntimeError for an index outside of the output; on a GPU, AcceleratorError
@@ -304,11 +297,10 @@ def max_unpool1d(*args: Any, **named: Any) -> Tensor:
     >>> nn.functional.max_unpool1d(torch.tensor([[3.0]]), torch.tensor([[1]]), 2)
     tensor([[0., 3.]])
     """
-    return _unpool(1, *args, **named)
 
 
-@function(like="max_unpool1d")
-def max_unpool2d(*args: Any, **named: Any) -> Tensor:
+@function(like="max_unpool1d", given=(2,))
+def max_unpool2d() -> Tensor:
     """Maxima put back to where max_pool2d found them, in zeros: see max_unpool1d.
 
     indices      places of the maxima in a plane, int64 of input's shape, which
@@ -319,11 +311,10 @@ def max_unpool2d(*args: Any, **named: Any) -> Tensor:
     tensor([[[0., 3.],
              [0., 0.]]])
     """
-    return _unpool(2, *args, **named)
 
 
-@function(like="max_unpool1d")
-def max_unpool3d(*args: Any, **named: Any) -> Tensor:
+@function(like="max_unpool1d", given=(3,))
+def max_unpool3d() -> Tensor:
     """Maxima put back to where max_pool3d found them, in zeros: see max_unpool1d.
 
     indices      places of the maxima in a volume, int64 of input's shape, which
@@ -334,4 +325,3 @@ def max_unpool3d(*args: Any, **named: Any) -> Tensor:
     >>> nn.functional.max_unpool3d(torch.tensor([[[[3.0]]]]), index, (1, 1, 2))
     tensor([[[[0., 3.]]]])
     """
-    return _unpool(3, *args, **named)
