@@ -81,7 +81,8 @@ def _command(options: argparse.Namespace, record: str) -> list[str]:
     if options.card:
         works = ["--works"] if options.timeline else []
         how = ["pydevtensor._estimate", *works, record]
-    start = [sys.executable, "-m", *how, *kind]
+    safe = ["-P"] if sys.flags.safe_path else []
+    start = [sys.executable, *safe, "-m", *how, *kind]
     return [*start, options.program, *options.arguments]
 
 

@@ -153,6 +153,64 @@ def test_the_order_of_gathers(tmp_path):
     ranks.run(tmp_path, 2, ORDER, DEVICE="cpu")
 
 
+REDUCES = (
+    HEAD
+    + """
+events = []
+class Seen:
+    def __init__(self, work, name):
+        self.work, self.name = work, name
+    def wait(self):
+        events.append(self.name)
+        return self.work.wait()
+reduces = dist.reduce_scatter_tensor
+def reduce(own, flat, *more, **named):
+    name = names([own.numel()])
+    events.append(name.upper())
+    return Seen(reduces(own, flat, *more, **named), name)
+dist.reduce_scatter_tensor = reduce
+def tell(layer, name):
+    def outer(module, given, out):
+        if out.requires_grad:  # its gradient has come: the layer's turn
+            out.register_hook(lambda g: events.append(name))
+    layer.register_forward_hook(outer)
+net = make()
+for i in range(3):
+    tell(net[i], str(i))
+net = shard(net)
+for i in range(3):
+    events.clear()
+    step(net)
+    # From the second pass on, a layer's gradients are sent while the next one's come.
+    assert "".join(events) == ("2C1cB0bAa" if i else "2Cc1Bb0Aa"), events
+    same(net)
+# A part of the graph alone, and twice.
+events.clear()
+net.zero_grad()
+loss = net(x).square().mean()
+(found,) = torch.autograd.grad(loss, [net[2].weight], retain_graph=True)
+torch.testing.assert_close(found, want[2][net[2].weight._sharding.rows()])
+loss.backward(retain_graph=True)
+same(net)
+net.zero_grad()
+loss.backward()
+same(net)
+# Frozen parameters, and a pass that does not reach all layers.
+net[1].weight.requires_grad_(False)
+net.zero_grad()
+step(net)
+assert net[1].weight.grad is None
+for i in (0, 2):
+    torch.testing.assert_close(net[i].weight._sharding.gather(net[i].weight.grad), want[i])
+"""
+)
+
+
+@pytest.mark.parametrize("place", ["cpu", "cuda:{rank}"])
+def test_gradients_are_sent_while_others_are_computed(tmp_path, place):
+    ranks.run(tmp_path, 2, REDUCES, DEVICE=place, PYDEVTENSOR_SIM_GPUS="2")
+
+
 KEEPS = (
     HEAD
     + """

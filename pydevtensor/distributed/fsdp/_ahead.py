@@ -3,6 +3,7 @@ those that came next in the pass before."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 from weakref import ref
 
@@ -35,6 +36,28 @@ class Ahead:
         self._begun: Any = _nothing
         self._ended: Any = _nothing
         self._unnamed: list[tuple[Any, Any]] = []
+        self._sending: Any = _nothing  # the last gradients that were sent
+
+    def those_after(self) -> list[Any]:
+        """Where it is outermost: the others, in the order of the pass before."""
+        found: list[Any] = []
+        each = self._precedes()
+        while each is not None and each.ahead is not self and each not in found:
+            found.append(each)
+            each = each.ahead._precedes()
+        return found
+
+    def sends(self, start: Callable[[], Any]) -> Any:
+        """Start to send gradients, after those before have been sent: so the memory of
+        one more Shards' gradients is in use."""
+        root = self._root()
+        its = self if root is None else root.ahead
+        before, its._sending = its._sending(), _nothing
+        if before is not None:
+            before.take()
+        sent = start()
+        its._sending = ref(sent)
+        return sent
 
     def for_forward(self, root: Any) -> None:
         """Fetch for forward(), while the forward() of `root` runs."""

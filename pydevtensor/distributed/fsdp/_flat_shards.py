@@ -124,15 +124,21 @@ class FlatShards(Shards):
         """In one memory."""
         return self._whole(self.leaves, self.param_dtype, is_async)
 
-    def scatter(self, gradients: list[Any]) -> list[Any]:
+    def scatter(self, gradients: list[Any]) -> Callable[[], list[Any]]:
         """Its elements."""
-        leaf = self.leaves[0]
-        dtype = self.reduce_dtype or self.param_dtype or leaf.dtype
+        dtype = self.reduce_dtype or self.param_dtype or self.leaves[0].dtype
         flat = _C.zeros(self.size * self.share, dtype=dtype, device=self.device)
         for view, gradient in zip(self._views(flat), gradients, strict=True):
             if gradient is not None:
                 view.copy_(gradient)
-        own = self.mean(flat).to(leaf.device, leaf.dtype)
+        return partial(self._own_parts, self.start_mean(flat))
+
+    @no_grad()
+    def _own_parts(self, finish: Callable[[], Tensor]) -> list[Any]:
+        own, leaf = finish(), self.leaves[0]
+        if self.replicas is not None:
+            dist.all_reduce(own, group=self.replicas)
+        own = own.to(leaf.device, leaf.dtype)
         counts = [last - first for first, last in self.ranges]
         parts = own[: sum(counts)].split(counts)
         return [

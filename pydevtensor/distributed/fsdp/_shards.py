@@ -113,21 +113,31 @@ class ShardedParameter(ShardedTensor, Share):
         return self._sharding.group
 
 
-class Fetched:
-    """Whole parameters, of which the gathering is under way or over.
+class Sent:
+    """Tensors, of which the sending is under way or over. finish: waits for it."""
 
-    versions: of this rank's parts, when it began. finish: waits for it.
-    """
+    def __init__(self, finish: Callable[[], list[Any]]) -> None:
+        self._finish: Callable[[], list[Any]] | None = finish
+        self._tensors: list[Any] = []
 
-    def __init__(self, versions: list[int], finish: Callable[[], list[Tensor]]) -> None:
-        self.versions, self._finish = versions, finish
-        self._tensors: list[Tensor] | None = None
+    def take(self) -> list[Any]:
+        """The tensors."""
+        finish, self._finish = self._finish, None
+        if finish is not None:
+            self._tensors = finish()
+        return self._tensors
+
+
+class Fetched(Sent):
+    """Whole parameters. versions: of this rank's parts, when the gathering began."""
+
+    def __init__(self, versions: list[int], finish: Callable[[], list[Any]]) -> None:
+        super().__init__(finish)
+        self.versions = versions
 
     def take(self) -> list[Tensor]:
         """The parameters, in the memory that they came to."""
-        if self._tensors is None:
-            self._tensors = self._finish()
-        return [tensor.detach() for tensor in self._tensors]
+        return [tensor.detach() for tensor in super().take()]
 
 
 class Shards:
@@ -172,6 +182,7 @@ class Shards:
         self.ahead = Ahead()
         self.recalls = True  # backward() gathers them ahead
         self._brings: list[Any] = []  # what operations call that have saved them
+        self.entered: list[Any] | None = None  # what enter_graph() gave, for begin()
 
     def start(self, is_async: bool) -> Callable[[], list[Tensor]]:
         """Begins to gather. A function that waits, and returns the parameters, whole,
@@ -199,9 +210,15 @@ class Shards:
         self.fetched = Fetched(self.versions, lambda: found) if retains else None
         return found
 
-    def scatter(self, gradients: list[Any]) -> list[Any]:
-        """For each leaf, its part of the mean of all ranks' gradients."""
+    def scatter(self, gradients: list[Any]) -> Callable[[], list[Any]]:
+        """Begins to send gradients. A function that waits, and returns for each leaf
+        its part of the mean of all ranks' gradients."""
         raise NotImplementedError
+
+    def enter_graph(self) -> list[Any]:
+        """The leaves as the graph has them, and what their gradients come by."""
+        coming: list[Sent] = []
+        return [coming, *_Enter.apply(coming, *self.leaves)]
 
     def hide(self) -> None:
         """Lets the modules have the leaves."""
@@ -218,7 +235,8 @@ class Shards:
         backward pass; else operations save how to get them again. retains: also for the
         next pass. How many recalls have begun."""
         self.back = []
-        tensors = _Gather.apply(self, retains, *self.leaves)
+        entered, self.entered = self.entered or self.enter_graph(), None
+        tensors = _Gather.apply(self, retains, *entered)
         self.show(tensors)
         self._brings.clear()
         if keeps or not _C.is_grad_enabled():
@@ -250,9 +268,9 @@ class Shards:
             self.ahead.for_backward()
 
     @no_grad()
-    def reduce(self, gradients: Sequence[Any]) -> list[Any]:
-        """For each leaf its gradient, from those of whole parameters; None where they
-        wait for the next pass."""
+    def reduce(self, gradients: Sequence[Any]) -> Sent | None:
+        """Begins to send the leaves' gradients, from those of whole parameters; None
+        where they wait for the next pass."""
         if self.ahead.in_backward == "after":
             self.ahead.for_backward()
         back, self.back = self.back, []
@@ -265,25 +283,26 @@ class Shards:
                 gradient = self.waiting[i] + gradient
             self.waiting[i] = self.waiting[i] if gradient is None else gradient
         if not self.reduces:
-            return [None] * len(self.leaves)
+            return None
         came, self.waiting = self.waiting, [None] * len(self.owners)
-        return self.scatter(came)
+        return self.ahead.sends(lambda: Sent(self.scatter(came)))
 
-    def mean_of_parts(self, flat: Tensor) -> Tensor:
-        """This rank's part of the mean of a tensor, which it changes, of the ranks that
-        have the other parts."""
-        own = flat.div_(self.factor or self.size * self.copies)
+    def start_mean(self, flat: Tensor) -> Callable[[], Tensor]:
+        """Begins to send a tensor, which it changes. A function that waits, and returns
+        this rank's part of the mean, of the ranks that have the other parts."""
+        own, work = flat.div_(self.factor or self.size * self.copies), None
         if self.group is not None:
             own = flat.new_empty(flat.numel() // self.size)
-            dist.reduce_scatter_tensor(own, flat.view(-1), group=self.group)
-        return own
+            work = dist.reduce_scatter_tensor(
+                own, flat.view(-1), group=self.group, async_op=True
+            )
 
-    def mean(self, flat: Tensor) -> Tensor:
-        """This rank's part of the mean of a tensor of all ranks, which it changes."""
-        own = self.mean_of_parts(flat)
-        if self.replicas is not None:
-            dist.all_reduce(own, group=self.replicas)
-        return own
+        def finish() -> Tensor:
+            if work is not None:
+                work.wait()
+            return own
+
+        return finish
 
 
 class RowShards(Shards):
@@ -356,9 +375,9 @@ class RowShards(Shards):
                 found[i] = flat.new_empty(shape) if whole is None else whole[: shape[0]]
         return found
 
-    def scatter(self, gradients: list[Any]) -> list[Any]:
+    def scatter(self, gradients: list[Any]) -> Callable[[], list[Any]]:
         """Its rows."""
-        found: list[Any] = [None] * len(self.leaves)
+        sent = []
         for dtype, members in self._kinds(
             self.reduce_dtype or self.param_dtype
         ).items():
@@ -370,16 +389,23 @@ class RowShards(Shards):
             for i, part in zip(members, flat.split(counts, dim=1), strict=True):
                 if gradients[i] is not None:
                     _fill(part, gradients[i].reshape(-1))
-            own = self.mean_of_parts(flat)
+            sent.append((dtype, members, self.start_mean(flat)))
+        return partial(self._own_rows, sent, self.all_reduces)
+
+    @no_grad()
+    def _own_rows(self, sent: list[Any], all_reduces: bool) -> list[Any]:
+        found: list[Any] = [None] * len(self.leaves)
+        for dtype, members, finish in sent:
+            own = finish()
             if dtype in self.partial:
                 own += self.partial.pop(dtype)
-            if self.replicas is not None and not self.all_reduces:
+            if self.replicas is not None and not all_reduces:
                 self.partial[dtype] = own
                 continue
             if self.replicas is not None:
                 dist.all_reduce(own, group=self.replicas)
             own = own.to(self.leaves[members[0]].device)
-            for i, part in zip(members, own.split(counts), strict=True):
+            for i, part in zip(members, own.split(self._counts(members)), strict=True):
                 shard = self.leaves[i]
                 rows = part[: shard.numel()].view(shard.shape)
                 found[i] = rows.to(shard.dtype, copy=True)
@@ -395,12 +421,38 @@ def _fill(rows: Tensor, flat: Tensor) -> None:
         rows[full, :rest].copy_(flat[full * width :])
 
 
+class _Enter(Function):
+    """Leaves, whose gradients _Gather begins to send. This node waits for them, and the
+    sooner it is made, the later: backward passes run the nodes made last first."""
+
+    @staticmethod
+    def forward(ctx: Any, coming: list[Sent], *leaves: Tensor) -> Any:
+        ctx.coming, ctx.count = coming, len(leaves)
+        ctx.set_materialize_grads(False)
+        found = [leaf.detach() for leaf in leaves]
+        ctx.mark_non_differentiable(
+            *[
+                f
+                for f, leaf in zip(found, leaves, strict=True)
+                if not leaf.requires_grad
+            ]
+        )
+        return tuple(found)
+
+    @staticmethod
+    def backward(ctx: Any, *_: Any) -> Any:
+        found = ctx.coming.pop().take() if ctx.coming else [None] * ctx.count
+        return (None, *found)
+
+
 class _Gather(Function):
     """All rows of parameters, whose gradients become those of this rank's rows."""
 
     @staticmethod
-    def forward(ctx: Any, shards: Shards, retains: bool, *parameters: Tensor) -> Any:
-        ctx.shards = shards
+    def forward(
+        ctx: Any, shards: Shards, retains: bool, coming: list[Sent], *leaves: Tensor
+    ) -> Any:
+        ctx.shards, ctx.coming = shards, coming
         ctx.set_materialize_grads(False)
         found = shards.gather(retains)
         ctx.mark_non_differentiable(*[found[i] for i in shards.frozen])
@@ -408,7 +460,13 @@ class _Gather(Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        return (None, None, *ctx.shards.reduce(gradients))
+        leaves = ctx.shards.leaves
+        sent = ctx.shards.reduce(gradients)
+        if sent is None:
+            return (None, None, None, *[None] * len(leaves))
+        ctx.coming.append(sent)
+        # _Enter has the gradients; these only have their shapes.
+        return (None, None, None, *[leaf.detach() for leaf in leaves])
 
 
 class Unit:
@@ -427,6 +485,9 @@ class Unit:
         shards = self._shards
         root = _inside[0]._shards if _inside else shards
         enter(shards, root)
+        later = shards.ahead.those_after() if shards is root else []
+        for each in later if _C.is_grad_enabled() else []:
+            each.entered = each.enter_graph()
         count = shards.begin(not reshards, self._retains and not reshards)
         shards.ahead.for_forward(root)
         _inside.append(self)
@@ -436,6 +497,8 @@ class Unit:
             _inside.remove(self)
             _C._end_recalls(count)
             shards.hide()
+            for each in later:
+                each.entered = None  # was not called
         leave(shards, root)
         for each in flatten(found)[0] if _C.is_grad_enabled() else ():
             if isinstance(each, Tensor) and each.grad_fn is not None:
