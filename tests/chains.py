@@ -5,6 +5,7 @@ from contextlib import contextmanager
 import pydevtensor as torch
 from pydevtensor import _C
 
+F = torch.nn.functional
 N = 20_011  # no multiple of a tile
 
 
@@ -79,3 +80,59 @@ def writes(x, y):
     x.relu_()
     a[:] = c - x
     return a, b, c
+
+
+# --- reductions and operations on rows, by the names that chains have them by ---
+
+WHOLE = {
+    "sum": lambda t: t.sum(),
+    "mean": lambda t: t.mean(),
+    "amax": lambda t: t.max(),
+    "amin": lambda t: t.amin(),
+    "prod": lambda t: t.prod(),
+    "any": lambda t: t.any(),
+    "all": lambda t: t.all(),
+    "norm_2": lambda t: t.norm(),
+    "norm_1": lambda t: torch.linalg.vector_norm(t, 1),
+    "norm_max": lambda t: t.norm(float("inf")),
+    "var": lambda t: t.var(),
+}
+ROWS = {
+    "sum": lambda t: t.sum(-1),
+    "mean": lambda t: t.mean(-1, keepdim=True),
+    "amax": lambda t: t.amax(-1),
+    "norm_2": lambda t: t.norm(dim=-1),
+    "var": lambda t: t.var(-1, correction=0),
+    "softmax": lambda t: t.softmax(-1),
+    "log_softmax": lambda t: F.log_softmax(t, -1),
+    "logsumexp": lambda t: t.logsumexp(-1),
+    "layer_norm": lambda t: F.layer_norm(t, t.shape[-1:]),
+}
+ENDS = [*WHOLE.values(), *ROWS.values()]
+
+STEPS = {
+    "sin": torch.sin,
+    "double": lambda t: t * 2,
+    "offset": lambda t: 1 - t,
+    "wide": lambda t: t.double(),
+    "half": lambda t: t.half(),
+    "whole": lambda t: (t * 5).int(),
+    "positive": lambda t: t > 0,
+    "row": lambda t: t + t[0].clone().float(),
+}
+
+
+def mixed_program(x, steps, ends):
+    """Steps by name, after each of which come ends by number: (number, kept). What they
+    give, and what they say."""
+    kept, notes = [], []
+    for name in steps:
+        x = STEPS[name](x if name == "positive" or x.is_floating_point() else x + 0.5)
+        for end, keeps in ends:
+            try:
+                made = ENDS[end](x)
+            except (RuntimeError, NotImplementedError) as error:
+                notes.append(str(error))
+            else:
+                kept += [made] if keeps else []
+    return kept, notes

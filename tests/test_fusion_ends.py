@@ -3,7 +3,18 @@
 import threading
 
 import pytest
-from chains import N, check, line, reports, same
+from chains import (
+    ENDS,
+    ROWS,
+    STEPS,
+    WHOLE,
+    N,
+    check,
+    line,
+    mixed_program,
+    reports,
+    same,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,20 +35,6 @@ def fates(f, *args):
 
 # --- what joins, and what is stored ---
 
-WHOLE = {
-    "sum": lambda t: t.sum(),
-    "mean": lambda t: t.mean(),
-    "amax": lambda t: t.max(),
-    "amin": lambda t: t.amin(),
-    "prod": lambda t: t.prod(),
-    "any": lambda t: t.any(),
-    "all": lambda t: t.all(),
-    "norm_2": lambda t: t.norm(),
-    "norm_1": lambda t: torch.linalg.vector_norm(t, 1),
-    "norm_max": lambda t: t.norm(float("inf")),
-    "var": lambda t: t.var(),
-}
-
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_of_everything(name):
@@ -45,19 +42,6 @@ def test_of_everything(name):
     ((ended, steps),) = fates(lambda a: WHOLE[name](a * 2 + 1), line())
     assert ended == "the end of the block"
     assert steps == [("mul", "passed"), ("add", "passed"), (name, "stored")]
-
-
-ROWS = {
-    "sum": lambda t: t.sum(-1),
-    "mean": lambda t: t.mean(-1, keepdim=True),
-    "amax": lambda t: t.amax(-1),
-    "norm_2": lambda t: t.norm(dim=-1),
-    "var": lambda t: t.var(-1, correction=0),
-    "softmax": lambda t: t.softmax(-1),
-    "log_softmax": lambda t: F.log_softmax(t, -1),
-    "logsumexp": lambda t: t.logsumexp(-1),
-    "layer_norm": lambda t: F.layer_norm(t, t.shape[-1:]),
-}
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -320,18 +304,6 @@ def test_the_profiler_sees_the_pass():
 
 # --- random programs ---
 
-STEPS = {
-    "sin": torch.sin,
-    "double": lambda t: t * 2,
-    "offset": lambda t: 1 - t,
-    "wide": lambda t: t.double(),
-    "half": lambda t: t.half(),
-    "whole": lambda t: (t * 5).int(),
-    "positive": lambda t: t > 0,
-    "row": lambda t: t + t[0].clone().float(),
-}
-ENDS = [*WHOLE.values(), *ROWS.values()]
-
 
 @settings(max_examples=120, deadline=None)
 @given(
@@ -348,27 +320,12 @@ def test_random_programs(row, scale, steps, ends, threads):
     torch.manual_seed(row)
     x = torch.randn(rows, row)
 
-    def program(x):
-        kept, notes = [], []
-        for name in steps:
-            x = STEPS[name](
-                x if name == "positive" or x.is_floating_point() else x + 0.5
-            )
-            for end, keeps in ends:
-                try:
-                    made = ENDS[end](x)
-                except (RuntimeError, NotImplementedError) as error:
-                    notes.append(str(error))
-                else:
-                    kept += [made] if keeps else []
-        return kept, notes
-
     before = torch.get_num_threads()
-    want, said = program(x)
+    want, said = mixed_program(x, steps, ends)
     try:
         torch.set_num_threads(threads)
         with torch.fused():
-            got, told = program(x)
+            got, told = mixed_program(x, steps, ends)
     finally:
         torch.set_num_threads(before)
     assert told == said

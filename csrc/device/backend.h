@@ -233,7 +233,7 @@ typedef struct dt_backend {
     bool (*chain_step)(int op, const dt_plan *plan);
     /* Whether a chain may have the end; if so, it has its memory for partial results.
      * NULL: no ends. */
-    bool (*chain_end)(struct dt_chain_end *end);
+    bool (*chain_end)(const struct dt_chain *chain, struct dt_chain_end *end);
     /* b of a product, arranged once for all products with about as many rows: their
      * `packed`, which the caller frees. NULL, without an error: BLAS is as fast, or no
      * memory is left. May be NULL itself. */

@@ -1,5 +1,19 @@
 #include "device/chain.h"
 
+#include "ops/reduce_ops.h"
+
+const char *dt_chain_end_name(const dt_chain_end *end)
+{
+    static const char *const reductions[DT_NREDUCE] = {
+#define REDUCE(name, ...) #name,
+#include "ops/reduce.def"
+#undef REDUCE
+    };
+    return end->work == DT_WORK_nn       ? end->rows.op_name
+           : end->work == DT_WORK_reduce ? reductions[end->op]
+                                         : "var";
+}
+
 /* Who visits the operands of an end, but for the result of the chain. */
 typedef struct others {
     dt_extent_visitor visit;

@@ -104,11 +104,23 @@ static inline int dt_chain_last_use(const dt_chain *chain, int step)
     return last;
 }
 
+/* The first end whose results are wanted; NULL: none is. */
+static inline const dt_chain_end *dt_chain_wanted_end(const dt_chain *chain)
+{
+    for (int e = 0; e < chain->nends; e++)
+        if (chain->ends[e].wanted)
+            return &chain->ends[e];
+    return NULL;
+}
+
 /* "mul"; "copy" of a conversion. */
 static inline const char *dt_chain_step_name(const dt_chain_step *step)
 {
     return step->op == DT_CHAIN_CONVERT ? "copy" : dt_elementwise_rows[step->op].name;
 }
+
+/* "sum", "softmax". */
+const char *dt_chain_end_name(const dt_chain_end *end);
 
 /* Calls visit with each operand of a chain in memory: what its steps read, and what they
  * and its ends store. */

@@ -159,13 +159,24 @@ static int fail_as_chain(void)
 {
     char text[DT_ERROR_TEXT / 2] = "", line[DT_LINE_TEXT];
     size_t used = 0;
-    for (int s = 0; s < chain.nsteps && used < sizeof text - 2 * DT_LINE_TEXT; s++) {
-        const char *at = dt_activity_line_text(lines[s], line);
+    const int all = chain.nsteps + chain.nends;
+    for (int s = 0; s < all && used < sizeof text - 2 * DT_LINE_TEXT; s++) {
+        const dt_chain_end *end =
+            s < chain.nsteps ? NULL : &chain.ends[s - chain.nsteps];
+        const char *at = dt_activity_line_text(end ? end->line : lines[s], line);
+        const char *name =
+            end ? dt_chain_end_name(end) : dt_chain_step_name(&chain.steps[s]);
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%s%s%s",
-                                 s ? ", " : "", dt_chain_step_name(&chain.steps[s]),
-                                 *at ? " at " : "", at);
+                                 s ? ", " : "", name, *at ? " at " : "", at);
     }
     return dt_fail_prefix("a fused kernel of %s: ", text);
+}
+
+/* Whether the chain is an operation that runs as without a queue. */
+static bool is_alone(void)
+{
+    return chain.nsteps == 1 && !dt_chain_wanted_end(&chain) &&
+           !dt_device_is_host(on_device);
 }
 
 static int run_chain(void)
@@ -175,7 +186,7 @@ static int run_chain(void)
     if (dt_device_is_host(on_device))
         return backend->chain(on_stream, &chain);
     int status = 0;
-    if (chain.nsteps > 1)
+    if (!is_alone())
         status = backend->chain(on_stream, &chain);
     else if (chain.steps[0].wanted)
         status = op == DT_CHAIN_CONVERT ? backend->copy(on_stream, &first)
@@ -206,7 +217,7 @@ static int run_and_report(const char *why)
     const bool on_gpu = !dt_device_is_host(on_device);
     dt_fusion_report report = {&ran, at, why, false, dt_chain_bytes(&chain), apart};
     const int status = run_queue();
-    report.compiled = on_gpu && ran.nsteps > 1 && !status;
+    report.compiled = on_gpu && ran.nsteps > 1 && !dt_chain_wanted_end(&ran) && !status;
     listening(&report);
     return status;
 }
@@ -233,7 +244,7 @@ int dt_fusion_run(const char *why)
         return fail_late();
     dt_observed observed;
     finish();
-    const bool alone = chain.nsteps == 1 && !dt_device_is_host(on_device);
+    const bool alone = is_alone();
     const dt_chain described = chain;
     const dt_activity activity = {
         .kind = DT_ACTIVITY_KERNEL,
@@ -308,6 +319,13 @@ static bool is_step(dt_elementwise_op op, const dt_plan *plan, dt_device_type ty
             dt_dtype_is_complex(plan->operands[i].dtype))
             return false;
     return dt_fusion_real[type]->chain_step(op, plan);
+}
+
+/* Whether the queue is of the stream. */
+static bool is_here(dt_device_type type, dt_stream on)
+{
+    return dt_device_equal(dt_device_make(type, on.device), on_device) &&
+           on.handle == on_stream.handle;
 }
 
 /* Who listens or observes wants to know it, and a launch that fails. */
@@ -403,9 +421,7 @@ dt_fusion_fate dt_fusion_collect(dt_device_type type, dt_stream on,
     const bool takes = is_step(op, plan, type), host = dt_device_is_host(here);
     const int line = takes ? line_now(type) : -1; /* before all else */
     if (chain.nsteps) {
-        const bool same =
-            dt_device_equal(here, on_device) && on.handle == on_stream.handle;
-        const char *why = why_run(plan, takes, same, host);
+        const char *why = why_run(plan, takes, is_here(type, on), host);
         if (why && dt_fusion_run(why))
             return DT_FUSION_FAILS;
     }
@@ -474,7 +490,7 @@ static bool joins(dt_chain_end *end, int64_t row, int count, void *const *operan
     if (!wanted || row < 2 || chain.nends == DT_CHAIN_ENDS ||
         (chain.nends && chain.row != row) || (end->work == DT_WORK_nn && has_rows()) ||
         !dt_fusion_real[(int)on_device.type]->chain_end ||
-        !dt_fusion_real[(int)on_device.type]->chain_end(end))
+        !dt_fusion_real[(int)on_device.type]->chain_end(&chain, end))
         return false;
     if (may_wait(end, operands, storages, count))
         return true;
@@ -511,8 +527,8 @@ static dt_fusion_fate collect_end(dt_chain_end *end, int64_t row, int count,
 }
 
 /* For reduce, and moments with their mean. */
-dt_fusion_fate dt_fusion_collect_reduction(dt_device_type type, dt_work work,
-                                           dt_reduce_op op, void *mean,
+dt_fusion_fate dt_fusion_collect_reduction(dt_device_type type, dt_stream on,
+                                           dt_work work, dt_reduce_op op, void *mean,
                                            const dt_reduction *c)
 {
     if (!chain.nsteps || on_device.type != (int)type)
@@ -520,17 +536,19 @@ dt_fusion_fate dt_fusion_collect_reduction(dt_device_type type, dt_work work,
     dt_chain_end end = {.work = work, .op = op, .mean = mean, .reduction = *c};
     end.line = line_now(type); /* it may run Python code, which may run the queue */
     void *const operands[] = {(void *)(uintptr_t)c->input, c->output, mean};
-    end.step = step_of(c->storages[0], c->input, c->input_dtype);
+    end.step =
+        is_here(type, on) ? step_of(c->storages[0], c->input, c->input_dtype) : -1;
     return collect_end(&end, end.step < 0 ? 0 : row_of(c), 3, operands, c->storages);
 }
 
-dt_fusion_fate dt_fusion_collect_rows(dt_device_type type, const dt_nn_call *c)
+dt_fusion_fate dt_fusion_collect_rows(dt_device_type type, dt_stream on,
+                                      const dt_nn_call *c)
 {
     if (!chain.nsteps || on_device.type != (int)type)
         return fail_late() ? DT_FUSION_FAILS : DT_FUSION_RUNS;
     dt_chain_end end = {.work = DT_WORK_nn, .step = -1, .rows = *c};
     end.line = line_now(type);
-    if (c->outer * c->n == chain.numel)
+    if (is_here(type, on) && c->outer * c->n == chain.numel)
         for (int k = 0; k < DT_NN_OPERANDS && end.step < 0; k++) {
             if (c->operands[k])
                 end.step = step_of(c->storages[k], c->operands[k], c->stored);

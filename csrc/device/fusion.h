@@ -1,4 +1,4 @@
-/* Fusion: elementwise operations, conversions and broadcasts of tensors, and on the CPU
+/* Fusion: elementwise operations, conversions and broadcasts of tensors, and
  * reductions and operations on rows of their results, wait in a queue while a thread asks
  * for it, and run in one pass over the memory, as one kernel of a GPU (device/chain.h).
  *

@@ -23,14 +23,14 @@ static dt_backend collecting[DT_FUSION_TYPES];
          dt_fusion_collect_fill((dt_device_type)type, s, c))                           \
     JOIN(type, reduce, (dt_stream s, dt_reduce_op op, const dt_reduction *c),          \
          (s, op, c),                                                                   \
-         dt_fusion_collect_reduction((dt_device_type)type, DT_WORK_reduce, op, NULL,   \
-                                     c))                                               \
+         dt_fusion_collect_reduction((dt_device_type)type, s, DT_WORK_reduce, op,      \
+                                     NULL, c))                                         \
     JOIN(type, moments, (dt_stream s, void *mean, const dt_reduction *c),              \
          (s, mean, c),                                                                 \
-         dt_fusion_collect_reduction((dt_device_type)type, DT_WORK_moments, 0, mean,   \
-                                     c))                                               \
+         dt_fusion_collect_reduction((dt_device_type)type, s, DT_WORK_moments, 0,      \
+                                     mean, c))                                         \
     JOIN(type, nn, (dt_stream s, const dt_nn_call *c), (s, c),                         \
-         dt_fusion_collect_rows((dt_device_type)type, c))
+         dt_fusion_collect_rows((dt_device_type)type, s, c))
 JOINS(0)
 JOINS(1)
 

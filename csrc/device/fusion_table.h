@@ -28,10 +28,11 @@ dt_fusion_fate dt_fusion_collect(dt_device_type type, dt_stream on,
 dt_fusion_fate dt_fusion_collect_fill(dt_device_type type, dt_stream on,
                                       const dt_plan *plan);
 /* For reduce, and moments with their mean. */
-dt_fusion_fate dt_fusion_collect_reduction(dt_device_type type, dt_work work,
-                                           dt_reduce_op op, void *mean,
+dt_fusion_fate dt_fusion_collect_reduction(dt_device_type type, dt_stream on,
+                                           dt_work work, dt_reduce_op op, void *mean,
                                            const dt_reduction *c);
-dt_fusion_fate dt_fusion_collect_rows(dt_device_type type, const dt_nn_call *c);
+dt_fusion_fate dt_fusion_collect_rows(dt_device_type type, dt_stream on,
+                                      const dt_nn_call *c);
 
 /* Runs the queue if it is of the type, before other work; 0, or -1 after dt_fail. */
 int dt_fusion_before(int type, const char *why);

@@ -13,13 +13,6 @@
 static PyObject *reports;  /* a list that grows; NULL: nobody listens */
 static PyObject *compiler; /* NULL: that of pydevtensor.cuda */
 
-static const char *end_name(const dt_chain_end *end)
-{
-    return end->work == DT_WORK_nn       ? end->rows.op_name
-           : end->work == DT_WORK_reduce ? dt_reduce_names[end->op]
-                                         : "var";
-}
-
 static PyObject *item_of(const char *name, int line, bool stored, bool wanted)
 {
     char text[DT_LINE_TEXT];
@@ -36,10 +29,10 @@ static PyObject *tuple_of(const dt_fusion_report *r)
         const int e = i - chain->nsteps;
         const dt_chain_step *step = &chain->steps[e < 0 ? i : 0];
         const dt_chain_end *end = &chain->ends[e < 0 ? 0 : e];
-        PyObject *item =
-            e < 0 ? item_of(dt_chain_step_name(step), r->lines[i], step->out,
-                            step->wanted)
-                  : item_of(end_name(end), end->line, end->wanted, end->wanted);
+        PyObject *item = e < 0 ? item_of(dt_chain_step_name(step), r->lines[i],
+                                         step->out, step->wanted)
+                               : item_of(dt_chain_end_name(end), end->line, end->wanted,
+                                         end->wanted);
         if (!item)
             return NULL;
         PyList_SET_ITEM(items, i, item);

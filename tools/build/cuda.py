@@ -54,6 +54,7 @@ ONCE = {
     # chains of torch.compile(), losses of probabilities, products of integers and of
     # sparse matrices, and what looks at a matrix before cuSOLVER does.
     "csrc/cuda/kernels/chain.cu": Once(),
+    "csrc/cuda/kernels/chain_end.cu": Once(),
     "csrc/cuda/kernels/elementwise_complex.cu": Once(),
     "csrc/cuda/kernels/index_ordered.cu": Once(),
     "csrc/cuda/kernels/lapack_finite.cu": Once(),

@@ -25,6 +25,7 @@ STARTS = {
     "attention_warpgroups": "attend(*((4 * x - 2).to(t)",  # on Hopper
     "attention_warpgroups_backward": "attend(*((4 * x - 2).to(t)",  # the same
     "chain": "torch.fused()",
+    "chain_end": "result = end(given",
     "convert": ".half()",
     "convolution": "F.conv2d(x, w, padding=1)",
     "depthwise": "F.conv2d(x, w, groups=4)",
@@ -215,6 +216,17 @@ def chains(n):
         with torch.fused():
             results = chain(*of)
         assert all(map(torch.equal, results, chain(*of))), (n, given.dtype)
+        for end in (
+            ()
+            if n < 2
+            else (
+                *(torch.sum, torch.var, torch.amax, lambda t: t.norm(dim=-1)),
+                *(lambda t: t.softmax(-1), lambda t: torch.layer_norm(t, t.shape[-1:])),
+            )
+        ):
+            with torch.fused():
+                result = end(given * 2 + 1)
+            assert torch.equal(result, end(given * 2 + 1)), (n, given.dtype)
 
 
 def graphs(n):

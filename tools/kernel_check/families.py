@@ -76,6 +76,29 @@ def chains(torch: Any, new: Source) -> Any:
 
 
 @case
+def ends_of_chains(torch: Any, new: Source) -> Any:
+    x, layer_norm = new(37, 129), torch.nn.functional.layer_norm
+    results = []
+    for data in (x, x[:, 1:] * 1, new(2, 1029), new(2, 4100), new(1, 9000)):
+        n = data.shape[-1]
+        for end in (
+            *(lambda t: t.sum(-1), lambda t: t.amax(-1), lambda t: t.norm(dim=-1)),
+            *(lambda t: t.var(-1), lambda t: t.mean(), lambda t: t.var()),
+            *(lambda t: t.softmax(-1), lambda t: t.log_softmax(-1)),
+            lambda t, n=n: layer_norm(t, (n,)),
+        ):
+            with torch.fused():
+                held = data * 2 + data[:, :1]
+                results += [held, end(held), end(held.half() * 0.5)]
+    with torch.fused():
+        y = (x[:, 1:] * 3).requires_grad_()
+        z = (y * 2).softmax(-1) * x[:, 1:] + layer_norm(y + 1, (128,), x[0, 1:]) * y
+        z.sum().backward()
+    total = (new(200_003) * 2).sum()
+    return [*results, y.grad, total]
+
+
+@case
 def converting(torch: Any, new: Source) -> Any:
     x = new(41, 67)
     return [

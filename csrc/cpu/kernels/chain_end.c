@@ -16,8 +16,9 @@ static const dt_reduce_kernel *kernel_of(const dt_chain_end *end, dt_dtype *comp
                                 dt_dtype_compute(r->output_dtype), compute);
 }
 
-bool dt_cpu_chain_end(struct dt_chain_end *end)
+bool dt_cpu_chain_end(const struct dt_chain *chain, struct dt_chain_end *end)
 {
+    (void)chain;
     end->partials = NULL;
     if (end->work == DT_WORK_nn)
         return dt_cpu_nn_takes_rows(&end->rows, end->operand, &end->writes) &&

@@ -19,7 +19,7 @@ DT_BACKEND_MEMBERS(MEMBER)
 
 int dt_cpu_chain(dt_stream stream, const struct dt_chain *chain);
 bool dt_cpu_chain_step(int op, const dt_plan *plan);
-bool dt_cpu_chain_end(struct dt_chain_end *end);
+bool dt_cpu_chain_end(const struct dt_chain *chain, struct dt_chain_end *end);
 void *dt_cpu_gemm_pack(const dt_gemm *gemm);
 
 /* Maximum number of bytes that the allocator caches for reuse. */

@@ -94,13 +94,15 @@ __device__ __forceinline__ const char *place_of(const Strides *layouts, const Me
     return at + index * l.strides[0];
 }
 
-/* `count` elements from `first` on, as they are stored. */
+/* `count` elements from `first` on, as they are stored. gap: from each to the next; 1 only
+ * where EACH divides `first`, or for one element. */
 template <typename Word>
 __device__ __forceinline__ Words words_at(const Strides *layouts, const Memory &m,
-                                          unsigned first, int count)
+                                          unsigned first, int count, unsigned gap)
 {
     Words words = {};
-    if (m.way == TOGETHER && count == EACH) {
+    const bool single = gap == 1 && m.way == SINGLE;
+    if (gap == 1 && m.way == TOGETHER && count == EACH) {
         Pack<Word, EACH> pack;
         pack.words =
             *(const decltype(pack.words) *)place_of(layouts, m, sizeof(Word), first);
@@ -111,25 +113,25 @@ __device__ __forceinline__ Words words_at(const Strides *layouts, const Memory &
     }
     ROLLED
     for (int k = 0; k < count; k++) {
-        const uint32_t word =
-            *(const Word *)place_of(layouts, m, sizeof(Word), first + (unsigned)k);
+        const uint32_t word = *(const Word *)place_of(layouts, m, sizeof(Word),
+                                                      first + (unsigned)k * gap);
         UNROLL
         for (int j = 0; j < EACH; j++)
-            if (j == k || m.way == SINGLE)
+            if (j == k || single)
                 words.v[j] = word;
-        if (m.way == SINGLE)
+        if (single)
             break;
     }
     return words;
 }
 
 __device__ __forceinline__ Values values_at(const Strides *layouts, const Memory &m,
-                                            unsigned first, int count)
+                                            unsigned first, int count, unsigned gap = 1)
 {
-    const Words words = m.type == FLOATS ? words_at<uint32_t>(layouts, m, first, count)
-                        : m.type >= BOOLS
-                            ? words_at<uint8_t>(layouts, m, first, count)
-                            : words_at<uint16_t>(layouts, m, first, count);
+    const Words words =
+        m.type == FLOATS  ? words_at<uint32_t>(layouts, m, first, count, gap)
+        : m.type >= BOOLS ? words_at<uint8_t>(layouts, m, first, count, gap)
+                          : words_at<uint16_t>(layouts, m, first, count, gap);
     Values values;
     UNROLL
     for (int k = 0; k < EACH; k++)
@@ -139,10 +141,10 @@ __device__ __forceinline__ Values values_at(const Strides *layouts, const Memory
 
 template <typename Word>
 __device__ __forceinline__ void put_words(const Output &out, unsigned first, int count,
-                                          const Words &words)
+                                          const Words &words, unsigned gap)
 {
     Word *at = (Word *)out.data + first;
-    if (out.together && count == EACH) {
+    if (gap == 1 && out.together && count == EACH) {
         Pack<Word, EACH> pack = {};
         UNROLL
         for (int k = 0; k < EACH; k++)
@@ -153,24 +155,31 @@ __device__ __forceinline__ void put_words(const Output &out, unsigned first, int
     UNROLL
     for (int k = 0; k < EACH; k++)
         if (k < count)
-            at[k] = (Word)words.v[k];
+            at[(unsigned)k * gap] = (Word)words.v[k];
 }
 
 __device__ __forceinline__ void put(const Output &out, Type type, unsigned first,
-                                    int count, const Words &words)
+                                    int count, const Words &words, unsigned gap = 1)
 {
     if (type == FLOATS)
-        put_words<uint32_t>(out, first, count, words);
+        put_words<uint32_t>(out, first, count, words, gap);
     else if (type == BOOLS)
-        put_words<uint8_t>(out, first, count, words);
+        put_words<uint8_t>(out, first, count, words, gap);
     else
-        put_words<uint16_t>(out, first, count, words);
+        put_words<uint16_t>(out, first, count, words, gap);
 }
 
-/* Elements of a group that there are. */
-__device__ __forceinline__ int count_from(unsigned numel, unsigned first)
+/* Elements of a group that there are: those before `end`. */
+__device__ __forceinline__ int count_from(unsigned end, unsigned first,
+                                          unsigned gap = 1)
 {
-    return numel - first < EACH ? (int)(numel - first) : EACH;
+    if (gap == 1)
+        return end - first < EACH ? (int)(end - first) : EACH;
+    int count = 0;
+    UNROLL
+    for (int k = 0; k < EACH; k++)
+        count += first + (unsigned)k * gap < end;
+    return count;
 }
 
 } // namespace

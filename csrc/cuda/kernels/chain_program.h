@@ -1,4 +1,4 @@
-/* Programs of the machine in chain.cu, and the translation of chains to them. */
+/* Programs of the machine in chain_machine.h, and the translation of chains to them. */
 #ifndef DT_CUDA_KERNELS_CHAIN_PROGRAM_H
 #define DT_CUDA_KERNELS_CHAIN_PROGRAM_H
 
@@ -47,6 +47,7 @@ struct Instruction {
 struct Program {
     unsigned numel;
     int groups, ninstructions, nmemories, noutputs;
+    int end; /* the slot of what the chain's end takes */
     Instruction instructions[DT_CHAIN_STEPS];
     Memory memories[DT_CHAIN_STEPS * 3]; /* a fourth input is a number */
     Output outputs[DT_CHAIN_STEPS];
@@ -209,6 +210,7 @@ uint8_t slot_of(const dt_chain *chain, int s, const dt_chain_input &input, Progr
 /* Writes the program, and returns how many slots it has. */
 int translate(const dt_chain *chain, Program *p)
 {
+    const dt_chain_end *end = dt_chain_wanted_end(chain);
     Slots slots = {};
     uint8_t slot_of_step[DT_CHAIN_STEPS];
     p->numel = (unsigned)chain->numel;
@@ -240,7 +242,11 @@ int translate(const dt_chain *chain, Program *p)
                 is_aligned(step.out, EACH * dt_dtype_size(step.result))};
         }
         /* It may be a slot of the inputs, whose elements are read before. */
-        to.slot = slot_of_step[s] = take(&slots, s + 1, dt_chain_last_use(chain, s));
+        const bool ends = end && end->step == s;
+        const int until = ends ? chain->nsteps : dt_chain_last_use(chain, s);
+        to.slot = slot_of_step[s] = take(&slots, s + 1, until);
+        if (ends)
+            p->end = to.slot;
     }
     return slots.n;
 }

@@ -21,10 +21,10 @@ __global__ void __launch_bounds__(BLOCK, 4)
     int64_t end = begin + DT_FOREACH_NORM_CHUNK;
     end = end < row.numel ? end : row.numel;
     size_t bytes = pack_of<T> * (size_t)c.from.size;
-    T chains[pack_of<T>];
-    reduce_elements<T>(c, data, is_aligned(data, bytes), begin, end,
-                       zero_of<T, T>(c.op), chains);
-    T acc = meet<T>(c.op, chains, BLOCK);
+    Runs<T, T, pack_of<T>> mine;
+    reduce_elements(c, data, is_aligned(data, bytes), begin, end, zero_of<T, T>(c.op),
+                    mine);
+    T acc = meet<T>(c.op, mine.chains, BLOCK);
     if (threadIdx.x == 0)
         partials[blockIdx.x] = acc;
 }

@@ -26,6 +26,7 @@ struct NnCall {
     int64_t rows, n, inner;
     LongDivider by_n, by_inner;
     int threads; /* of a row: 1, 32 or a block's */
+    int run;     /* terms of a run of a sum */
     int shift;   /* 2 to that: elements of all of them in a vector each */
     int room;    /* vectors of a thread that are in shared memory */
     Half half;   /* the type of stored operands */
@@ -62,10 +63,10 @@ struct RunningSum {
     T run;
     int length;
     __device__ __forceinline__ RunningSum() : total(0), run(0), length(0) {}
-    __device__ __forceinline__ void add(T value)
+    __device__ __forceinline__ void add(T value, int terms = 32)
     {
         run += value;
-        if (++length == 32) {
+        if (++length == terms) {
             total += (double)run;
             run = 0;
             length = 0;
@@ -123,14 +124,20 @@ struct CudaRow {
         slots = end > first ? (int)((end - first - 1) >> given.shift) + 1 : 0;
     }
 
-    __device__ __forceinline__ E read(nn::Row<const T> x) const
+    /* Those of the row that starts at `data`. */
+    __device__ __forceinline__ E elements(const char *data, Half half) const
     {
         E e;
-        e.data = stored_at<T>((const char *)x.data, base, call.half);
+        e.data = data;
         e.stride = stride;
-        e.half = call.half;
-        e.hop = hop();
+        e.half = half;
+        e.hop = hop(half);
         e.mine = stored_at<T>(e.data, start(), e.half);
+        return e;
+    }
+    __device__ __forceinline__ E read(nn::Row<const T> x) const
+    {
+        E e = elements(stored_at<T>((const char *)x.data, base, call.half), call.half);
         if constexpr (KEPT > 0) {
             StoredPack<T, N> asked[KEPT / N];
             UNROLL
@@ -216,7 +223,7 @@ struct CudaRow {
                 if constexpr (KEPT > 0)
                     part += sum_vector(f, v...);
                 else
-                    mine.add(sum_vector(f, v...));
+                    mine.add(sum_vector(f, v...), call.run);
             },
             e...);
         return reduce(KEPT > 0 ? part : (T)mine.value(), plus);
@@ -262,7 +269,7 @@ struct CudaRow {
     {
         char *row = stored_at<T>((char *)y.data, base, call.half),
              *mine = stored_at<T>(row, start(), call.half);
-        const int64_t by = hop();
+        const int64_t by = hop(call.half);
         each_vector(
             [&](auto slot, const auto &...v) {
                 if constexpr (std::is_same_v<decltype(slot), Loose>)
@@ -322,9 +329,9 @@ struct CudaRow {
     {
         return N > 1 ? head + first : first * stride;
     }
-    __device__ __forceinline__ int64_t hop() const
+    __device__ __forceinline__ int64_t hop(Half half) const
     {
-        return (N > 1 ? step : step * stride) * stored_size<T>(call.half);
+        return (N > 1 ? step : step * stride) * stored_size<T>(half);
     }
     /* Whether the thread has a loose element, and which. */
     __device__ __forceinline__ bool has_loose() const { return first / N < loose; }
@@ -395,6 +402,7 @@ static inline int nn_prepare(dt_stream stream, const dt_nn_call *given, NnCall *
     out->by_inner = long_divider_for(given->inner);
     out->params = given->params;
     out->half = half_of(given->stored);
+    out->run = 32;
     out->report = report_of(stream.device);
     return out->report ? 0 : -1;
 }
@@ -405,6 +413,53 @@ static inline void nn_set_threads(NnCall &call, int threads, int each)
     call.shift = 0;
     while (1 << call.shift < threads * each)
         call.shift++;
+}
+
+/* Rows from which on a GPU is busy with one thread, or one warp, for each. */
+#define ROWS_MANY  16384
+#define ROWS_WARPS 2048
+#define ROWS_SHORT 16
+/* Elements that a thread has in registers. */
+#define ROWS_KEPT      8
+#define ROWS_KEPT_LONG 32
+
+/* How threads share rows of floats: one has a row; they take elements one by one, or
+ * vectors; those that are needed again are in few registers, in many, or in shared
+ * memory. */
+enum NnWay { NN_ALONE, NN_SINGLY, NN_VECTORS, NN_KEPT, NN_KEPT_LONG, NN_SHARED };
+struct NnForm {
+    NnWay way;
+    int threads; /* of a row; NN_SHARED: at least */
+};
+
+/* passes: of the operation, over `rows` rows of elements. */
+static inline NnForm nn_form(const NnCall &call, bool vectors, int passes, int rows)
+{
+    constexpr int N = vector_size<float>;
+    if (call.n <= ROWS_SHORT ||
+        (call.inner > 1 && (call.rows >= ROWS_MANY || call.n <= 256)))
+        return {NN_ALONE, 1};
+    const int threads = call.n <= 512 ? 32 : BLOCK;
+    if (!vectors)
+        return {NN_SINGLY, threads};
+    if (passes == 1)
+        return {NN_VECTORS, threads};
+    /* Warps have no barriers to wait at. */
+    const bool many = call.rows >= ROWS_WARPS;
+    const bool warps = call.n <= 32 * (many ? ROWS_KEPT_LONG : ROWS_KEPT);
+    const int group = warps ? 32 : BLOCK;
+    /* Three blocks of a multiprocessor have room for such rows. */
+    if (call.n % N || call.n > group * ROWS_KEPT_LONG)
+        return {NN_SHARED, warps || (many && call.n * rows <= 2048) ? 32 : BLOCK};
+    return {call.n <= group * ROWS_KEPT ? NN_KEPT : NN_KEPT_LONG, group};
+}
+
+static inline bool nn_has_vectors(const dt_nn_call *given, Half half)
+{
+    bool vectors = given->inner == 1;
+    for (int k = 0; k < DT_NN_OPERANDS; k++)
+        vectors = vectors && is_aligned(given->operands[k], half ? 8 : 16);
+    return vectors;
 }
 
 template <class Op, typename T, bool GROUP, int KEPT, int N>
@@ -421,11 +476,6 @@ static int nn_launch(dt_stream stream, NnCall &call, int threads)
                             (nn_kernel<Op, T, false, KEPT, N>), blocks, call);
 }
 
-/* Rows from which on a GPU is busy with one thread, or one warp, for each. */
-#define ROWS_MANY  16384
-#define ROWS_WARPS 2048
-#define ROWS_SHORT 16
-
 /* Bytes of shared memory that the blocks of a multiprocessor may ask for together. */
 static inline int shared_of_multiprocessor(int device, int64_t *bytes)
 {
@@ -436,10 +486,19 @@ static inline int shared_of_multiprocessor(int device, int64_t *bytes)
     return 0;
 }
 
-/* The elements that threads need again are in shared memory, as many as fit. The blocks
- * of a multiprocessor have WIDE threads together. */
+/* Threads of a row of which `row` bytes are in shared memory: the blocks of a
+ * multiprocessor, which have WIDE together, have room in `most`. */
+static inline int nn_shared_threads(int least, int64_t row, int64_t most)
+{
+    int threads = least;
+    while (least > 32 && threads < WIDE && row * (WIDE / threads) > most)
+        threads *= 2;
+    return threads;
+}
+
+/* The elements that threads need again are in shared memory, as many as fit. */
 template <class Op, typename T, int N>
-static int nn_launch_shared(dt_stream stream, NnCall &call, bool warps)
+static int nn_launch_shared(dt_stream stream, NnCall &call, int least)
 {
     const char *doing = "starting an operation on rows";
     auto kernel = nn_kernel<Op, T, true, IN_SHARED, N>;
@@ -447,9 +506,7 @@ static int nn_launch_shared(dt_stream stream, NnCall &call, bool warps)
     int64_t most;
     if (shared_of_multiprocessor(stream.device, &most))
         return -1;
-    int threads = warps ? 32 : BLOCK;
-    while (!warps && threads < WIDE && call.n * item * (WIDE / threads) > most)
-        threads *= 2;
+    const int threads = nn_shared_threads(least, call.n * item, most);
     nn_set_threads(call, threads, N);
     const int block = threads < BLOCK ? BLOCK : threads, each = block / threads;
     const int64_t slot = item * block * N, slots = (call.n >> call.shift) + 1;
@@ -465,42 +522,31 @@ template <class Op, typename T>
 static int nn_start(dt_stream stream, const dt_nn_call *given)
 {
     NnCall call;
-    bool vectors = given->inner == 1;
     if (nn_prepare(stream, given, &call))
         return -1;
-    for (int k = 0; k < DT_NN_OPERANDS; k++)
-        vectors = vectors && is_aligned(given->operands[k], call.half ? 8 : 16);
-    bool alone = call.n <= ROWS_SHORT ||
-                 (call.inner > 1 && (call.rows >= ROWS_MANY || call.n <= 256));
-    /* Each form is a kernel of its own, so doubles, which are rare, have one. */
-    constexpr bool rare = sizeof(T) > 4;
-    constexpr int N = rare ? 1 : vector_size<T>, KEPT = 8, LONG_KEPT = 32;
-    const int threads = call.n <= 512 ? 32 : BLOCK;
     if constexpr (Op::passes == 0) {
         return nn_launch<Op, T, false, NOWHERE, 1>(stream, call, 1);
-    } else if constexpr (rare) {
-        return nn_launch<Op, T, true, NOWHERE, 1>(stream, call, threads);
+    } else if constexpr (sizeof(T) > 4) {
+        /* Each form is a kernel of its own, so doubles, which are rare, have one. */
+        return nn_launch<Op, T, true, NOWHERE, 1>(stream, call,
+                                                  call.n <= 512 ? 32 : BLOCK);
     } else {
-        if (alone)
+        constexpr int N = vector_size<T>;
+        const bool vectors = nn_has_vectors(given, call.half);
+        const NnForm form = nn_form(call, vectors, Op::passes, nn::rows_of<Op>);
+        if (form.way == NN_ALONE)
             return nn_launch<Op, T, false, NOWHERE, 1>(stream, call, 1);
-        if (!vectors)
-            return nn_launch<Op, T, true, NOWHERE, 1>(stream, call, threads);
-        if constexpr (Op::passes == 1) {
-            return nn_launch<Op, T, true, NOWHERE, N>(stream, call, threads);
-        } else {
-            /* Warps have no barriers to wait at. */
-            const bool many = call.rows >= ROWS_WARPS;
-            bool warps = call.n <= 32 * (many ? LONG_KEPT : KEPT);
-            int group = warps ? 32 : BLOCK;
-            if (call.n % N || call.n > group * LONG_KEPT) {
-                /* Three blocks of a multiprocessor have room for such rows. */
-                warps = warps || (many && call.n * nn::rows_of<Op> <= 2048);
-                return nn_launch_shared<Op, T, N>(stream, call, warps);
-            }
-            if (call.n <= group * KEPT)
-                return nn_launch<Op, T, true, KEPT, N>(stream, call, group);
-            return nn_launch<Op, T, true, LONG_KEPT, N>(stream, call, group);
-        }
+        if (form.way == NN_SINGLY)
+            return nn_launch<Op, T, true, NOWHERE, 1>(stream, call, form.threads);
+        if constexpr (Op::passes == 1)
+            return nn_launch<Op, T, true, NOWHERE, N>(stream, call, form.threads);
+        else if (form.way == NN_SHARED)
+            return nn_launch_shared<Op, T, N>(stream, call, form.threads);
+        else if (form.way == NN_KEPT)
+            return nn_launch<Op, T, true, ROWS_KEPT, N>(stream, call, form.threads);
+        else
+            return nn_launch<Op, T, true, ROWS_KEPT_LONG, N>(stream, call,
+                                                             form.threads);
     }
 }
 

@@ -107,7 +107,23 @@ static const reduce_fn kernels[DT_NDTYPES][NACCUMULATES] = {
 };
 static_assert(AS_ITSELF == 0 && AS_TOTAL == 1 && AS_TRUTH == 2, "the order of kernels");
 
+static int first_of_memory(dt_stream stream, const Reduction *call, const void *)
+{
+    return kernels[call->from.dtype][rows[call->op].columns.accumulates](stream, call);
+}
+
+reduce_class reduce_class_of(dt_reduce_op op)
+{
+    return rows[op].columns;
+}
+
 int dt_cuda_reduce(dt_stream stream, dt_reduce_op op, const dt_reduction *call)
+{
+    return reduce_by(stream, op, call, first_of_memory, nullptr);
+}
+
+int reduce_by(dt_stream stream, dt_reduce_op op, const dt_reduction *call,
+              reduce_first first, const void *with)
 {
     const reduce_class &row = rows[op].columns;
     dt_dtype in = call->input_dtype;
@@ -129,7 +145,7 @@ int dt_cuda_reduce(dt_stream stream, dt_reduce_op op, const dt_reduction *call)
     c.from = stored_as(in);
     c.to = stored_as(call->output_dtype);
     if (c.f.parts == 1)
-        return kernels[in][row.accumulates](stream, &c);
+        return first(stream, &c, with);
 
     dt_dtype partial = c.to.half ? DT_FLOAT32 : call->output_dtype;
     int64_t results = c.f.results, parts = c.f.parts;
@@ -138,7 +154,7 @@ int dt_cuda_reduce(dt_stream stream, dt_reduce_op op, const dt_reduction *call)
     c.out = memory.data;
     c.finished = false;
     c.to = stored_as(partial);
-    if (!memory.data || kernels[in][row.accumulates](stream, &c))
+    if (!memory.data || first(stream, &c, with))
         return -1;
     c.input = (const char *)memory.data;
     c.out = call->output;

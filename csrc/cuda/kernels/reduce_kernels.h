@@ -96,24 +96,26 @@ static __device__ __forceinline__ Acc meet(dt_reduce_op op, const Acc (&chains)[
  * into a chain of its own. */
 enum { RUN = 32 };
 
-/* Reduces a thread's elements from `first` to `end` of what starts at `base` into chains,
- * those of a round by pairs. */
+/* What a thread has of a result. Rounds go into chains, those of a round by pairs. */
 template <typename T, typename Acc, int N>
-static __device__ __forceinline__ void
-reduce_elements(const Reduction &c, const char *base, bool vectors, int64_t first,
-                int64_t end, Acc start, Acc (&chains)[N])
-{
+struct Runs {
     /* In runs, so that a long sum is not one long chain of roundings. */
-    Acc runs[N];
-    UNROLL
-    for (int k = 0; k < N; k++)
-        runs[k] = chains[k] = start;
-    int length = 0;
-    auto use = [&](const Round &r, const Asked<T, N>(&packs)[AHEAD]) {
-        Vector<T, N> values[AHEAD];
+    Acc start, runs[N], chains[N];
+    int length;
+
+    __device__ __forceinline__ void begin(Acc from)
+    {
+        start = from;
+        length = 0;
         UNROLL
-        for (int n = 0; n < AHEAD; n++)
-            values[n] = elements_of<T, N>(packs[n], c.from);
+        for (int k = 0; k < N; k++)
+            runs[k] = chains[k] = from;
+    }
+    /* A round of elements; it is the last one where it has those before `end`. */
+    __device__ __forceinline__ void take(const Reduction &c, const Round &r,
+                                         int64_t end,
+                                         const Vector<T, N> (&values)[AHEAD])
+    {
         const bool whole = r.template is_whole<N>();
         length += AHEAD;
         const bool ends = length == RUN || r.first + r.packs * r.step >= end;
@@ -147,9 +149,21 @@ reduce_elements(const Reduction &c, const char *base, bool vectors, int64_t firs
                 }
             }
         });
-    };
-    static_assert(AHEAD == 4 && RUN % AHEAD == 0, "rounds of two pairs");
-    each_round<T, N>(c.f, base, vectors, first, end, c.from, use);
+    }
+};
+static_assert(AHEAD == 4 && RUN % AHEAD == 0, "rounds of two pairs");
+
+/* Reduces a thread's elements from `first` to `end` of what starts at `base`. */
+template <typename T, typename Acc, int N>
+static __device__ __forceinline__ void
+reduce_elements(const Reduction &c, const char *base, bool vectors, int64_t first,
+                int64_t end, Acc start, Runs<T, Acc, N> &mine)
+{
+    mine.begin(start);
+    each_round_of_memory<T, N>(c.f, base, vectors, first, end, c.from,
+                               [&](const Round &r, const Vector<T, N>(&values)[AHEAD]) {
+                                   mine.take(c, r, end, values);
+                               });
 }
 
 /* Four bytes that add up as those of a word do: 1 for each bool that is true; signed ones
@@ -203,12 +217,26 @@ static __device__ __forceinline__ int64_t sum_of_bytes(const char *first,
     return sum;
 }
 
+/* Writes what the threads of a result have, by the first of them. */
+template <typename T, typename Acc>
+static __device__ __forceinline__ void finish_result(const Reduction &c, const Place &p,
+                                                     Acc acc)
+{
+    if (!p.live || threadIdx.x % (unsigned)c.f.threads)
+        return;
+    int64_t at = p.result * c.f.parts + p.part;
+    if (c.finished)
+        acc = finished<T>(c.op, acc, c.count, c.parameter);
+    put_result((char *)c.out + at * c.to.size, acc, c.to);
+}
+
 template <typename T, typename Acc>
 __global__ void __launch_bounds__(BLOCK, 4) reduce_kernel(GRID_CONSTANT(Reduction) c)
 {
     const ReductionPlan &f = c.f;
     Place p = place_of(f);
-    Acc start = zero_of<T, Acc>(c.op), chains[pack_of<T>] = {};
+    Acc start = zero_of<T, Acc>(c.op);
+    Runs<T, Acc, pack_of<T>> mine = {};
     if (p.live) {
         const char *base = c.input + offset_in(f.kept, p.result);
         if constexpr (std::is_same_v<T, Acc>)
@@ -216,27 +244,27 @@ __global__ void __launch_bounds__(BLOCK, 4) reduce_kernel(GRID_CONSTANT(Reductio
                 start = first_of<T>(base, c.from);
         if constexpr (std::is_same_v<T, int64_t> && std::is_same_v<Acc, int64_t>) {
             if (c.bytes)
-                chains[0] = sum_of_bytes(base + p.part * f.part, base + p.end,
-                                         (int)(threadIdx.x % (unsigned)f.threads),
-                                         f.threads, c.from.dtype);
+                mine.chains[0] = sum_of_bytes(base + p.part * f.part, base + p.end,
+                                              (int)(threadIdx.x % (unsigned)f.threads),
+                                              f.threads, c.from.dtype);
             else
-                reduce_elements<T>(c, base, c.vectors, p.part * f.part, p.end, start,
-                                   chains);
+                reduce_elements(c, base, c.vectors, p.part * f.part, p.end, start,
+                                mine);
         } else {
-            reduce_elements<T>(c, base, c.vectors, p.part * f.part, p.end, start,
-                               chains);
+            reduce_elements(c, base, c.vectors, p.part * f.part, p.end, start, mine);
         }
     }
-    Acc acc = meet<T>(c.op, chains, f.threads);
-    if (p.live && threadIdx.x % (unsigned)f.threads == 0) {
-        int64_t at = p.result * f.parts + p.part;
-        if (c.finished)
-            acc = finished<T>(c.op, acc, c.count, c.parameter);
-        put_result((char *)c.out + at * c.to.size, acc, c.to);
-    }
+    finish_result<T>(c, p, meet<T>(c.op, mine.chains, f.threads));
 }
 
 /* --- launches --- */
+
+/* Runs a reduction, whose first stage `first` starts. with: its own. */
+typedef int (*reduce_first)(dt_stream stream, const Reduction *call, const void *with);
+int reduce_by(dt_stream stream, dt_reduce_op op, const dt_reduction *call,
+              reduce_first first, const void *with);
+/* What a row accumulates its elements as. */
+reduce_class reduce_class_of(dt_reduce_op op);
 
 template <typename T, typename Acc>
 int reduce_start(dt_stream stream, const Reduction *given)

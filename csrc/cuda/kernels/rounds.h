@@ -176,4 +176,20 @@ each_round(const ReductionPlan &f, const char *base, bool vectors, int64_t first
     }
 }
 
+/* The same with use(round, values). */
+template <typename T, int N, class Use>
+static __device__ __forceinline__ void
+each_round_of_memory(const ReductionPlan &f, const char *base, bool vectors,
+                     int64_t first, int64_t end, const Stored &as, Use use)
+{
+    each_round<T, N>(f, base, vectors, first, end, as,
+                     [&](const Round &r, const Asked<T, N>(&packs)[AHEAD]) {
+                         Vector<T, N> values[AHEAD];
+                         UNROLL
+                         for (int n = 0; n < AHEAD; n++)
+                             values[n] = elements_of<T, N>(packs[n], as);
+                         use(r, values);
+                     });
+}
+
 #endif

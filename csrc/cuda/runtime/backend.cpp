@@ -141,6 +141,7 @@ dt_backend_open(const dt_host *host)
 #include "device/works.def"
     MEMBER(chain)
     backend.chain_step = dt_cuda_chain_step;
+    backend.chain_end = dt_cuda_chain_end;
     backend.chain_source = dt_cuda_chain_source;
     backend.chain_compiled = dt_cuda_chain_compiled;
     backend.chain_forget = dt_cuda_chain_forget;

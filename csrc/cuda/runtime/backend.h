@@ -22,6 +22,7 @@ DT_BACKEND_GPU_MEMBERS(MEMBER)
 #include "device/works.def"
 
 bool dt_cuda_chain_step(int op, const dt_plan *plan);
+bool dt_cuda_chain_end(const struct dt_chain *chain, struct dt_chain_end *end);
 int dt_cuda_chain(dt_stream stream, const struct dt_chain *chain);
 int dt_cuda_chain_source(int device, const struct dt_chain *chain, char **source,
                          bool *exact);
