@@ -89,3 +89,101 @@ def test_wrong_arguments():
         torch.igamma(torch.ones(2), torch.ones(2, dtype=F64))
     with pytest.raises(NotImplementedError):
         torch.igamma(torch.ones(2).long(), torch.ones(2).long())
+
+
+def mean_over_the_circle(f):
+    """The mean of f(t) over t from 0 to pi: exact, since f is periodic and smooth."""
+    t = (torch.arange(4096, dtype=F64) + 0.5) * (math.pi / 4096)
+    return f(t).mean(-1)
+
+
+def test_bessel_functions_of_the_first_and_second_kind(device):
+    x = torch.tensor(
+        [1e-8, 0.5, 1.999, 2.0, 5.1, 12.0, 60.0, 900.0], dtype=F64, device=device
+    )
+    y = x.cpu()[:, None]
+    for order, found in enumerate((s.bessel_j0(x), s.bessel_j1(x))):
+        exact = mean_over_the_circle(lambda t, n=order: (n * t - y * t.sin()).cos())
+        assert ((found.cpu() - exact).abs() < 4e-15).all()
+    for order, found in enumerate((s.modified_bessel_i0(x), s.modified_bessel_i1(x))):
+        exact = mean_over_the_circle(
+            lambda t, n=order: (y * t.cos() - y).exp() * (n * t).cos()
+        )
+        assert ((found * (-x).exp()).cpu() - exact)[:-1].abs().max() < 4e-15
+    # Wronskians: Abramowitz and Stegun, 9.1.16 and 9.6.15.
+    cross = s.bessel_j1(x) * s.bessel_y0(x) - s.bessel_j0(x) * s.bessel_y1(x)
+    assert ((cross * x * math.pi / 2 - 1).abs() < 2e-14).all()
+    k0, k1 = s.scaled_modified_bessel_k0(x), s.scaled_modified_bessel_k1(x)
+    assert ((x * (s.i0e(x) * k1 + s.i1e(x) * k0) - 1).abs() < 2e-14).all()
+    x = x[:-2]
+    assert torch.allclose(s.modified_bessel_k0(x), k0[:-2] * (-x).exp(), rtol=1e-14)
+    assert torch.allclose(s.modified_bessel_k1(x), k1[:-2] * (-x).exp(), rtol=1e-14)
+    assert torch.equal(s.bessel_j1(-x), -s.bessel_j1(x))
+
+
+def test_airy_function(device):
+    # By mpmath 1.3, with 30 digits.
+    known = {
+        -10.0: 0.04024123848644319,
+        -2.5: -0.11232506769296609,
+        -1.0: 0.5355608832923521,
+        0.0: 0.3550280538878172,
+        0.999: 0.13545163140435457,
+        1.0: 0.13529241631288141,
+        4.0: 0.0009515638512048018,
+        30.0: 3.2082175915504954e-49,
+    }
+    x = torch.tensor([*known], dtype=F64, device=device)
+    exact = torch.tensor([*known.values()], dtype=F64, device=device)
+    assert ((s.airy_ai(x) / exact - 1).abs() < 2e-13).all()
+
+
+def test_orthogonal_polynomials(device):
+    from numpy.polynomial import chebyshev, hermite, hermite_e, laguerre, legendre
+
+    x = torch.tensor([-1.2, -1.0, -0.37, 0.0, 0.6, 1.0, 1.1], dtype=F64, device=device)
+    a = x.cpu().numpy()
+    for n in (0, 1, 2, 5, 30, 90):
+        unit = [0.0] * n + [1.0]
+        t = torch.from_numpy(chebyshev.chebval(a, unit)).to(device)
+        for name, module in (
+            ("hermite_polynomial_h", hermite.hermval),
+            ("hermite_polynomial_he", hermite_e.hermeval),
+            ("laguerre_polynomial_l", laguerre.lagval),
+            ("legendre_polynomial_p", legendre.legval),
+        ):
+            exact = torch.from_numpy(module(a, unit)).to(device)
+            found = getattr(s, name)(x, n)
+            assert torch.allclose(found, exact, rtol=1e-9, atol=1e-11), (name, n)
+        assert torch.allclose(s.chebyshev_polynomial_t(x, n), t, rtol=1e-9, atol=1e-11)
+        # Mason and Handscomb, 1.2.3: the other kinds by the first one.
+        u, v, w = (getattr(s, "chebyshev_polynomial_" + k)(x, n) for k in "uvw")
+        u_before = s.chebyshev_polynomial_u(x, n - 1)
+        for found, exact in ((u - u_before, v), (u + u_before, w)):
+            assert torch.allclose(found, exact, rtol=1e-8, atol=1e-10)
+        assert torch.allclose(u - x * u_before, t, rtol=1e-7, atol=1e-10)
+        for kind in "tuvw":
+            shifted = getattr(s, "shifted_chebyshev_polynomial_" + kind)(x, n)
+            plain = getattr(s, "chebyshev_polynomial_" + kind)(2 * x - 1, n)
+            assert torch.equal(shifted, plain)
+    great = torch.tensor(2**62, device=device)  # no loop of so many steps
+    for name in ("hermite_polynomial_he", "laguerre_polynomial_l"):
+        assert getattr(s, name)(x, great).isnan().all()
+    assert s.chebyshev_polynomial_t(x[1:-1], great)[[0, -1]].tolist() == [1.0, 1.0]
+    degrees = torch.tensor([0, 3, 1], device=device)
+    assert s.legendre_polynomial_p(0.5, degrees).tolist() == [1.0, -0.4375, 0.5]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_special_functions_of_other_types(dtype, device):
+    x = torch.linspace(0.5, 8, 40, device=device).to(dtype)
+    for name in ("airy_ai", "bessel_y1", "scaled_modified_bessel_k0"):
+        found = getattr(s, name)(x)
+        assert found.dtype == dtype
+        assert torch.equal(found, getattr(s, name)(x.double()).to(dtype)), name
+    out = torch.empty(0, dtype=dtype, device=device)
+    assert torch.equal(s.bessel_j0(x, out=out), s.bessel_j0(x))
+    y = x.reshape(4, 10).t()
+    assert torch.equal(s.bessel_j0(y), s.bessel_j0(y.contiguous()))
+    with pytest.raises(TypeError):
+        s.laguerre_polynomial_l(0.5, 3)

@@ -83,7 +83,7 @@ DT_FN T op_conj(T a)
         return a;
 }
 
-/* --- functions of ops/special.h, in double --- */
+/* --- functions of ops/special.h, bessel.h and polynomials.h, in double --- */
 
 template <typename T>
 DT_FN T op_i0_of(T x)
@@ -129,6 +129,16 @@ template <typename T>
 DT_FN T op_igammac_of(T a, T b)
 {
     return (T)dt_gammainc((double)a, (double)b, true);
+}
+template <typename T>
+DT_FN T op_bessel_of(T x, T code)
+{
+    return (T)dt_bessel_function((double)x, (int)code);
+}
+template <typename T>
+DT_FN T op_polynomial_of(T x, T n, T kind)
+{
+    return (T)dt_polynomial((double)x, (double)n, (int)kind);
 }
 
 /* --- integers --- */

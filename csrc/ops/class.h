@@ -71,6 +71,8 @@ enum {
     DT_FLAT = 32,    /* derivatives record their input, with a second derivative of 0 */
     DT_COMPLEX = 64, /* the formula holds for complex numbers, too */
     DT_RARE = 128, /* long, and seldom called: a GPU's kernel for chains has no room */
+    DT_OWN_KERNEL =
+        256, /* on a GPU in cuda/kernels/elementwise_special.cu, of floats */
 };
 
 /* DT_CLASS_VALUE(flags, DT_CLASS_ANY): the columns as a dt_class, for a row of these flags.

@@ -26,7 +26,8 @@ enum {
 
 typedef struct dt_elementwise_row {
     const char *name, *class_name;
-    unsigned char arity, flags;
+    unsigned char arity;
+    unsigned short flags;
     unsigned char reads[DT_MAX_INPUTS]; /* for the gradient of each input */
     double low, high;
     dt_class class_;

@@ -17,7 +17,7 @@
 
 #define DT_MAX_PARAMETERS 12 /* of an operation */
 #define DT_MAX_ARGUMENTS  25 /* of a public function */
-#define DT_MAX_NAME       36
+#define DT_MAX_NAME       40
 #define DT_MAX_INTS       5         /* parameters of type Dims, Lengths or Sizes */
 #define DT_KEPT           INT64_MIN /* None among Lengths: the size that there is */
 

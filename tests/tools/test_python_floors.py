@@ -30,7 +30,7 @@ LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
     "csrc": 80_700,
-    "core": 28_830,
+    "core": 28_870,
     "processes": 4_830,
     "extras": 12_490,
     "imitations": 730,

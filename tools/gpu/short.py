@@ -33,6 +33,7 @@ STARTS = {
     "elementwise_float32": ".exp()",
     "elementwise_float64": ".double().exp()",
     "elementwise_integer": "// 3 % 5",
+    "elementwise_special": "torch.special.airy_ai(",
     "foreach_norm": "clip_grad_norm_(",
     "index": ".index_add(",
     "index_ordered": "torch.use_deterministic_algorithms(True)",
@@ -121,6 +122,7 @@ def rows(n):
     same(lambda x: torch.where(x > 0.5, x, -x).lerp(x * 2, 0.25), (3, n))
     same(lambda x: x.double().exp() * 2, (3, n))
     same(lambda x: (x + 1j).exp().abs(), (3, n))
+    same(lambda x: torch.special.airy_ai(x) * x, (3, n))
     same(lambda x: x[:, torch.arange(n).flip(0).to(x.device)] * x, (3, n))
     same(lambda x: x.index_add(0, torch.tensor([0, 2]).to(x.device), x[:2]), (3, n))
     same(lambda x: F.embedding(target.to(x.device), x), (n, 5))

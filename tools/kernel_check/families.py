@@ -61,6 +61,7 @@ def elementwise(torch: Any, new: Source) -> Any:
         *(d * d, d.sin(), n + n, n // 3, n > 7, x.half() + 1, x[:, ::2] * 2),
         *(torch.where(x > 0, x, y), x * (y > 0), x.half() * (y > 0)),
         x.half() * new.integers(9, 37, 129, dtype="uint8"),
+        *(torch.special.airy_ai(x), torch.special.legendre_polynomial_p(d, 5)),
     ]
 
 

@@ -156,6 +156,7 @@ FAMILIES = {
     "elementwise_float32": "elementwise",
     "elementwise_float64": "elementwise",
     "elementwise_integer": "elementwise",
+    "elementwise_special": "elementwise",
     "foreach_norm": "norms_of_lists",
     "index": "indexing",
     "index_ordered": "indexing_in_order",

@@ -6,6 +6,7 @@
 #include "autograd/formula.h"
 #include "autograd/record.h"
 #include "autograd/recorded.h"
+#include "ops/special_codes.h"
 #include "tensor/ops/ops.h"
 
 /* Whether target has the shape of the result. */

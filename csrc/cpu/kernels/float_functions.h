@@ -19,7 +19,8 @@
 
 /* Long functions are called, not copied into each loop. */
 #define DT_FN static __attribute__((noinline, unused))
-#include "ops/special.h"
+#include "ops/bessel.h"
+#include "ops/polynomials.h"
 #undef DT_FN
 
 #define LIBRARY(ours, name)                                                            \

@@ -24,7 +24,8 @@
 
 #define DT_F(name) op_##name
 #define DT_FN      LONG
-#include "ops/special.h"
+#include "ops/bessel.h"
+#include "ops/polynomials.h"
 #undef DT_FN
 #define DT_FN      SHORT
 #define DT_FN_LONG LONG

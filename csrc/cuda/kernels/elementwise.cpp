@@ -14,7 +14,9 @@ int dt_cuda_elementwise(dt_stream stream, dt_elementwise_op op, const dt_plan *p
     const dt_elementwise_row &row = dt_elementwise_rows[op];
     const dt_class &columns = row.class_;
     dt_dtype dtype = dt_plan_type(plan, columns.choice);
-    const elementwise_kernels *k = kernels[dtype];
+    const elementwise_kernels *k = !(row.flags & DT_OWN_KERNEL) ? kernels[dtype]
+                                   : dtype == DT_FLOAT64 ? &elementwise_special_float64
+                                                         : &elementwise_special_float32;
     elementwise_fn run =
         columns.choice ? k->choice : k->fn[columns.truth][row.arity - 1];
     if (!columns.takes[dt_dtype_kind(dtype)] || !run)

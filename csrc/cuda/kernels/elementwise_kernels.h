@@ -26,13 +26,16 @@ static __host__ __device__ constexpr bool runs(const dt_class &c)
 
 /* Long rows take many registers, and other rows of their kernel with them: so those of
  * float, which are many, have a kernel of their own. */
-enum { ALL_ROWS, SHORT_ROWS, LONG_ROWS };
+enum { ALL_ROWS, SHORT_ROWS, LONG_ROWS, OWN_ROWS };
 static __host__ __device__ constexpr bool is_long(const dt_class &c)
 {
     return c.cost > 1 || c.rule == DT_RULE_EXPONENT;
 }
-static __host__ __device__ constexpr bool has_row(int rows, const dt_class &c)
+static __host__ __device__ constexpr bool has_row(int rows, const dt_class &c,
+                                                  int flags)
 {
+    if (rows == OWN_ROWS || flags & DT_OWN_KERNEL)
+        return rows == OWN_ROWS && flags & DT_OWN_KERNEL;
     return rows == ALL_ROWS || is_long(c) == (rows == LONG_ROWS);
 }
 
@@ -46,7 +49,7 @@ apply_row(int op, const Vector<First, N> &a, const Vector<T, N> &b,
 #define KERNEL(name, arity, class, flags, low, high, operands, value)                  \
     case DT_OP_##name:                                                                 \
         if constexpr ((arity) == INPUTS &&                                             \
-                      has_row(ROWS, DT_CLASS_VALUE(flags, DT_CLASS_##class)) &&        \
+                      has_row(ROWS, DT_CLASS_VALUE(flags, DT_CLASS_##class), flags) && \
                       runs<First, T, R>(DT_CLASS_VALUE(flags, DT_CLASS_##class))) {    \
             UNROLL                                                                     \
             for (int k = 0; k < N; k++) {                                              \
