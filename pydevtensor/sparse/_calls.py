@@ -64,7 +64,7 @@ def _is_number(value: Any) -> bool:
 # --- products
 
 
-@function("mm", "matmul", "mv", "spmm", "dsmm", "__matmul__")
+@function("mm", "matmul", "mv", "__matmul__")
 def matmul(input: Any, mat2: Any) -> Any:
     """The product of two matrices, or of a matrix and a vector; one or both sparse."""
     if not is_sparse(input):
@@ -131,7 +131,6 @@ def sspaddmm(
     return add(input * beta, smm(mat1, mat2), alpha=alpha)
 
 
-@function("hspmm", "hsmm")
 def hspmm(mat1: Any, mat2: Any) -> Any:
     """The product of a sparse and a dense matrix, of which the rows are entries."""
     rows = _C.unique(mat1._pattern.indices[0])
