@@ -1,4 +1,4 @@
-/* Elements that a thread has asked for and not yet used. */
+/* Packs: elements of which a thread starts all loads before it uses the first. */
 #ifndef DT_CUDA_KERNELS_PACK_H
 #define DT_CUDA_KERNELS_PACK_H
 

@@ -1,4 +1,4 @@
-/* Elements of one type, or floats of three, that a thread has asked for. */
+/* Packs whose elements memory holds in the type that kernels compute in, or as 16-bit floats. */
 #ifndef DT_CUDA_KERNELS_STORED_PACK_H
 #define DT_CUDA_KERNELS_STORED_PACK_H
 

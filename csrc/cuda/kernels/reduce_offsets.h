@@ -1,19 +1,18 @@
-/* A thread's way through the elements of a reduction, for kernels that take them one by
- * one. */
-#ifndef DT_CUDA_KERNELS_ROW_WALK_H
-#define DT_CUDA_KERNELS_ROW_WALK_H
+/* The offsets of a thread's elements of a reduction, for kernels that load them one by one. */
+#ifndef DT_CUDA_KERNELS_REDUCE_OFFSETS_H
+#define DT_CUDA_KERNELS_REDUCE_OFFSETS_H
 
 #include "cuda/kernels/reduce_plan.h"
 
-/* Byte offsets of the elements first, first + step, ... in turn, of rows such as the pixels
- * of each image of a batch: without a division for each of them. */
-struct RowWalk {
+/* Byte offsets of the elements first, first + step, ..., one after another, of rows such as the
+ * pixels of each image of a batch. Divides once, and not for each element. */
+struct RowOffsets {
     int64_t offset, hop,
         wrap; /* wrap: from the end of a row to the start of the next */
     unsigned column, columns, by;
 
-    __device__ __forceinline__ RowWalk(const Layout<1> &layout, int64_t first,
-                                       int64_t step)
+    __device__ __forceinline__ RowOffsets(const Layout<1> &layout, int64_t first,
+                                          int64_t step)
     {
         const int64_t *strides = layout.strides[0];
         unsigned row = divide((unsigned)first, layout.sizes[1]),
@@ -48,7 +47,7 @@ each_element(const Layout<1> &layout, const char *base, int64_t first, int64_t e
     constexpr int EACH = 4;
     int64_t i = first;
     if (layout.ndim == 2) {
-        RowWalk walk(layout, first, step);
+        RowOffsets walk(layout, first, step);
         ROLLED
         for (; i + (EACH - 1) * step < end; i += EACH * step) {
             decltype(load(base)) ahead[EACH];

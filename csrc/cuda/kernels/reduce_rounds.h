@@ -1,7 +1,7 @@
-/* A thread's way through the elements of a reduction, in rounds of some packs: it asks for
- * all of a round before it uses the first of them. */
-#ifndef DT_CUDA_KERNELS_ROUNDS_H
-#define DT_CUDA_KERNELS_ROUNDS_H
+/* Loads a thread's elements of a reduction in rounds of several packs: the loads of a round
+ * are all started before the first pack is used. */
+#ifndef DT_CUDA_KERNELS_REDUCE_ROUNDS_H
+#define DT_CUDA_KERNELS_REDUCE_ROUNDS_H
 
 #include "cuda/kernels/stored_pack.h"
 #include "cuda/kernels/reduce_plan.h"
@@ -27,7 +27,7 @@ template <typename T>
 constexpr int pack_of = std::is_same_v<T, double> ? 2 : 4;
 enum { AHEAD = 4 };
 
-/* A pack that a thread has asked for; integers are as stored, in the first words. */
+/* A pack that is being loaded; integers are as stored, in the first words. */
 template <int N>
 struct Integers {
     uint64_t words[N];
