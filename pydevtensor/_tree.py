@@ -59,7 +59,7 @@ class GetAttrKey(NamedTuple):
 
 
 NODES: dict[Any, NodeDef] = {}
-# Those that match each other if their keys are the same.
+# The types that match each other if their keys are the same.
 DICTS = {dict, collections.OrderedDict, collections.defaultdict}
 
 

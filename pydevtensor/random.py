@@ -70,7 +70,8 @@ def fork_rng(
 ) -> Iterator[None]:
     """Restore the states of generators at the end of a `with` block.
 
-    Those of the CPU and of the GPUs `devices`, by default of all that are in use.
+    They are the generators of the CPU and of the GPUs `devices`, by default of all that
+    are in use.
 
     enabled: False does nothing. device_type: 'cuda', the default; with 'cpu' the GPUs'
     are not restored.

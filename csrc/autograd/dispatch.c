@@ -135,7 +135,7 @@ static int run_results(dt_call *c, const dt_op_info *info)
     return status;
 }
 
-/* Without a gradient alone: else the binding rejects out=. */
+/* Called only where nothing is recorded: otherwise the binding rejects out=. */
 static __attribute__((noinline)) void keep_target(dt_call *c, const dt_op_info *info)
 {
     dt_op_inputs in;

@@ -23,7 +23,7 @@ typedef struct dt_recall {
     dt_tensor found; /* of a tensor that hooks packed: kept while its node runs */
 } dt_recall;
 
-/* Those that the calling thread has begun, the last one first. */
+/* The recalls that the calling thread has begun, the last one first. */
 extern _Thread_local dt_recall *dt_recalls;
 
 /* Lets operations of this thread save t's storage by asking bring(context) for it, until

@@ -15,7 +15,7 @@ struct dt_bool {
 #ifdef __CUDACC__
 #define DT_BOOL_METHOD __host__ __device__ __forceinline__
 #else
-/* Else files for several instruction sets would share one copy of a function. */
+/* Always inlined: the linker would keep one copy for all instruction sets. */
 #define DT_BOOL_METHOD inline __attribute__((always_inline))
 #endif
     dt_bool() = default;

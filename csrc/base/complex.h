@@ -10,7 +10,7 @@
 #ifdef __CUDACC__
 #define DT_COMPLEX_FN __host__ __device__ __forceinline__
 #else
-/* Else files for several instruction sets would share one copy of a function. */
+/* Always inlined: the linker would keep one copy for all instruction sets. */
 #define DT_COMPLEX_FN inline __attribute__((always_inline))
 #endif
 

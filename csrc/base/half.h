@@ -83,7 +83,7 @@ struct dt_float16 {
 #ifdef __CUDACC__
 #define DT_HALF_METHOD __host__ __device__ __forceinline__
 #else
-/* Else files for several instruction sets would share one copy of a function. */
+/* Always inlined: the linker would keep one copy for all instruction sets. */
 #define DT_HALF_METHOD inline __attribute__((always_inline))
 #endif
     dt_float16() = default;

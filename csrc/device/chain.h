@@ -127,7 +127,7 @@ const char *dt_chain_end_name(const dt_chain_end *end);
 void dt_chain_visit(const dt_chain *chain, dt_extent_visitor visit, void *context);
 /* Bytes that a chain reads and writes: an input that two steps read is read once. */
 int64_t dt_chain_bytes(const dt_chain *chain);
-/* Those of an end's operands, but for the result of the step. */
+/* Bytes of an end's operands, without the step's result. */
 int64_t dt_chain_end_bytes(const dt_chain_end *end);
 
 #ifdef __cplusplus

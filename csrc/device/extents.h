@@ -22,8 +22,8 @@ typedef struct dt_extent {
 
 typedef void (*dt_extent_visitor)(void *context, const dt_extent *extent);
 
-/* Which work a call describes: a row of device/works.def, or a use by the host, whose
- * call is a dt_extent. */
+/* The work that a call describes: a row of device/works.def, or a use by the host, whose call
+ * is a dt_extent. */
 typedef enum dt_work {
     DT_WORK_NONE,
     DT_WORK_HOST_USE,

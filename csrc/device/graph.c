@@ -10,7 +10,7 @@
 
 int dt_graphs_capturing;
 
-/* By dt_device_slot: the graph that is being captured. Other threads read it. */
+/* The graph that each device captures, by dt_device_slot; or NULL. Other threads read it. */
 static dt_graph *captures[DT_DEVICE_SLOTS];
 
 static void set_capturing(dt_graph *graph, bool capturing)

@@ -26,7 +26,7 @@ typedef struct dt_module_parameter {
     unsigned alignment;
 } dt_module_parameter;
 
-/* From a number of device/describe.h. */
+/* Decodes a number of device/describe.h. */
 #ifdef __cplusplus
 constexpr
 #endif

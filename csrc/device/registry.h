@@ -42,7 +42,7 @@ typedef struct dt_device_row {
     const dt_backend *(*open)(char why[DT_WHY_TEXT], void **library);
 } dt_device_row;
 
-/* By number of the type. NULL: there is no such type. */
+/* The types of devices, by their numbers. NULL: there is no such type. */
 extern const dt_device_row *dt_device_rows[DT_MAX_DEVICE_TYPES];
 
 /* The backends, each from its first use on. */

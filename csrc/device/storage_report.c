@@ -6,7 +6,7 @@
 #include "device/memory_history.h"
 #include "device/storage.h"
 
-/* That many are listed. */
+/* The number of groups that a report lists. */
 #define LISTED 5
 
 /* Live storages of one size, made for one dtype and shape. */

@@ -171,7 +171,7 @@ static int64_t lapack_bytes(const dt_lapack_call *c)
     return c->batch * bytes;
 }
 
-/* As if it were one product: the true number depends on the values. */
+/* An estimate, of one product: the true number depends on the values. */
 static double lapack_flops(const dt_lapack_call *c)
 {
     return (dt_dtype_is_complex(c->dtype) ? 8.0 : 2.0) *

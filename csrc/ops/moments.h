@@ -7,7 +7,7 @@ typedef struct dt_moments {
     double count, mean, square;
 } dt_moments;
 
-/* Those of two sets together (Chan, Golub and LeVeque, 1979). */
+/* The moments of two sets together (Chan, Golub and LeVeque, 1979). */
 DT_FN_LONG dt_moments dt_moments_join(dt_moments a, dt_moments b)
 {
     if (a.count == 0)

@@ -402,7 +402,7 @@ int dt_convert_ints(dt_values *s, const dt_args *args, int i)
     return 0;
 }
 
-/* For the device of the tensors before it, or of the factory. */
+/* A generator, of the device of the tensors before it, or of the factory. */
 static int convert_generator(dt_values *s, const dt_args *args, int i, dt_value *v)
 {
     dt_generator *generator;

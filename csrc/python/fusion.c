@@ -43,7 +43,7 @@ static PyObject *tuple_of(const dt_fusion_report *r)
                  : NULL;
 }
 
-/* In the midst of a call, which may have failed. */
+/* Called inside of an operation, which may have failed: keeps a pending exception. */
 static void listen(const dt_fusion_report *report)
 {
     PyObject *type, *value, *trace;
@@ -97,7 +97,7 @@ static PyObject *call_compiler(dt_device device, const dt_chain *chain)
                     : dt_python_call("cuda._chains", "compile_later", "O", args);
 }
 
-/* In the midst of a call. */
+/* Called inside of an operation, as listen. */
 static void compile(dt_device device, const dt_chain *chain)
 {
     PyObject *type, *value, *trace;

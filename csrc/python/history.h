@@ -31,7 +31,7 @@ PyObject *dt_hook_handle(dt_hook *hook);
 PyObject *dt_node_register_hook(PyObject *self, PyObject *function);
 PyObject *dt_node_register_prehook(PyObject *self, PyObject *function);
 PyObject *dt_node_metadata(PyObject *self, void *unused);
-/* For the garbage collector. */
+/* Visits what the hooks of a node refer to, for the garbage collector. */
 int dt_node_hooks_visit(const dt_node *node, visitproc visit, void *arg);
 
 /* The object whose backward() a custom Function's node calls, borrowed; other nodes:

@@ -40,7 +40,7 @@
     {                                                                                  \
         return cuCadd##f(cuCmul##f(a, b), c);                                          \
     }                                                                                  \
-    /* By a scaled divisor, whose square then does not overflow. */                    \
+    /* Scales the divisor, whose square then does not overflow. */                     \
     inline V cuCdiv##f(V a, V b)                                                       \
     {                                                                                  \
         const T scale = 1 / (T)(fabs((double)b.x) + fabs((double)b.y));                \

@@ -216,7 +216,7 @@ static std::shared_ptr<Graph> graph_of(Capture &capture)
 static void write_steps(const Graph &graph, FILE *file)
 {
     std::map<const Moment *, std::vector<size_t>> recorded;
-    /* By stream: the steps that its next one waits for. */
+    /* The steps that the next one of each stream waits for. */
     std::vector<std::vector<size_t>> before(graph.devices.size());
     fputs("digraph dot {\n", file);
     for (size_t i = 0; i < graph.steps.size(); i++) {

@@ -38,7 +38,7 @@ struct Block {
     size_t rounded;
     bool laid_out = false; /* poison and canary are written, in stream order */
     bool reused = false;   /* the memory has been laid out as another block */
-    /* Those that had the memory, until this one is laid out. */
+    /* The blocks that had the memory before, until this one is laid out. */
     std::vector<std::shared_ptr<Block>> before = {};
     bool overtaken = false; /* one with it in `before` was written to */
     bool captured = false;  /* it was taken while its stream captured */
@@ -75,7 +75,7 @@ struct Pages {
 struct Stream;
 struct Capture;
 using CaptureRef = std::shared_ptr<Capture>;
-/* By a capture's stream: how many of its steps come before. */
+/* How many steps of each stream of a capture come before. */
 using Steps = std::vector<size_t>;
 
 /* A recording of an event; done when the stream reaches it. */

@@ -235,7 +235,7 @@ double price_accesses(const dt_sim_card &card, const Cost &cost)
     const double cycles =
         std::max({a.requests * kIssue, a.waves, a.sectors / kBeyondAtOnce,
                   a.waiting / (resident * kAhead)});
-    /* From the FLOP/s: two for each core and cycle. */
+    /* The clock follows from the FLOP/s: two for each core and cycle. */
     const int capability = 10 * card.major + card.minor;
     const double cores = capability <= 80 ? 64 : 128;
     const double gigahertz = 1e3 * card.float32 / (2 * cores * card.sms);

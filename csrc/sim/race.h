@@ -25,7 +25,7 @@ struct Moment;
 struct Stream;
 struct Work;
 
-/* By a stream's number: the time up to which its work is known to be over. */
+/* The time up to which the work of each stream, by its number, is known to be over. */
 using VectorClock = std::vector<uint64_t>;
 
 /* Bytes: runs of `run` bytes, at low plus a multiple of each dimension's stride. */
@@ -74,7 +74,7 @@ struct WatchedOperation {
 
 /* The state of a thread. */
 struct Watched : WatchedOperation {
-    /* Those that let it run first: a fused kernel. */
+    /* The operations that were begun and let this one, a fused kernel, run first. */
     std::vector<WatchedOperation> outer;
     std::vector<dt_race> found; /* that its call completed, not yet reported */
 };

@@ -32,7 +32,7 @@ static void lay(void *to, int64_t to_ld, const void *from, int64_t from_ld,
                (size_t)m.rows * item);
 }
 
-/* From the first element to the end of the last, of all matrices of the batch. */
+/* The memory from the first element to the end of the last, of all matrices of the batch. */
 static Region region_of(const Matrix &m, size_t item, bool writes, int64_t batch = 1)
 {
     if (m.table)

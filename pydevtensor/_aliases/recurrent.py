@@ -39,7 +39,7 @@ def _fits(what, tensor, *wanted):
 
 
 def _weights(params, layers, directions, has_biases, projected):
-    """Those of each layer and direction: the matrices, biases or None, a projection."""
+    """For each layer and direction the matrices, biases or None, and a projection."""
     each = 2 + 2 * has_biases + projected
     if layers < 1 or len(params) != layers * directions * each:
         raise RuntimeError(

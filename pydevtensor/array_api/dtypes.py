@@ -112,7 +112,7 @@ def can_cast(from_: dtype | Tensor, to: dtype, /) -> bool:
 def finfo(type: dtype | Tensor, /) -> _FloatLimits:
     """The limits of a floating type, or of an array's: Python floats, and the type.
 
-    Those of a complex type are those of its parts.
+    A complex type has the limits of its parts.
 
     TypeError where it is not a floating type.
 

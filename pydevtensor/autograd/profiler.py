@@ -88,8 +88,8 @@ class profile(_profiler.profile):
 class emit_nvtx:
     """A block that would mark operations for NVIDIA's tools; here it only runs.
 
-    Those tools show the names of kernels without marks. enabled, record_shapes: have no
-    effect.
+    NVIDIA's tools show the names of kernels without marks. enabled, record_shapes: have
+    no effect.
 
     >>> with torch.autograd.profiler.emit_nvtx():
     ...     y = torch.ones(2) + 1

@@ -18,7 +18,7 @@ HEADER = Path(__file__).parents[1] / "_chain.h"
 # System headers that the kernels include, which are empty here: the simulator declares
 # the names of the first, and standard_names.h those of all for NVRTC.
 EMPTY = ("cuda_runtime.h", "stdbool.h", "stdint.h", "string.h", "type_traits")
-# Those of the library's own kernels, for the same values.
+# The options of the library's own kernels, for the same values.
 OPTIONS = ("-fmad=false", "-default-device")
 
 

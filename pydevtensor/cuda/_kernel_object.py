@@ -45,7 +45,7 @@ class Object:
         return self.data[at : self.data.index(b"\0", at)].decode(errors="replace")
 
     def variables(self) -> list[Symbol]:
-        """Those that have memory that can be written, in the order of addresses."""
+        """The symbols of memory that can be written, in the order of addresses."""
         at, size = self._sections.get(".symtab", (0, 0))
         texts = self._sections.get(".strtab", (0, 0))[0]
         found = []

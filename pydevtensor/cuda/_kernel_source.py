@@ -94,7 +94,7 @@ def _line(text: str, at: int) -> int:
     return text.count("\n", 0, at) + 1
 
 
-# Those of them that whole programs have.
+# The ones among them that whole programs may have.
 _OF_PROGRAMS = ("<<<", r"\bcuda(", r"\b__managed__")
 
 

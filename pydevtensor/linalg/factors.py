@@ -95,9 +95,9 @@ class _Cholesky(Function):
 def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """L of A = L L^H, or U of A = U^H U with upper, for positive definite matrices A.
 
-    Those are symmetric, or Hermitian; ^H is the conjugate transpose, of real matrices
-    the transpose. Only the lower triangle is read. LinAlgError where A is not positive
-    definite.
+    Such matrices are symmetric, or Hermitian; ^H is the conjugate transpose, of real
+    matrices the transpose. Only the lower triangle is read. LinAlgError where A is not
+    positive definite.
 
     >>> import pydevtensor as torch
     >>> torch.linalg.cholesky(torch.tensor([[4.0, 2.0], [2.0, 5.0]]))

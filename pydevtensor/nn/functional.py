@@ -1,7 +1,7 @@
 """The functions behind the modules of pydevtensor.nn.
 
-Those that are written in Python are in _functional, and those in C are rows of the
-tables in csrc/ops/functions.
+Functions written in Python are in _functional, and those in C are rows of the tables in
+csrc/ops/functions.
 """
 
 from pydevtensor import _C

@@ -25,6 +25,7 @@ START = r'^[ \t]*(?://|/?\*+|# |""")?[ \t]*'
 HABITS = {
     "Of what": START + r"Of [a-z]",
     "What it is": START + r"What [a-z]",
+    "Those of it": START + r"Those (?:of|that|in|with|which) [a-z]",
     "is none": r"(?<![Tt]here )\b(?:is|are) none\b",
     "is no leaf": r"(?<![Tt]here )\b(?:is|are) no (?!longer|more)[a-z]",
     "lies in": r"\b(?:lies|lie) (?:in|as|on|behind|before|there)\b",

@@ -80,7 +80,7 @@ int dt_sign_forward(dt_call *c)
     return forward_row(c, DT_OP_sign, 1);
 }
 
-/* To a number of decimals, before the point where that is negative. */
+/* Rounds to a number of decimals; a negative one counts digits before the point. */
 int dt_round_forward(dt_call *c)
 {
     const dt_arg x = dt_arg_tensor(c->args[0].tensor);

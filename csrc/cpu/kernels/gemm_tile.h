@@ -96,7 +96,7 @@ struct Tile {
             for (int v = 0; v < vectors; v++)
                 body(r, v);
     }
-    /* Those of 1 to TILE_ROWS rows of two registers, or twice as many of one. Element
+    /* The products of 1 to TILE_ROWS rows of two registers, or twice as many of one. Element
      * (r, p) is at r * row + p * step, where a step of 0 is `rows`. */
     typedef void Multiply(int64_t k, const E *a, const E *b, E *out);
     template <int vectors, int64_t row, int64_t step>

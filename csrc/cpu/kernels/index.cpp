@@ -114,7 +114,7 @@ void multiply_row(const row *r)
 }
 
 typedef void row_fn(const row *r);
-/* By log2 of the size, and by type. */
+/* Indexed by log2 of the element size; accumulates by the type, too. */
 row_fn *const reads[] = {read<uint8_t>, read<uint16_t>, read<uint32_t>, read<uint64_t>};
 row_fn *const writes[] = {write<uint8_t>, write<uint16_t>, write<uint32_t>,
                           write<uint64_t>};

@@ -23,7 +23,7 @@
 typedef void dt_kernel(int64_t n, char *const *data, const int64_t *strides);
 
 /* [dtype][op], by the type of the inputs; NULL where the row's class does not take it.
- * Those of a type of 16 bits are float32's (dt_loop_run converts). */
+ * The kernels of a type of 16 bits are float32's (dt_loop_run converts). */
 typedef dt_kernel *const *dt_elementwise_kernels[DT_NDTYPES];
 
 typedef struct dt_copy_kernels {
@@ -266,7 +266,7 @@ DT_ISAS(ISA)
 #undef ISA
 #undef FAMILY
 
-/* Those of the instruction set chosen, which is before the backend can be called. */
+/* The kernels of the instruction set that was chosen, before anything can call the backend. */
 typedef struct dt_kernels {
 #define FAMILY(name, isa) const dt_##name##_kernels *name;
     DT_KERNEL_FAMILIES(FAMILY, )

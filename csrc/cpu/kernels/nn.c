@@ -128,7 +128,7 @@ static void place_channel(const job *j, int64_t outer, int64_t channel, void **a
 
 /* --- rows of elements next to each other --- */
 
-/* From a buffer in the first cache to memory, whole lines past the caches. */
+/* Copies from a buffer in the first cache to memory: whole lines go past the caches. */
 static void stream_row(char *to, const char *from, int64_t bytes)
 {
     int64_t head = (int64_t)(-(uintptr_t)to & 63);

@@ -41,7 +41,7 @@ typedef struct walk {
     const char *data;
 } walk;
 
-/* To element `index` in row-major order. */
+/* Starts at element `index` in row-major order. */
 static void walk_start(walk *w, const void *data, int ndim, const int64_t *shape,
                        const int64_t *strides, int64_t index)
 {
@@ -82,7 +82,7 @@ static const char *offset_of(const dt_reduction *r, int64_t kept)
     return w.data;
 }
 
-/* To the reduced element number `index` of a result. */
+/* Starts at the reduced element number `index` of a result. */
 static void walk_reduced(walk *w, const dt_reduction *r, int64_t kept, int64_t index)
 {
     walk_start(w, offset_of(r, kept), r->reduced_ndim, r->reduced_shape,

@@ -208,7 +208,7 @@ struct Moments {
                 moments_of((double)rows, near[j], (double)offs[j], (double)squares[j]);
         join(columns, partial, leaf);
     }
-    /* As many elements of each column are in them. */
+    /* Every column has equally many elements in both. */
     static void join(int64_t n, void *partial, const void *other)
     {
         dt_moments *a = (dt_moments *)partial;

@@ -142,7 +142,7 @@ void split_row(const dt_winograd *w, const float *from, float *even, float *odd)
         even[i] = odd[i] = 0;
     if (!from)
         return;
-    /* Those of which one is. */
+    /* The pairs at both ends, of which one element is inside. */
     if (begin > 0 && first + 2 * begin - 1 >= 0 && first + 2 * begin - 1 < size)
         odd[begin - 1] = from[first + 2 * begin - 1];
     if (end < width && first + 2 * end >= 0 && first + 2 * end < size)

@@ -19,7 +19,7 @@ static struct {
     int (*exchange)(int);     /* the thread's number; NULL: the process has one */
     int64_t (*get_dim)(void); /* BLIS's */
     void (*set_dim)(int64_t);
-    /* For the process's number: */
+    /* For libraries with one number of threads for the process: */
     int calls;     /* that run now */
     int kept, now; /* before them, and for them */
     unsigned forks;

@@ -159,7 +159,7 @@ static __device__ __forceinline__ Place tile_of_keys(const AttentionTask &task)
     unsigned head = of % heads, tile = blockIdx.x % task.key_tiles;
     return {of / heads, (int64_t)head * task.group, head, 0, (int64_t)tile * TILE};
 }
-/* To the next rows, or the first ones of the next head. */
+/* Goes to the next rows, or to the first ones of the next head. */
 static __device__ __forceinline__ void next_rows(const dt_attention_call &c, Place *p)
 {
     p->row += TILE;
@@ -227,7 +227,7 @@ static __device__ __forceinline__ void show(Shared<T> &s, Square<T> &scores)
     __syncthreads();
 }
 
-/* Over the threads that have one row. */
+/* Combines the values of the threads that share a row. */
 template <typename T, class Combine>
 static __device__ __forceinline__ T along_row(T value, Combine combine)
 {

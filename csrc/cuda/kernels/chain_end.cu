@@ -17,7 +17,7 @@ namespace {
 
 /* --- reductions --- */
 
-/* Those of a chain have rounds of as many packs as the machine has groups at most. */
+/* The rounds of a chain have as many packs as the machine has groups, at most. */
 static_assert((int)AHEAD == (int)GROUPS && pack_of<float> == (int)EACH, "rounds");
 
 struct ChainSum {

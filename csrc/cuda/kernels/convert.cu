@@ -127,7 +127,7 @@ int convert(dt_stream stream, const dt_plan *plan)
 
 /* --- copies and constants --- */
 
-/* Without a change of type an element is so many bytes. */
+/* Copies without a change of type: only the size of an element matters. */
 template <typename Word>
 __global__ void copy_words(char *out, const char *x, GRID_CONSTANT(Packs<2>) p)
 {

@@ -190,7 +190,7 @@ __global__ void depthwise_input(GRID_CONSTANT(Depthwise) p)
             x[r * w.input[2]] = S::word(sums[r], p.half);
 }
 
-/* From the second launch on, `adds`. */
+/* adds: in the second launch and later ones. */
 template <typename T, bool NARROW>
 static __device__ __forceinline__ void put_weight(const Depthwise &p, int64_t at, T sum,
                                                   bool adds)

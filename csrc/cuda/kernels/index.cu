@@ -540,7 +540,7 @@ static bool is_of_rows(const dt_index_call *s)
     return s->nindices == 1 && !s->indices[0].strides[s->ndim - 1];
 }
 
-/* Without arithmetic an element is so many bytes. */
+/* Moves elements without arithmetic: only their size matters. */
 static int move(dt_stream stream, const dt_index_call *call, bool reads)
 {
     return each_part(stream, call, reads, MOST_INDICES,

@@ -27,7 +27,7 @@ struct Solver {
     int32_t *infos; /* scratch for a routine's, one for each matrix */
     int m, n, k;
 
-    /* Which of a routine's functions. */
+    /* The index of a routine's function. */
     int type() const { return c->dtype - DT_FLOAT32; }
     bool is_complex() const { return dt_dtype_is_complex(c->dtype); }
     size_t item() const { return dt_dtype_size(c->dtype); }

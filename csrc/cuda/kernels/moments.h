@@ -102,8 +102,8 @@ struct MomentsOfRounds {
     }
 };
 
-/* Those of the `count` elements of a group of threads from what each has: their mean
- * first, so that no pair of threads has one of its own. */
+/* The moments of the `count` elements of a group of threads, of which each has its own. The
+ * mean of all comes first, so that no two threads have to compute one. */
 static __device__ __forceinline__ dt_moments moments_of_group(const dt_moments &mine,
                                                               int threads, double count)
 {
@@ -115,7 +115,7 @@ static __device__ __forceinline__ dt_moments moments_of_group(const dt_moments &
     return {count, mean, square};
 }
 
-/* Those of the elements of a part from what each thread has. */
+/* The moments of the elements of a part, of which each thread has its own. */
 static __device__ __forceinline__ dt_moments moments_of_part(const dt_moments &mine,
                                                              const Place &p,
                                                              const ReductionPlan &f)

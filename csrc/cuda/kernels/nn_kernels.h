@@ -124,7 +124,7 @@ struct CudaRow {
         slots = end > first ? (int)((end - first - 1) >> given.shift) + 1 : 0;
     }
 
-    /* Those of the row that starts at `data`. */
+    /* The elements of the row that starts at `data`. */
     __device__ __forceinline__ E elements(const char *data, Half half) const
     {
         E e;
@@ -156,7 +156,7 @@ struct CudaRow {
             int end = slots < e.room ? slots : e.room;
             if (has_loose())
                 e.single = e.at(loose_at());
-            /* By the thread that will read them. */
+            /* Each thread copies the elements that it will read. */
             ROLLED
             for (int s = 0; s < end; s += COPIED) {
                 StoredPack<T, N> asked[COPIED];
@@ -286,7 +286,7 @@ struct CudaRow {
     __device__ __forceinline__ void add(nn::Out<T> y, int64_t i, T value, F f,
                                         const S &...e) const
     {
-        /* By the thread that wrote it. */
+        /* The thread that wrote the element writes it again. */
         bool wrote = ((i - head) & (step - 1)) / N * N == first;
         if (RAGGED && (i < head || i >= n - (loose - head)))
             wrote = has_loose() && loose_at() == i;
@@ -324,7 +324,7 @@ struct CudaRow {
     }
 
   private:
-    /* From the row to the thread's first vector, and from each to the next one. */
+    /* Distances from the row to the thread's first vector, and from one to the next. */
     __device__ __forceinline__ int64_t start() const
     {
         return N > 1 ? head + first : first * stride;

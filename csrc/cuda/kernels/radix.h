@@ -332,7 +332,7 @@ static size_t rounded(int64_t bytes)
     return ((size_t)bytes + 255) / 256 * 256;
 }
 
-/* By the lowest `passes` bytes of the keys. */
+/* Sorts by the lowest `passes` bytes of the keys. */
 template <typename B>
 int sort(dt_stream stream, const dt_sorting *s, int passes)
 {

@@ -98,9 +98,9 @@ template <typename Key>
 constexpr int selection_of = sizeof(Key) == 8 ? 512 : 1024;
 #define SELECTED 128
 
-/* As chunk_kernel, but the first `keep` of each selection_of<Key> items go on as they stand:
- * a warp finds the key below which they are, bit by bit. Among equal ones, and padding, the
- * first go on. */
+/* As chunk_kernel, but only the `keep` smallest of each selection_of<Key> items are passed on,
+ * in their order: a warp finds the key below which they are, bit by bit. Of equal keys, and
+ * of padding, the first are passed on. */
 template <typename Key>
 __global__ void __launch_bounds__(BLOCK, 4)
     select_kernel(const void *x, const Key *keys_in, const unsigned *places_in,

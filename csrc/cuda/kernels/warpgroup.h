@@ -104,7 +104,7 @@ static __device__ __forceinline__ void give_registers()
 struct PhaseBarrier {
     uint64_t state;
 
-    /* By one thread, before a barrier of all. */
+    /* One thread calls it, before a barrier of all. */
     __device__ __forceinline__ void begin(unsigned arrivals)
     {
 #ifdef SIM_CUDA

@@ -29,7 +29,7 @@ int dt_cuda_chain_source(int device, const struct dt_chain *chain, char **source
 void dt_cuda_chain_compiled(int number, const struct dt_module_kernel *kernel);
 void dt_cuda_chain_forget();
 
-/* Those that run in each operation beside another and need no current device. */
+/* The functions that need no current device, since others of the same operation set it. */
 #define DT_CUDA_WITHOUT_DEVICE(NAME)                                                   \
     NAME(allocate) /* it makes its device current where it asks CUDA for memory */     \
     NAME(record_use)                                                                   \

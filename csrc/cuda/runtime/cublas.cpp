@@ -104,7 +104,7 @@ void cublas_prepare(dt_stream stream)
         dt_error_clear(); /* a product in the capture says it */
 }
 
-/* Without a workspace, memory that is there all the same: NULL would be cuBLAS's own. */
+/* A workspace of 0 bytes is not NULL, for which cuBLAS would take memory of its own. */
 CublasHandle::CublasHandle(const dt_cublas *cublas, dt_stream stream)
     : handle(library_handle<dt_cublas_handle>(&cublas_library, cublas, stream)),
       bytes(handle ? workspace_bytes(stream.device) : 0),

@@ -33,7 +33,7 @@ struct Graph {
     std::vector<void *> staged; /* pinned memory that its copies read */
 };
 
-/* By device: the graph that is being captured. */
+/* The graph that each device captures, or NULL. */
 Graph *captures[DT_MAX_DEVICES];
 int under_way;
 

@@ -1,4 +1,4 @@
-/* From one type, device or layout to another; copies. */
+/* Conversions from one type, device or layout to another, and copies. */
 #include "python/types/device.h"
 #include "python/types/dtype.h"
 #include "python/functions.h"

@@ -1,4 +1,4 @@
-/* From one device, type or layout to another, and single elements to numbers. */
+/* Conversions from one device, type or layout to another, and of single elements to numbers. */
 #ifndef DT_TENSOR_OPS_COPY_H
 #define DT_TENSOR_OPS_COPY_H
 

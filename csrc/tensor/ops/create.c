@@ -420,7 +420,7 @@ static int create_sized(dt_call *c, recipe r, int sizes, int first, dt_dtype oth
                   NULL);
 }
 
-/* With the default floating type. */
+/* Creates a tensor of the default floating type. */
 static int create_float(dt_call *c, recipe r, int first)
 {
     return create_sized(c, r, 0, first, dt_default_dtype());
@@ -477,7 +477,7 @@ static int create_like(dt_call *c, recipe r, int first)
                   ordered ? strides : NULL);
 }
 
-/* With the type and device of another tensor, with the sizes of argument 1. */
+/* Creates a tensor of another one's type and device, of the sizes in argument 1. */
 static int create_new(dt_call *c, recipe r, int first)
 {
     return create_sized(c, r, 1, first, (dt_dtype)c->args[0].tensor->dtype);

@@ -583,7 +583,7 @@ static int empty_positions(dt_tensor *out, int64_t count, int ndim, dt_device de
     return dt_tensor_empty_strided("nonzero", out, DT_INT64, 2, shape, strides, device);
 }
 
-/* On the device, but for the count, which is waited for. */
+/* Computes on the device. Waits for it, to know the count. */
 static int nonzero_there(dt_tensor *out, const dt_tensor *x)
 {
     dt_device device = dt_tensor_device(x);

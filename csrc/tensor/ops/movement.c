@@ -33,7 +33,7 @@ static int flip(dt_tensor *out, const dt_tensor *t, int count, const int64_t *di
     return 0;
 }
 
-/* By a quarter turn in the plane of two dimensions, `turns` times (0 to 3). */
+/* Rotates by a quarter turn in the plane of two dimensions, `turns` times (0 to 3). */
 static int rotate(dt_tensor *out, const dt_tensor *x, int64_t turns,
                   const int64_t *dims)
 {

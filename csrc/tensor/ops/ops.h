@@ -85,7 +85,7 @@ typedef enum dt_indexing_form {
     DT_INDEXING_TAKE    /* one index into x's elements in row-major order: take */
 } dt_indexing_form;
 
-/* Which elements of a tensor. The index tensors are borrowed; they are integers of any
+/* Elements of a tensor. The index tensors are borrowed; they are integers of any
  * type on the tensor's device, or on the CPU, from where they are copied. */
 typedef struct dt_indexing {
     const char *op_name; /* the operation; a literal */
@@ -99,7 +99,7 @@ typedef struct dt_indexing {
     const dt_tensor *indices[DT_MAX_NDIM];
 } dt_indexing;
 
-/* By one index tensor, along dim. */
+/* The elements that one index tensor selects along dim. */
 static inline dt_indexing dt_indexing_along(const char *op_name, dt_indexing_form form,
                                             int dim, const dt_tensor *index)
 {

@@ -289,7 +289,7 @@ static int bernoulli_into(const char *op_name, dt_tensor *target, const dt_tenso
                : 0;
 }
 
-/* With the probabilities p or, without them, the same number for all. */
+/* Draws with the probabilities p or, without them, with one number for all. */
 static int write_bernoulli(dt_call *c, const dt_tensor *p, double number,
                            dt_generator *generator)
 {
@@ -508,7 +508,7 @@ static double poisson_of(source *s, double rate, double unused)
     }
 }
 
-/* What Stirling's formula lacks of log(k!). */
+/* The difference between log(k!) and Stirling's formula. */
 static double stirling_rest(double k)
 {
     static const double small[] = {0.0810614667953272,  0.0413406959554092,

@@ -186,7 +186,7 @@ static int transpose(const char *op_name, table *t, const rule *r)
         turned.starts[i + 1] += turned.starts[i];
     for (int64_t o = r->outputs - 1; o >= 0 && !status; o--)
         for (int64_t n = t->starts[o + 1] - 1; n >= t->starts[o]; n--)
-            /* From the last one down, so that each row's end becomes its start. */
+            /* In descending order, so that each row's end becomes its start. */
             turned.taps[--turned.starts[t->taps[n].index + 1]] =
                 (dt_tap){o, t->taps[n].weight};
     if (!status)

@@ -118,7 +118,7 @@ static int scan(dt_call *c, dt_scan_op op, int dtype, bool backward)
     dt_dtype compute = dt_dtype_is_float((dt_dtype)result)
                            ? (result == DT_FLOAT64 ? DT_FLOAT64 : DT_FLOAT32)
                            : DT_INT64;
-    /* To a narrower dtype, convert before adding. */
+    /* Convert before adding if the result has a narrower dtype. */
     if (x->dtype != result && (int)compute != result && dtype >= 0) {
         if (dt_to(&narrow, x, (dt_dtype)result, device))
             return -1;

@@ -109,7 +109,7 @@ class ShardedParameter(ShardedTensor, Share):
 
     @property
     def _ranks_of_norm(self) -> Any:
-        """Those that have the other rows."""
+        """The ranks that have the other rows."""
         return self._sharding.group
 
 
@@ -149,8 +149,8 @@ class Shards:
     parts; None: there are none. replicas: those that have the same parts. param_dtype,
     reduce_dtype: the types in which parameters and gradients are sent; None: their own.
 
-    Those that were gathered ahead are used if this rank's part has not been written
-    since. A program that writes it through .data has to reshard() before.
+    Parameters that were gathered ahead are used if this rank's part has not been
+    written since. A program that writes it through .data has to reshard() before.
     """
 
     leaves: list[Any]
