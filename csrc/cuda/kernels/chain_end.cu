@@ -202,7 +202,7 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
 
 /* --- what a chain may end in --- */
 
-/* What an operand of ops/nn.def is. */
+/* The kinds of operands of ops/nn.def. */
 enum Kind : uint8_t { OTHER, WRITTEN, WHOLE_ROW };
 constexpr Kind kinds[DT_NNN][DT_NN_OPERANDS] = {
 #define OUT(name)         WRITTEN,

@@ -96,7 +96,7 @@ static __device__ __forceinline__ Acc meet(dt_reduce_op op, const Acc (&chains)[
  * into a chain of its own. */
 enum { RUN = 32 };
 
-/* What a thread has of a result. Rounds go into chains, those of a round by pairs. */
+/* A thread's part of a result. Rounds are added in chains, the packs of a round by pairs. */
 template <typename T, typename Acc, int N>
 struct Runs {
     /* In runs, so that a long sum is not one long chain of roundings. */
@@ -263,7 +263,7 @@ __global__ void __launch_bounds__(BLOCK, 4) reduce_kernel(GRID_CONSTANT(Reductio
 typedef int (*reduce_first)(dt_stream stream, const Reduction *call, const void *with);
 int reduce_by(dt_stream stream, dt_reduce_op op, const dt_reduction *call,
               reduce_first first, const void *with);
-/* What a row accumulates its elements as. */
+/* The type that a row accumulates its elements in. */
 reduce_class reduce_class_of(dt_reduce_op op);
 
 template <typename T, typename Acc>
