@@ -130,7 +130,7 @@ HOSTS = {
     "radix.h": "sort",
     "reduce_kernels.h": "reduce",
     "rounds.h": "reduce",
-    "reduce_offsets.h": "moments",
+    "row_offsets.h": "moments",
     "stored_pack.h": "nn_softmax",
     "tensor_table.h": "optim",
     "warp.h": "scan nn_softmax",

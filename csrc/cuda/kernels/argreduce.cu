@@ -1,5 +1,5 @@
 /* Where the greatest or least element is: reductions of pairs of value and place. */
-#include "cuda/kernels/reduce_rounds.h"
+#include "cuda/kernels/load_rounds.h"
 
 template <typename T>
 struct Found {

@@ -1,6 +1,6 @@
 #include "cuda/kernels/compute.h"
 #include "cuda/kernels/moments.h"
-#include "cuda/kernels/reduce_offsets.h"
+#include "cuda/kernels/row_offsets.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #define DT_CUDA_KERNELS_MOMENTS_H
 
 #include "cuda/kernels/device_functions.h"
-#include "cuda/kernels/reduce_rounds.h"
+#include "cuda/kernels/load_rounds.h"
 
 #include "ops/moments.h"
 

@@ -7,7 +7,7 @@
 #ifndef DT_CUDA_KERNELS_REDUCE_KERNELS_H
 #define DT_CUDA_KERNELS_REDUCE_KERNELS_H
 
-#include "cuda/kernels/reduce_rounds.h"
+#include "cuda/kernels/load_rounds.h"
 #include "cuda/kernels/device_functions.h"
 #include "ops/reduce.h"
 #include "ops/reduce_ops.h"

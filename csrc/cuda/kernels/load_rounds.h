@@ -1,7 +1,7 @@
 /* Loads a thread's elements of a reduction in rounds of several packs: the loads of a round
  * are all started before the first pack is used. */
-#ifndef DT_CUDA_KERNELS_REDUCE_ROUNDS_H
-#define DT_CUDA_KERNELS_REDUCE_ROUNDS_H
+#ifndef DT_CUDA_KERNELS_LOAD_ROUNDS_H
+#define DT_CUDA_KERNELS_LOAD_ROUNDS_H
 
 #include "cuda/kernels/stored_pack.h"
 #include "cuda/kernels/reduce_plan.h"

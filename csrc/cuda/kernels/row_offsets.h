@@ -1,6 +1,6 @@
 /* The offsets of a thread's elements of a reduction, for kernels that load them one by one. */
-#ifndef DT_CUDA_KERNELS_REDUCE_OFFSETS_H
-#define DT_CUDA_KERNELS_REDUCE_OFFSETS_H
+#ifndef DT_CUDA_KERNELS_ROW_OFFSETS_H
+#define DT_CUDA_KERNELS_ROW_OFFSETS_H
 
 #include "cuda/kernels/reduce_plan.h"
 
