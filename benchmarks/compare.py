@@ -54,24 +54,32 @@ def compare(cases, scopes, unit="us", repeat=15, least=2e-3):
         f"{unit} a call: minimum (median)".ljust(width), *(f"{t:>18}" for t in titles)
     )
     for label, *works in cases:
-        timers = []
-        for name, scope in scopes.items():
-            work = works[0] if name != "numpy" else (*works, None)[1]
-            if callable(work):
-                timers.append(timeit.Timer(work(scope)))
-            else:
-                timers.append(work and timeit.Timer(work, globals=scope))
-        counts = []
-        for timer in timers:
-            once = timer and min(timer.timeit(1), timer.timeit(1))
-            counts.append(timer and max(1, int(least / max(once, 1e-7))))
-        seen = [[] for _ in timers]
-        for _ in range(rounds(repeat)):
-            for timer, count, times in zip(timers, counts, seen, strict=True):
-                if timer:
-                    times.append(timer.timeit(count) / count * UNITS[unit])
+        work = {
+            name: works[0] if name != "numpy" else (*works, None)[1] for name in scopes
+        }
+        seen = measure(work, scopes, repeat, least)
+        times = [[t * UNITS[unit] for t in seen.get(name, ())] for name in scopes]
         cells = [
-            f"{min(t):.4g} ({statistics.median(t):.4g})" if t else "-" for t in seen
+            f"{min(t):.4g} ({statistics.median(t):.4g})" if t else "-" for t in times
         ]
-        cells += [f"{min(t) / min(seen[0]):.2f}" if t else "-" for t in seen[1:]]
+        cells += [f"{min(t) / min(times[0]):.2f}" if t else "-" for t in times[1:]]
         print(label.ljust(width), *(f"{cell:>18}" for cell in cells), flush=True)
+
+
+def measure(works, scopes, repeat=15, least=2e-3):
+    """The seconds of a call in each round, by library; works: None has none."""
+    timers = {}
+    for name, work in works.items():
+        if callable(work):
+            timers[name] = timeit.Timer(work(scopes[name]))
+        elif work:
+            timers[name] = timeit.Timer(work, globals=scopes[name])
+    counts = {}
+    for name, timer in timers.items():
+        once = min(timer.timeit(1), timer.timeit(1))
+        counts[name] = max(1, int(least / max(once, 1e-7)))
+    seen = {name: [] for name in timers}
+    for _ in range(rounds(repeat)):
+        for name, timer in timers.items():
+            seen[name].append(timer.timeit(counts[name]) / counts[name])
+    return seen

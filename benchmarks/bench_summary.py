@@ -1,0 +1,224 @@
+"""Operations and small programs beside NumPy, PyTorch and TensorPlay, and their limits.
+
+    python benchmarks/bench_summary.py [rounds] [--write]
+
+Prints a table: medians, their spread, the time that the machine's limits allow, and
+the ratio to the best of the others. --write: also to results/summary-cpu.md, with a
+picture.
+
+The limit of a case is its bytes over the largest rate of bytes that any library reached
+in the run, or its multiplications and additions over the largest rate of those.
+"""
+
+import platform
+import statistics
+import sys
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+from compare import UNITS, libraries, measure
+from gpu_report import table
+from summary_plot import svg
+
+RESULTS = Path(__file__).parent / "results"
+THREADS = 2
+SETUP = """
+torch.manual_seed(0)
+big, other, small = (torch.randn(10_000_000) for _ in range(3))
+rows, wide = torch.randn(4000, 2500), torch.randn(10_000, 1000)
+parts = [torch.randn(1000, 1000) for _ in range(8)]
+m256, m1024 = torch.randn(256, 256), torch.randn(1024, 1024)
+weight, bias = torch.randn(1000), torch.randn(1000)
+x = torch.randn(4)
+"""
+# Names that TensorPlay has not, or has otherwise.
+MORE = """
+F, nn = torch.nn.functional, torch.nn
+linear, four = nn.Linear(4, 4), torch.randn(4)
+images = torch.randint(0, 256, (32, 224, 224, 3), dtype=torch.uint8)
+at = torch.randint(0, 1000, (1_000_000,))
+values, sums = torch.randn(1_000_000), torch.zeros(1000)
+def learner(optimizer):
+    net = nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 10))
+    data, labels = torch.randn(256, 784), torch.arange(256) % 10
+    steps = optimizer(net.parameters())
+    def learn():
+        steps.zero_grad()
+        F.cross_entropy(net(data), labels).backward()
+        steps.step()
+    return learn
+with_sgd = learner(lambda p: torch.optim.SGD(p, 0.1))
+with_adam = learner(lambda p: torch.optim.Adam(p))
+"""
+ARRAYS = """
+generator = np.random.default_rng(0)
+def randn(*shape):
+    return generator.standard_normal(shape, np.float32)
+big, other, small = (randn(10_000_000) for _ in range(3))
+rows, wide = randn(4000, 2500), randn(10_000, 1000)
+parts = [randn(1000, 1000) for _ in range(8)]
+m256, m1024 = randn(256, 256), randn(1024, 1024)
+x, four = randn(4), randn(4)
+at, values, sums = generator.integers(0, 1000, 1_000_000), randn(1_000_000), randn(1000)
+"""
+
+
+class Case(NamedTuple):
+    """What a row times. all: whether TensorPlay has it. bytes, flops: of a call."""
+
+    label: str
+    code: str
+    numpy: str | None = None
+    bytes: float = 0
+    flops: float = 0
+    all: bool = False
+
+
+def cases():
+    mb = 4e7  # bytes of 1e7 float32
+    softmax = "e = np.exp(wide - wide.max(1)[:, None]); e / e.sum(1)[:, None]"
+    normal = "(images.permute(0, 3, 1, 2) / 255 - 0.5) / 0.25"
+    written = "0.5 * big * (1 + torch.tanh(0.79788456 * (big + 0.044715 * big ** 3)))"
+    return [
+        Case("a + b, 1e7", "big + other", "big + other", 3 * mb, all=True),
+        Case("exp, 1e7", "big.exp()", "np.exp(big)", 2 * mb, all=True),
+        Case("relu(a * b + a), 1e7", "torch.relu(big * other + big)",
+             "np.maximum(big * other + big, 0)", 3 * mb, all=True),
+        Case("gelu written out, 1e7", written, written.replace("torch", "np"), 2 * mb),
+        Case("fmod, 1e7", "torch.fmod(big, other)", "np.fmod(big, other)", 3 * mb),
+        Case("atan2, 1e7", "torch.atan2(big, other)", "np.arctan2(big, other)", 3 * mb),
+        Case("erf, 1e7", "torch.erf(big)", None, 2 * mb),
+        Case("sum, 1e7", "big.sum()", "big.sum()", mb, all=True),
+        Case("sums of rows, 4000 x 2500", "rows.sum(1)", "rows.sum(1)", mb, all=True),
+        Case("softmax, 10,000 x 1,000", "wide.softmax(1)", softmax, 2 * mb),
+        Case("layer norm, 10,000 x 1,000", "F.layer_norm(wide, (1000,), weight, bias)",
+             None, 2 * mb),
+        Case("cat, 8 x 1000 x 1000", "torch.cat(parts)", "np.concatenate(parts)", 6.4e7,
+             all=True),
+        Case("sums by index, 1e6 to 1000",
+             "sums.scatter_reduce(0, at, values, 'sum')",
+             "np.bincount(at, values, 1000)", 1.2e7),
+        Case("uint8 images to floats", normal, None, 5 * 32 * 224 * 224 * 3),
+        Case("matmul, 256", "m256 @ m256", "m256 @ m256", flops=2 * 256**3, all=True),
+        Case("matmul, 1024", "m1024 @ m1024", "m1024 @ m1024", flops=2 * 1024**3,
+             all=True),
+        Case("MLP's step, SGD", "with_sgd()", flops=6 * 256 * (784 * 256 + 2560)),
+        Case("MLP's step, Adam", "with_adam()", flops=6 * 256 * (784 * 256 + 2560)),
+        Case("a + b, 4", "x + x", "x + x", all=True),
+        Case("x[0]", "x[0]", "x[0]", all=True),
+        Case("float(x[0])", "float(x[0])", "float(x[0])"),
+        Case("reshape", "x.reshape(2, 2)", "x.reshape(2, 2)", all=True),
+        Case("tensor([1, 2, 3])", "torch.tensor([1, 2, 3])", "np.array([1, 2, 3])"),
+        Case("nn.Linear(4, 4)(x)", "linear(four)"),
+        Case("numpy()", "x.numpy()"),
+    ]  # fmt: skip
+
+
+def scopes():
+    """The names of each library that is installed."""
+    found = {}
+    for name, torch in libraries("pydevtensor", "torch", "tensorplay").items():
+        scope = {"torch": torch}
+        if hasattr(torch, "set_num_threads"):
+            torch.set_num_threads(THREADS)
+        exec(SETUP, scope)
+        if name != "tensorplay":
+            exec(MORE, scope)
+        found[name] = scope
+    for name, np in libraries("pydevtensor", "numpy").items():
+        if name == "numpy":
+            found[name] = {"np": np}
+            exec(ARRAYS, found[name])
+    return found
+
+
+def limits(cases, seen):
+    """The seconds of each case at the largest rates of the run; None: without one."""
+    rates = {
+        kind: max(
+            getattr(case, kind) / min(times)
+            for case, by_name in zip(cases, seen, strict=True)
+            for times in by_name.values()
+        )
+        for kind in ("bytes", "flops")
+    }
+    return [
+        max((getattr(case, kind) / rates[kind] for kind in rates), default=0) or None
+        for case in cases
+    ]
+
+
+def shown(seconds):
+    unit = "ns" if seconds < 1e-6 else "us" if seconds < 1e-3 else "ms"
+    return f"{seconds * UNITS[unit]:.3g} {unit}"
+
+
+def main():
+    names = scopes()
+    chosen, seen = cases(), []
+    for case in chosen:
+        works = {name: case.code for name in ("pydevtensor", "torch") if name in names}
+        if "tensorplay" in names and case.all:
+            works["tensorplay"] = case.code
+        if "numpy" in names:
+            works["numpy"] = case.numpy
+        seen.append(measure(works, names))
+    lines, bars = [], []
+    for case, by_name, limit in zip(chosen, seen, limits(chosen, seen), strict=True):
+        medians = {name: statistics.median(times) for name, times in by_name.items()}
+        ours = by_name["pydevtensor"]
+        spread = statistics.quantiles(ours, n=4)
+        best = min((m for n, m in medians.items() if n != "pydevtensor"), default=None)
+        ratio = medians["pydevtensor"] / best if best else None
+        lines.append(
+            [
+                case.label,
+                f"{shown(medians['pydevtensor'])} "
+                f"({(spread[2] - spread[0]) / medians['pydevtensor']:.0%})",
+                *(
+                    shown(medians[name]) if name in medians else "-"
+                    for name in names
+                    if name != "pydevtensor"
+                ),
+                shown(limit) if limit else "-",
+                f"{ratio:.2f}" if ratio else "-",
+            ]
+        )
+        if ratio:
+            bars.append((case.label, ratio))
+    others = [name for name in names if name != "pydevtensor"]
+    titles = ["", "pydevtensor", *others, "limit", "ours / best"]
+    versions = ", ".join(f"{name} {version(name)}" for name in names)
+    text = "\n".join(
+        [
+            "# Operations on a CPU, beside other libraries",
+            "",
+            f"{date.today()}, {machine()}, {THREADS} threads, Python "
+            f"{platform.python_version()}; {versions}. `bench_summary.py` with the",
+            "libraries interleaved: medians, ours with the range of its middle half; "
+            "below 1, pydevtensor is faster than the best of the others.",
+            "",
+            *table(titles, lines),
+            "",
+            *__doc__.rstrip().splitlines()[-2:],
+            "",
+            "![The ratios of the table](summary-cpu.svg)",
+        ]
+    )
+    print(text)
+    if "--write" in sys.argv:
+        (RESULTS / "summary-cpu.md").write_text(text + "\n")
+        (RESULTS / "summary-cpu.svg").write_text(svg(bars))
+
+
+def machine():
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":")[1].strip()
+    return platform.machine()
+
+
+if __name__ == "__main__":
+    main()
