@@ -11,23 +11,42 @@ namespace {
 
 /* --- are all indices in range? --- */
 
+/* The first of n indices, `stride` bytes apart, that is below low or not below size; NULL:
+ * there is none. */
+const int64_t *first_outside(const char *p, int64_t stride, int64_t n, int64_t low,
+                             int64_t size)
+{
+    const uint64_t span = (uint64_t)(size - low);
+    bool found = false;
+    if (stride == sizeof(int64_t))
+        for (int64_t i = 0; i < n; i++)
+            found |= (uint64_t)(((const int64_t *)p)[i] - low) >= span;
+    for (int64_t i = 0; i < n && (found || stride != sizeof(int64_t)); i++) {
+        const int64_t *each = (const int64_t *)(p + i * stride);
+        if ((uint64_t)(*each - low) >= span)
+            return each;
+    }
+    return nullptr;
+}
+
 int check_index(const dt_index_call *s, const dt_index_dims *index)
 {
     int64_t at[DT_MAX_NDIM] = {0};
     int dims[DT_MAX_NDIM], ndim = 0;
-    int64_t low = s->wraps ? -index->size : 0;
+    const int64_t low = s->wraps ? -index->size : 0;
     const char *p = (const char *)index->data;
     for (int d = 0; d < s->ndim; d++)
         if (index->strides[d]) /* what is broadcast is looked at once */
             dims[ndim++] = d;
+    const int inner = ndim ? dims[--ndim] : 0;
+    const int64_t stride = index->strides[inner], n = stride ? s->shape[inner] : 1;
     for (;;) {
-        int64_t value = *(const int64_t *)p;
-        if (value < low || value >= index->size)
+        if (const int64_t *bad = first_outside(p, stride, n, low, index->size))
             return dt_fail(
                 s->code,
                 "%s: index %" PRId64 " is out of range for dimension %d of "
                 "size %" PRId64 "; give indices from %" PRId64 " to %" PRId64,
-                s->op_name, value, index->dim, index->size, low, index->size - 1);
+                s->op_name, *bad, index->dim, index->size, low, index->size - 1);
         int k = ndim - 1;
         for (; k >= 0; k--) {
             int d = dims[k];
@@ -57,11 +76,15 @@ struct row {
 
 /* Another thread may have written the index since it was checked: what is out of range
  * then counts as 0. */
+inline int64_t element_of(int64_t size, const int64_t *at)
+{
+    int64_t value = __atomic_load_n(at, __ATOMIC_RELAXED);
+    value = value < 0 ? value + size : value;
+    return (uint64_t)value < (uint64_t)size ? value : 0;
+}
 inline int64_t offset_of(const dt_index_dims *index, const char *at)
 {
-    int64_t value = __atomic_load_n((const int64_t *)at, __ATOMIC_RELAXED);
-    value = value < 0 ? value + index->size : value;
-    return (uint64_t)value < (uint64_t)index->size ? value * index->stride : 0;
+    return element_of(index->size, (const int64_t *)at) * index->stride;
 }
 
 /* f(x, y) of each element x of the table and y of the values. */
@@ -77,6 +100,13 @@ inline void each(const row *r, F f)
         const dt_index_dims index = *r->indices[0];
         const char *at = r->at[0];
         const int64_t stride = r->strides[0];
+        if (!table_stride && stride == sizeof(int64_t) && index.stride == sizeof(T) &&
+            value_stride == sizeof(T)) {
+            for (int64_t i = 0; i < n; i++)
+                f((T *)table + element_of(index.size, (const int64_t *)at + i),
+                  (T *)values + i);
+            return;
+        }
         for (int64_t i = 0; i < n; i++)
             f((T *)(table + i * table_stride + offset_of(&index, at + i * stride)),
               (T *)(values + i * value_stride));
