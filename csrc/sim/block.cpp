@@ -122,7 +122,8 @@ void reach(Work &work, const Reach &how, const void *pointer, size_t bytes, void
         return;
     }
     if (how.through_peer && device->index != how.device &&
-        !device_at(how.device).reaches[device->index]) {
+        !device_at(how.device).reaches[device->index] &&
+        reservation_of(*device, p) == device->reserved.end()) {
         set_fault(work,
                   format("%s is on simulated cuda:%d, which work on cuda:%d cannot "
                          "access without peer access",
@@ -142,6 +143,7 @@ void reach(Work &work, const Reach &how, const void *pointer, size_t bytes, void
         return;
     }
     BlockRef block = segment->second.whole;
+    const int from = how.through_peer ? how.device : device->index;
     if (segment->second.carved) {
         auto found = entry_before(device->taken, p);
         if (found == device->taken.end() || !holds(*found->second)) {
@@ -152,9 +154,15 @@ void reach(Work &work, const Reach &how, const void *pointer, size_t bytes, void
             return;
         }
         block = found->second;
-    } else if (!block->laid_out) {
-        lay_out(*block); /* its first use: no queued work sees it yet */
     }
+    if (!may_reach(*block, from)) {
+        set_fault(work, format("%s is mapped memory of simulated cuda:%d, to which "
+                               "cuMemSetAccess gives cuda:%d no access",
+                               words(work, how).c_str(), device->index, from));
+        return;
+    }
+    if (!segment->second.carved && !block->laid_out)
+        lay_out(*block); /* its first use: no queued work sees it yet */
     size_t offset = (size_t)(p - block->base);
     if (how.range && (offset > block->bytes || bytes > block->bytes - offset)) {
         set_fault(work,
@@ -220,8 +228,7 @@ void forget_blocks(Device &device, char *base, size_t bytes)
                    captured.end());
 }
 
-/* Whether queued work may use memory of [base, base + bytes). */
-static bool is_in_queue(const char *base, size_t bytes)
+bool is_in_queue(const char *base, size_t bytes)
 {
     bool found = false;
     each_stream([&](const Stream &stream) {
@@ -269,6 +276,23 @@ void lay_out_again(const BlockRef &block)
         lay_out(*block);
 }
 
+/* An allocator cuts a block that is to end at `limit` from a segment, or from those after it
+ * too that are mapped in the same reservation. Returns where they end. */
+static const char *carve(Device &device, std::map<char *, Segment>::iterator at,
+                         const char *limit)
+{
+    const auto reserved = reservation_of(device, at->first);
+    const bool joined = reserved != device.reserved.end();
+    const char *end = at->first;
+    do {
+        at->second.carved = true;
+        end = at->first + at->second.whole->rounded;
+        ++at;
+    } while (joined && end < limit && at != device.segments.end() && at->first == end &&
+             end < reserved->first + reserved->second);
+    return end;
+}
+
 void block_taken(void *pointer, size_t bytes, size_t rounded, cudaStream_t handle)
 {
     Entry in;
@@ -283,9 +307,7 @@ void block_taken(void *pointer, size_t bytes, size_t rounded, cudaStream_t handl
     auto found = entry_before(device->segments, base);
     if (found == device->segments.end())
         return;
-    Segment &segment = found->second;
-    segment.carved = true;
-    const char *end = segment.whole->base + segment.whole->rounded;
+    const char *end = carve(*device, found, base + rounded);
     std::vector<BlockRef> live = overlapping(device->taken, base, rounded);
     if (base > end || rounded > (size_t)(end - base) || !live.empty())
         blame(

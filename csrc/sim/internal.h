@@ -64,12 +64,22 @@ struct Segment { /* one cudaMalloc, or one of another process */
     int opened = 0;      /* how often, of another process's; 0: it is this one's */
 };
 
+/* Memory of a device that is to be mapped (mapping.cpp). */
+struct Physical {
+    size_t bytes;
+    off_t offset; /* in the device's file of these */
+    int mapped = 0;
+    bool released = false;
+};
+
 /* Pages of a file that are mapped in a device's window. */
 struct Pages {
     size_t bytes;
     int file;
     off_t offset;
-    std::string name; /* of another process's allocation (ipc.cpp) */
+    std::string name = {};     /* of another process's allocation (ipc.cpp) */
+    unsigned long long of = 0; /* else the number of the memory (mapping.cpp) */
+    uint64_t reaching = 0;     /* a bit for each device that may access it */
 };
 
 struct Stream;
@@ -149,8 +159,11 @@ struct Device {
         nullptr; /* the program's view of its memory; kernels see it at seen_from */
     int file = -1;
     size_t used = 0;
-    std::map<char *, Segment> segments;      /* by base */
-    std::map<char *, Pages> pages;           /* the same, in the window */
+    std::map<char *, Segment> segments; /* by base */
+    std::map<char *, Pages> pages;      /* the same, in the window */
+    std::map<char *, size_t> reserved;  /* ranges of the window */
+    std::map<unsigned long long, Physical> physical;
+    int more = -1;                           /* the file that these are in */
     std::map<char *, BlockRef> taken;        /* live blocks in carved segments */
     std::map<char *, BlockRef> past;         /* released blocks, until the memory is
                                            reused */
@@ -293,9 +306,17 @@ cudaError_t map_devices();
 cudaError_t take(Device &device, size_t bytes, char **out);
 /* Free addresses of a device's window; NULL: there are none. */
 char *free_window(Device &device, size_t bytes);
-/* Maps pages at addresses of the window, and takes them away. */
-cudaError_t map_pages(Device &device, char *base, Pages pages);
+/* Maps pages at addresses of the window, accessible to work or not yet, and takes them
+ * away. */
+cudaError_t map_pages(Device &device, char *base, Pages pages, bool accessible);
 void unmap_pages(Device &device, char *base);
+/* The reservation that has the address; end() if none does. */
+std::map<char *, size_t>::iterator reservation_of(Device &device, const void *at);
+/* Whether work of a device may access the block; true where its memory was not mapped by
+ * the program. */
+bool may_reach(const Block &block, int device);
+/* Whether queued work may use memory of [base, base + bytes). */
+bool is_in_queue(const char *base, size_t bytes);
 /* Maps the memory that is seen at `first` once more, at another address. */
 bool map_again(Device &device, const char *first, size_t bytes, char *at);
 /* The segment's memory is no longer its blocks'. */

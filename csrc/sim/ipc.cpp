@@ -53,8 +53,9 @@ static cudaError_t open_memory(Device &device, const MemoryHandle &given,
     int file = dt_shared_file_open(given.file);
     if (file < 0) /* its process has ended, or belongs to another user */
         return cudaErrorInvalidResourceHandle;
-    cudaError_t error = map_pages(
-        device, base, {bytes, file, (off_t)(given.offset - before), std::move(name)});
+    cudaError_t error =
+        map_pages(device, base,
+                  {bytes, file, (off_t)(given.offset - before), std::move(name)}, true);
     if (error) {
         close(file);
         return error;

@@ -6,6 +6,7 @@
  * in them is allocated. Behind each device's addresses is its window. */
 #include "check.h"
 #include "internal.h"
+#include <algorithm>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@ static const size_t kGap = (size_t)2 << 20; /* inaccessible gap around devices *
 /* Addresses for a device's own allocations and of its window, in times its memory, and the
  * most of all devices. */
 static const size_t kRooms = 4, kMostRooms = (size_t)8 << 40;
-static const size_t kWindows = 16, kMostWindows = (size_t)16 << 40;
+static const size_t kWindows = 64, kMostWindows = (size_t)16 << 40;
 static const int kNothing = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 static const int kView = MAP_SHARED | MAP_FIXED | MAP_NORESERVE;
 
@@ -138,15 +139,23 @@ static char *first_fit(Device &device, char *at, char *end, size_t need)
 char *free_window(Device &device, size_t bytes)
 {
     char *end = device.held + state().stride - kGap;
-    return first_fit(device, end - state().window, end, bytes);
+    char *at = end - state().window;
+    while ((at = first_fit(device, at, end, bytes))) {
+        auto found = entry_before(device.reserved, at + bytes - 1);
+        if (found == device.reserved.end() || found->first + found->second <= at)
+            break;
+        at = found->first + found->second;
+    }
+    return at;
 }
 
-cudaError_t map_pages(Device &device, char *base, Pages pages)
+cudaError_t map_pages(Device &device, char *base, Pages pages, bool accessible)
 {
+    const int access = accessible ? PROT_READ | PROT_WRITE : PROT_NONE;
     if (mmap(base, pages.bytes, PROT_NONE, kView, pages.file, pages.offset) ==
             MAP_FAILED ||
-        mmap(seen_from(base), pages.bytes, PROT_READ | PROT_WRITE, kView, pages.file,
-             pages.offset) == MAP_FAILED)
+        mmap(seen_from(base), pages.bytes, access, kView, pages.file, pages.offset) ==
+            MAP_FAILED)
         return cudaErrorMemoryAllocation;
     close_pages(seen_from(base), pages.bytes);
     device.pages[base] = std::move(pages);
@@ -165,15 +174,21 @@ void unmap_pages(Device &device, char *base)
 bool map_again(Device &device, const char *first, size_t bytes, char *at)
 {
     const char *base = first - (state().seen - state().held);
-    int file = device.file;
-    off_t offset = base - device.held;
-    auto found = entry_before(device.pages, base);
-    if (found != device.pages.end() && base < found->first + found->second.bytes) {
-        file = found->second.file;
-        offset = found->second.offset + (base - found->first);
+    for (size_t done = 0, part; done < bytes; done += part, base += part) {
+        int file = device.file;
+        off_t offset = base - device.held;
+        part = bytes - done;
+        auto found = entry_before(device.pages, base);
+        if (found != device.pages.end() && base < found->first + found->second.bytes) {
+            file = found->second.file;
+            offset = found->second.offset + (base - found->first);
+            part = std::min(part, (size_t)(found->first + found->second.bytes - base));
+        }
+        if (mmap(at + done, part, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file,
+                 offset) == MAP_FAILED)
+            return false;
     }
-    return mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file,
-                offset) != MAP_FAILED;
+    return true;
 }
 
 bool is_shared(const Block &block)
@@ -305,7 +320,8 @@ cudaError_t cudaFree(void *pointer)
         return free_host(pointer);
     auto found = device ? device->segments.find((char *)pointer)
                         : std::map<char *, Segment>::iterator();
-    if (!device || found == device->segments.end() || found->second.opened)
+    if (!device || found == device->segments.end() || found->second.opened ||
+        device->pages.count((char *)pointer))
         return answer(cudaErrorInvalidValue);
     if (cudaError_t error = wait_to_free())
         return answer(error);
