@@ -11,6 +11,7 @@
 #include "base/interrupt.h"
 #include "base/lock.h"
 #include "device/activity.h"
+#include "device/memory_settings.h"
 #include "device/race.h"
 
 static struct {
@@ -151,8 +152,10 @@ static const dt_backend *open_chosen(char why[DT_WHY_TEXT], void **library)
         .library_directories = packages ? packages : "",
     };
     const dt_backend *backend = open ? open(&host) : NULL;
-    if (backend && backend->version == DT_BACKEND_VERSION)
+    if (backend && backend->version == DT_BACKEND_VERSION) {
+        dt_memory_open_library(*library);
         return backend;
+    }
     const dt_error *error = dt_error_slot();
     snprintf(why, DT_WHY_TEXT,
              error->code == DT_ERROR_VALUE /* a setting, which the message names */

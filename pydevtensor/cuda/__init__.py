@@ -27,6 +27,7 @@ __all__ += ["CUDAGraph", "graph", "graph_pool_handle", "graphs"]
 __all__ += ["is_current_stream_capturing", "make_graphed_callables"]
 __all__ += ["memory", "nvtx", "random", "streams"]
 __all__ += ["get_per_process_memory_fraction", "set_per_process_memory_fraction"]
+__all__ += ["get_allocator_backend"]
 __all__ += ["get_device_capability", "get_device_name", "get_device_properties"]
 __all__ += ["init", "ipc_collect"]
 __all__ += ["initial_seed", "is_available", "is_bf16_supported", "is_initialized"]
@@ -448,6 +449,7 @@ from pydevtensor.cuda.kernels import (  # noqa: E402
 from pydevtensor.cuda.kernels import _compile_kernel as _compile_kernel  # noqa: E402
 from pydevtensor.cuda.memory import (  # noqa: E402
     empty_cache,
+    get_allocator_backend,
     get_per_process_memory_fraction,
     ipc_collect,
     max_memory_allocated,

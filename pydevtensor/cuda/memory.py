@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from pydevtensor import _C
@@ -12,6 +13,7 @@ from pydevtensor.cuda import device_count, is_available
 __all__ = ["empty_cache", "ipc_collect", "max_memory_allocated", "max_memory_reserved"]
 __all__ += ["mem_get_info", "memory_allocated", "memory_reserved", "memory_snapshot"]
 __all__ += ["memory_stats", "memory_summary", "reset_peak_memory_stats"]
+__all__ += ["get_allocator_backend"]
 __all__ += ["get_per_process_memory_fraction", "set_per_process_memory_fraction"]
 
 _MOST_EVENTS = 1_000_000
@@ -157,6 +159,31 @@ def get_per_process_memory_fraction(device: Any = None) -> float:
     1.0
     """
     return _C._device_memory_fraction(device, -1.0)
+
+
+def get_allocator_backend() -> str:
+    """'native', as there is one allocator.
+
+    >>> torch.cuda.memory.get_allocator_backend()
+    'native'
+    """
+    return "native"
+
+
+def _set_allocator_settings(env: str) -> None:
+    """Change settings of PYTORCH_ALLOC_CONF, for later allocations (docs/devices.md).
+
+    Warns, as in PyTorch: torch._C._accelerator_setAllocatorSettings() is the new name.
+    Raises ValueError for an unknown setting and for a value that it cannot have,
+    RuntimeError for text that is not key:value,key:value.
+    """
+    warnings.warn(
+        "torch.cuda.memory._set_allocator_settings() has another name since PyTorch "
+        "2.10; call torch._C._accelerator_setAllocatorSettings()",
+        FutureWarning,
+        stacklevel=2,
+    )
+    _C._accelerator_setAllocatorSettings(env)
 
 
 # --- a table -------------------------------------------------------------------------
@@ -327,9 +354,9 @@ def memory_snapshot(
     """The segments of all GPUs' memory with their blocks, as PyTorch's dicts.
 
     A segment has 'device', 'address', 'total_size', 'allocated_size', 'active_size',
-    'requested_size' (bytes), 'stream', 'segment_type' and 'blocks'; a block 'address',
-    'size', 'requested_size', 'state' ('active_allocated', 'active_pending_free' or
-    'inactive') and, after _record_memory_history(), 'frames'.
+    'requested_size' (bytes), 'stream', 'segment_type', 'is_expandable' and 'blocks'; a
+    block 'address', 'size', 'requested_size', 'state' ('active_allocated',
+    'active_pending_free' or 'inactive') and, after _record_memory_history(), 'frames'.
 
     mempool_id and include_traces have no effect.
 
@@ -343,7 +370,7 @@ def memory_snapshot(
         storages = _C._device_storages(index)
         lines = {address: place for address, _, place, _, _ in storages}
         blocks = _C._device_memory_blocks(index)
-        for head, address, stream, size, requested, taken, pending in blocks:
+        for head, address, stream, size, requested, taken, pending, grows in blocks:
             segment = segments.setdefault(
                 (index, head),
                 {
@@ -356,7 +383,7 @@ def memory_snapshot(
                     "stream": stream,
                     "segment_type": "small" if size <= 1 << 20 else "large",
                     "segment_pool_id": (0, 0),
-                    "is_expandable": False,
+                    "is_expandable": grows,
                     "frames": [],
                     "blocks": [],
                 },
@@ -378,8 +405,20 @@ def memory_snapshot(
     return sorted(segments.values(), key=lambda s: (s["device"], s["address"]))
 
 
+def _settings() -> dict[str, Any]:
+    text, max_split_size, threshold, expandable, divisions = _C._memory_settings()
+    return {
+        "PYTORCH_CUDA_ALLOC_CONF": text,
+        "max_split_size": max_split_size,
+        "garbage_collection_threshold": threshold,
+        "expandable_segments": expandable,
+        "roundup_power2_divisions": {str(1 << i): n for i, n in enumerate(divisions)},
+    }
+
+
 def _snapshot(device: Any = None) -> dict[str, Any]:
-    """memory_snapshot() under 'segments', and the allocations and frees that were kept.
+    """memory_snapshot() under 'segments', the allocations and frees that were kept, and
+    the settings of PYTORCH_ALLOC_CONF.
 
     >>> sorted(torch.cuda.memory._snapshot())
     ['allocator_settings', 'device_traces', 'segments']
@@ -405,7 +444,7 @@ def _snapshot(device: Any = None) -> dict[str, Any]:
     return {
         "segments": memory_snapshot(),
         "device_traces": traces,
-        "allocator_settings": {},
+        "allocator_settings": _settings(),
     }
 
 

@@ -59,7 +59,7 @@ def test_only_the_entry_is_exported(library):
     }
     assert own in (
         {"PyInit__C"},
-        {"dt_backend_open"},
-        {"dt_backend_open", "dt_sim_control"},
+        {"dt_backend_open", "dt_memory_open"},
+        {"dt_backend_open", "dt_memory_open", "dt_sim_control"},
     )
     assert "dt_sim_control" in own or own == library.defines

@@ -29,7 +29,7 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 80_700,
+    "csrc": 82_100,
     "core": 28_870,
     "processes": 4_830,
     "extras": 12_490,

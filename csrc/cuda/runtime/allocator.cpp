@@ -7,6 +7,9 @@
  * neighbours. A block's own stream may reuse it at once, since its work runs in order;
  * uses on other streams are awaited through events.
  *
+ * Settings (device/memory_settings.h) change these rules; expandable_segments:True has
+ * segments that grow instead (expandable.cpp).
+ *
  * PYDEVTENSOR_NO_CACHE=1: each block is a cudaMalloc of its own, of the requested size,
  * and is freed on release, so that compute-sanitizer detects an access past its end.
  *
@@ -14,59 +17,15 @@
  * not handed out to others while a graph has the pool, since launches use it again. */
 #include "cuda/runtime/backend.h"
 
-#include <deque>
+#include <algorithm>
 #include <set>
 #include <vector>
 
-#include "cuda/runtime/blocks.h"
 #include "cuda/runtime/graph.h"
+#include "cuda/runtime/heap.h"
 #include "cuda/runtime/launch.h"
 
 namespace {
-
-const size_t kSmall = (size_t)1 << 20;
-const size_t kMedium = (size_t)10 << 20;
-const size_t kMediumSegment = (size_t)20 << 20;
-const size_t kLargeRound = (size_t)2 << 20;
-
-} /* namespace */
-
-/* Memory of graphs. */
-struct GraphPool {
-    uint64_t number;
-    int graphs = 0; /* that have it; 0: its segments may be freed */
-    int segments = 0;
-    Pool free = {};
-
-    explicit GraphPool(uint64_t of) : number(of) {}
-};
-
-namespace {
-
-struct Use {
-    cudaEvent_t event;
-    Block *block;
-};
-
-struct Uses {
-    dt_stream stream;
-    std::deque<Use> queue;
-    std::vector<cudaEvent_t> spare;
-};
-
-struct Heap {
-    bool pinned = false;
-    Pool free;
-    TakenBlocks taken;
-    Block *spare = nullptr; /* structs of blocks that are gone, for others */
-    std::vector<Uses> uses;
-    dt_memory_stats stats = {};
-    double fraction = 1; /* of the device's memory that may be allocated */
-    std::vector<GraphPool *> graph_pools;
-    GraphPool *capturing = nullptr; /* of the graph that is being captured */
-    /* Given back during a capture, when no event can mark their uses elsewhere. */
-    std::vector<Block *> deferred;
-};
 
 /* The number of the heap of pinned memory, whose blocks belong to no stream. */
 const int kPinned = DT_MAX_DEVICES;
@@ -76,6 +35,8 @@ Heap &heap_of(int number)
 {
     static Heap *heaps = [] {
         Heap *all = new Heap[DT_MAX_DEVICES + 1];
+        for (int i = 0; i <= DT_MAX_DEVICES; i++)
+            all[i].device = i;
         all[kPinned].pinned = true;
         return all;
     }();
@@ -88,13 +49,6 @@ struct Guard : dt_locked {
     }
 };
 
-bool cached()
-{
-    static const char *text = getenv("PYDEVTENSOR_NO_CACHE");
-    static const bool no = text && text[0] == '1';
-    return !no;
-}
-
 /* Counts a block that is taken (1) or given back (-1). */
 void count(Heap &heap, const Block &block, int64_t change)
 {
@@ -103,84 +57,42 @@ void count(Heap &heap, const Block &block, int64_t change)
     dt_memory_count(&heap.stats.allocation, change);
 }
 
-size_t round_up(size_t bytes, size_t unit)
-{
-    return (bytes + unit - 1) / unit * unit;
-}
-
-Pool &pool_of(Heap &heap, GraphPool *owner)
-{
-    return owner ? owner->free : heap.free;
-}
-
 /* --- free blocks --- */
 
-/* A block of a segment, the neighbour of none. */
-Block *new_block(Heap &heap, char *data, size_t size, void *stream, bool small,
-                 GraphPool *owner)
+/* Rounds a request up: with roundup_power2_divisions to the next part of the power of two
+ * below it, else to a multiple of kBlockRound. */
+size_t rounded(const dt_memory_settings &settings, size_t bytes)
 {
-    Block *block = heap.spare;
-    if (block)
-        heap.spare = block->after;
-    else
-        block = new Block;
-    *block = {};
-    block->data = data;
-    block->size = size;
-    block->stream = stream;
-    block->small = small;
-    block->owner = owner;
-    block->lists = pool_of(heap, owner).lists_for(small, stream);
-    return block;
+    const int first = 20; /* sizes up to 2 MiB are the first range */
+    const int power = 63 - __builtin_clzll((unsigned long long)bytes | 1);
+    const int range = std::min(std::max(power - first, 0), DT_MEMORY_RANGES - 1);
+    const size_t divisions = settings.divisions[range];
+    if (divisions < 2 || bytes <= kBlockRound * divisions)
+        return round_up(bytes, kBlockRound);
+    return round_up(bytes, ((size_t)1 << power) / divisions);
 }
 
-void drop(Heap &heap, Block *block)
+Block *take_free(Heap &heap, const dt_memory_settings &settings, size_t size,
+                 void *stream, GraphPool *owner)
 {
-    block->after = heap.spare;
-    heap.spare = block;
+    FreeBlocks &blocks = free_blocks(heap, owner);
+    const bool small = size <= kSmall;
+    Block *found = nullptr;
+    /* Where the program has switched to ordinary segments, it wants memory of those. */
+    if (settings.expandable_segments)
+        found = blocks.expandable.take(small, size, stream, SIZE_MAX, SIZE_MAX);
+    if (!found)
+        found = blocks.fixed.take(small, size, stream, settings.max_split,
+                                  settings.max_rounding);
+    return found;
 }
 
-void split(Heap &heap, Block *block, size_t size)
+void split(Heap &heap, const dt_memory_settings &settings, Block *block, size_t size)
 {
-    size_t left = block->size - size;
-    if (block->small ? left < kBlockRound : left <= kSmall)
-        return;
-    Block *rest = new_block(heap, block->data + size, left, block->stream, block->small,
-                            block->owner);
-    rest->previous = block;
-    rest->next = block->next;
-    if (block->next)
-        block->next->previous = rest;
-    block->next = rest;
-    block->size = size;
-    pool_of(heap, rest->owner).insert(rest);
-}
-
-/* Merges a free neighbour into block: the next one (after) or the previous one. */
-void merge(Heap &heap, Block *block, Block *other, bool after)
-{
-    if (!other || other->taken || other->events)
-        return;
-    pool_of(heap, other->owner).erase(other);
-    block->size += other->size;
-    if (after) {
-        block->next = other->next;
-        if (other->next)
-            other->next->previous = block;
-    } else {
-        block->data = other->data;
-        block->previous = other->previous;
-        if (other->previous)
-            other->previous->next = block;
-    }
-    drop(heap, other);
-}
-
-void make_free(Heap &heap, Block *block)
-{
-    merge(heap, block, block->next, true);
-    merge(heap, block, block->previous, false);
-    pool_of(heap, block->owner).insert(block);
+    const size_t left = block->size - size;
+    const bool fine = block->small || block->segment;
+    if (fine ? left >= kBlockRound : left > kSmall && size < settings.max_split)
+        pool_of(heap, *block).insert(block_cut(heap, block, size));
 }
 
 /* --- uses on other streams --- */
@@ -203,7 +115,7 @@ void settle_uses(Heap &heap, bool wait)
             uses.queue.pop_front();
             uses.spare.push_back(use.event);
             if (--use.block->events == 0)
-                make_free(heap, use.block);
+                block_make_free(heap, use.block);
         }
     }
 }
@@ -243,99 +155,13 @@ bool record_event(Heap &heap, dt_stream stream, Block *block)
     return true;
 }
 
-/* --- segments --- */
-
-cudaError_t take_from_driver(const Heap &heap, size_t bytes, void **out)
-{
-    Relaxed mode;
-    return heap.pinned ? cudaHostAlloc(out, bytes, cudaHostAllocPortable)
-                       : cudaMalloc(out, bytes);
-}
-
-cudaError_t memory_limit(const Heap &heap, size_t *limit)
-{
-    size_t free_bytes = 0, total = 0;
-    *limit = SIZE_MAX;
-    if (heap.pinned || (device_sharing() == 1 && heap.fraction >= 1))
-        return cudaSuccess;
-    cudaError_t error = cudaMemGetInfo(&free_bytes, &total);
-    *limit = (size_t)((double)(total / (size_t)device_sharing()) * heap.fraction);
-    return error;
-}
-
-cudaError_t new_segment(Heap &heap, size_t size, void *stream, GraphPool *owner,
-                        Block **out)
-{
-    size_t bytes = !cached()        ? size
-                   : size <= kSmall ? kSmallSegment
-                   : size < kMedium ? kMediumSegment
-                                    : round_up(size, kLargeRound);
-    size_t limit, reserved = (size_t)heap.stats.reserved_bytes.current;
-    if (cudaError_t error = memory_limit(heap, &limit))
-        return error;
-    /* Close to the limit, allocate only what was requested. */
-    if (reserved + bytes > limit)
-        bytes = size;
-    if (size > limit || reserved > limit - bytes)
-        return cudaErrorMemoryAllocation;
-    void *data = nullptr;
-    cudaError_t error = take_from_driver(heap, bytes, &data);
-    if (error == cudaErrorMemoryAllocation && size < bytes) {
-        cudaGetLastError();
-        bytes = size; /* the block may fit although a whole segment does not */
-        error = take_from_driver(heap, bytes, &data);
-    }
-    if (!cuda_succeeds(error))
-        return error;
-    dt_memory_count(&heap.stats.reserved_bytes, (int64_t)bytes);
-    dt_memory_count(&heap.stats.segment, 1);
-    *out = new_block(heap, (char *)data, bytes, stream, size <= kSmall, owner);
-    if (owner)
-        owner->segments++;
-    return cudaSuccess;
-}
-
-/* Forgets the pools that no graph has and that have no memory. */
-void forget_pools(Heap &heap)
-{
-    std::vector<GraphPool *> left;
-    for (GraphPool *pool : heap.graph_pools)
-        if (pool->graphs || pool->segments)
-            left.push_back(pool);
-        else
-            delete pool;
-    heap.graph_pools.swap(left);
-}
-
-/* Returns unused segments to the driver. */
+/* Returns unused memory to the driver. */
 cudaError_t free_segments(Heap &heap)
 {
     if (graphs_under_way()) /* CUDA refuses it */
         return cudaSuccess;
     settle_uses(heap, true);
-    std::vector<Block *> unused;
-    auto note = [&unused](Block *block) {
-        if (!block->previous && !block->next)
-            unused.push_back(block);
-    };
-    heap.free.each(note);
-    for (GraphPool *pool : heap.graph_pools)
-        if (!pool->graphs)
-            pool->free.each(note);
-    for (Block *block : unused) {
-        cudaError_t error =
-            heap.pinned ? cudaFreeHost(block->data) : cudaFree(block->data);
-        if (!cuda_succeeds(error))
-            return error;
-        pool_of(heap, block->owner).erase(block);
-        dt_memory_count(&heap.stats.reserved_bytes, -(int64_t)block->size);
-        dt_memory_count(&heap.stats.segment, -1);
-        if (block->owner)
-            block->owner->segments--;
-        drop(heap, block);
-    }
-    forget_pools(heap);
-    return cudaSuccess;
+    return heap_shrink(heap);
 }
 
 double mib(size_t bytes)
@@ -359,9 +185,16 @@ int fail_out_of_memory(Heap &heap, int device, size_t bytes)
             device, mib(bytes), mib(total), mib(free_bytes),
             mib((size_t)heap.stats.reserved_bytes.current),
             mib((size_t)heap.stats.allocated_bytes.current));
-    if (heap.fraction < 1)
+    const double fraction = memory_fraction(heap);
+    if (fraction < 1)
         dt_fail_append(" set_per_process_memory_fraction(%g) allows %.2f MiB.",
-                       heap.fraction, mib((size_t)((double)total * heap.fraction)));
+                       fraction, mib((size_t)((double)total * fraction)));
+    const size_t cached = (size_t)(heap.stats.reserved_bytes.current -
+                                   heap.stats.allocated_bytes.current);
+    if (free_bytes + cached >= bytes && fraction >= 1 && heap_keeps() &&
+        !heap_settings(heap)->expandable_segments)
+        dt_fail_append(" The free memory is in pieces between tensors: "
+                       "PYTORCH_ALLOC_CONF=expandable_segments:True has fewer.");
     return -1;
 }
 
@@ -373,10 +206,13 @@ int allocate(int number, void *stream, size_t bytes, void **out)
                        "no memory is left on the host to keep account of a GPU's; free "
                        "some");
     Heap &heap = heap_of(number);
+    const dt_memory_settings *settings = heap_settings(heap);
+    if (!settings)
+        return -1;
     Guard guard(number);
     if (bytes > SIZE_MAX / 2)
         return fail_out_of_memory(heap, number, bytes);
-    size_t size = cached() ? round_up(bytes, kBlockRound) : bytes;
+    const size_t size = heap_keeps() ? rounded(*settings, bytes) : bytes;
     bool held = false;
     if (!heap.pinned && graph_holds({number, stream}, &held))
         return -1;
@@ -384,25 +220,27 @@ int allocate(int number, void *stream, size_t bytes, void **out)
     settle_uses(heap, false);
     /* Without a cache, what was given back during a capture waits to be freed. */
     Block *block =
-        cached() ? pool_of(heap, owner).take(size <= kSmall, size, stream) : nullptr;
+        heap_keeps() ? take_free(heap, *settings, size, stream, owner) : nullptr;
     cudaError_t error = cudaSuccess;
     if (!block) {
         if (!heap.pinned && device_use(number))
             return -1;
-        error = new_segment(heap, size, stream, owner, &block);
+        if (settings->garbage_collection_threshold > 0 && !graphs_under_way())
+            heap_collect(heap, *settings);
+        error = heap_grow(heap, *settings, size, stream, owner, false, &block);
     }
     if (error == cudaErrorMemoryAllocation) {
         heap.stats.num_alloc_retries++;
         error = free_segments(heap);
         if (!error)
-            error = new_segment(heap, size, stream, owner, &block);
+            error = heap_grow(heap, *settings, size, stream, owner, true, &block);
     }
     if (error == cudaErrorMemoryAllocation)
         return fail_out_of_memory(heap, number, bytes);
     if (error)
         return cuda_fail(error, heap.pinned ? "allocating pinned memory"
                                             : "allocating memory");
-    split(heap, block, size);
+    split(heap, *settings, block, size);
     block->taken = true;
     block->requested = bytes;
     heap.taken.insert(block);
@@ -431,7 +269,7 @@ void free_after_uses(Heap &heap, Block *block)
                              (cudaStream_t)stream.handle);
     }
     if (!lost && !block->events)
-        make_free(heap, block);
+        block_make_free(heap, block);
 }
 
 void release(int number, void *data)
@@ -453,7 +291,7 @@ void release(int number, void *data)
         return;
     }
     free_after_uses(heap, block);
-    if (!cached() && (heap.pinned || !device_use(number)))
+    if (!heap_keeps() && (heap.pinned || !device_use(number)))
         free_segments(heap);
 }
 
@@ -563,6 +401,25 @@ void *heap_segment(int device, void *data)
     return block ? block->data : nullptr;
 }
 
+bool heap_grows(int device, const void *address)
+{
+    Heap &heap = heap_of(device);
+    Guard guard(device);
+    for (const Expandable *each : heap.expandables)
+        if ((uintptr_t)address - (uintptr_t)each->range.base < each->range.bytes)
+            return true;
+    return false;
+}
+
+void heap_share(int device, int gpu)
+{
+    Heap &heap = heap_of(device);
+    Guard guard(device);
+    heap.peers.push_back(gpu);
+    for (Expandable *each : heap.expandables)
+        cuda_succeeds(each->range.share(gpu));
+}
+
 int dt_cuda_memory_info(int device, size_t *out_free, size_t *out_total)
 {
     size_t free_bytes = 0, total = 0;
@@ -600,14 +457,21 @@ void dt_cuda_memory_blocks(int device, dt_block_visitor visit, void *context)
         heap.free.each(note);
         for (GraphPool *pool : heap.graph_pools)
             pool->free.each(note);
+        for (Expandable *each : heap.expandables)
+            all.insert(each->unmapped.begin(), each->unmapped.end());
         heap.taken.each(note);
         for (Uses &uses : heap.uses)
             for (Use &use : uses.queue)
                 all.insert(use.block);
-        for (Block *first : all)
-            for (Block *b = first->previous ? nullptr : first; b; b = b->next)
-                found.push_back({first->data, b->data, b->stream, b->size, b->requested,
-                                 b->taken, b->events > 0});
+        for (Block *first : all) {
+            char *start = nullptr; /* of what is mapped without a gap */
+            for (Block *b = first->previous ? nullptr : first; b; b = b->next) {
+                start = !b->mapped ? nullptr : start ? start : b->data;
+                if (start)
+                    found.push_back({start, b->data, b->stream, b->size, b->requested,
+                                     b->taken, b->events > 0});
+            }
+        }
     }
     for (const dt_memory_block &block : found)
         visit(context, &block);
@@ -617,7 +481,7 @@ double dt_cuda_memory_fraction(int device, double fraction)
 {
     Heap &heap = heap_of(device);
     Guard guard(device);
-    const double before = heap.fraction;
+    const double before = memory_fraction(heap);
     if (fraction >= 0)
         heap.fraction = fraction;
     return before;

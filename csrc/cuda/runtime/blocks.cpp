@@ -91,7 +91,7 @@ SmallBlocks *Pool::lists_for(bool small, void *stream)
     return last = streams.back();
 }
 
-Block *Pool::take(bool small, size_t size, void *stream)
+Block *Pool::take(bool small, size_t size, void *stream, size_t undivided, size_t waste)
 {
     Block *found = nullptr;
     if (small) {
@@ -101,8 +101,16 @@ Block *Pool::take(bool small, size_t size, void *stream)
         key.size = size;
         key.stream = stream;
         auto at = large.lower_bound(&key);
-        if (at != large.end() && (*at)->stream == stream)
-            found = *at;
+        for (; at != large.end() && (*at)->stream == stream; ++at) {
+            if ((*at)->size >= undivided &&
+                (size < undivided || (*at)->size - size >= waste))
+                break;
+            const bool grows = (*at)->next && !(*at)->next->mapped;
+            if (!found || !grows)
+                found = *at;
+            if (!grows)
+                break;
+        }
     }
     if (found)
         erase(found);

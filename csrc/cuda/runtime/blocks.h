@@ -10,6 +10,7 @@
 #include "device/backend.h"
 
 struct GraphPool;
+struct Expandable;
 class SmallBlocks;
 
 struct Block {
@@ -25,7 +26,10 @@ struct Block {
     GraphPool *owner;               /* NULL: the heap */
     /* In the list of free blocks of this size, or in the table of taken ones. */
     Block *before, *after;
-    SmallBlocks *lists; /* of small ones: where it lies while it is free */
+    SmallBlocks *lists;  /* of small ones: where it lies while it is free */
+    Expandable *segment; /* that grows; NULL: it is another one */
+    bool mapped;         /* it has memory; else it is addresses of such a segment */
+    uint64_t freed;      /* when it became free, by the heap's count */
 };
 
 const size_t kBlockRound = 512;
@@ -71,8 +75,10 @@ class Pool {
     ~Pool();
     void insert(Block *block);
     void erase(Block *block);
-    /* Takes out the smallest block of the stream that has so many bytes; NULL: none. */
-    Block *take(bool small, size_t size, void *stream);
+    /* Takes out the smallest block of the stream that has so many bytes, one that cannot
+     * grow before one that can; NULL: none. Large blocks, of `undivided` bytes or more, are
+     * for requests as large, which waste less than `waste`. */
+    Block *take(bool small, size_t size, void *stream, size_t undivided, size_t waste);
     /* Where a new block lies while it is free; NULL for large ones. */
     SmallBlocks *lists_for(bool small, void *stream);
     /* f may not change the pool. */

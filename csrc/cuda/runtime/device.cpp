@@ -1,5 +1,6 @@
 #include "cuda/runtime/backend.h"
 
+#include "cuda/runtime/mapping.h"
 #include "cuda/runtime/nvml.h"
 #include "cuda/runtime/kernel_errors.h"
 
@@ -353,6 +354,7 @@ void device_enable_peer(int device, int peer)
         return;
     /* Without peer access, copies are staged through host memory. */
     cuda_succeeds(cudaDeviceEnablePeerAccess(other, 0));
+    heap_share(peer, gpu);
 }
 
 int dt_cuda_device_synchronize(int device)

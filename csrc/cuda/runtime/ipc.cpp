@@ -1,5 +1,6 @@
 /* Memory that processes share: the driver's handles of whole allocations. */
 #include "cuda/runtime/backend.h"
+#include "cuda/runtime/mapping.h"
 
 #include <string.h>
 
@@ -12,6 +13,12 @@ int dt_cuda_ipc_export(int device, void *data, char *out_handle, size_t *out_off
         return dt_fail(DT_ERROR_RUNTIME,
                        "the memory is not of this process's allocator; clone() the "
                        "tensor before it is sent");
+    if (heap_grows(device, data))
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "memory of an expandable segment cannot be sent to another "
+                       "process; make the tensor, or a clone() of it, after "
+                       "torch._C._accelerator_setAllocatorSettings("
+                       "'expandable_segments:False')");
     if (device_use(device))
         return -1;
     CUDA_TRY("making a handle of memory for other processes",
