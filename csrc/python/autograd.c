@@ -253,8 +253,8 @@ DT_PUBLIC(backward, "backward(input: Tensor, gradient: Any = None, "
     for (int i = 0; i < 5; i++)
         given[i] = args->slots[i] ? args->slots[i] : i == 3 ? Py_False : Py_None;
     /* The fifth is an old name of the second. */
-    return dt_python_call("autograd", "backward", "(OOOOOO)", given[0], given[1],
-                          given[2], given[3], Py_None, given[4]);
+    return dt_python_call("pydevtensor.autograd", "backward", "(OOOOOO)", given[0],
+                          given[1], given[2], given[3], Py_None, given[4]);
 }
 
 /* _written(tensor): says that its memory was written, by code that no kernel knows of. */

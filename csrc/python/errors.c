@@ -10,7 +10,7 @@ static void watch_notebook(void)
     DT_REF name = PyUnicode_FromString("IPython");
     DT_REF session = name ? PyImport_GetModule(name) : NULL;
     if (session)
-        Py_XDECREF(dt_python_call("_notebook", "watch", "(O)", type));
+        Py_XDECREF(dt_python_call("pydevtensor._notebook", "watch", "(O)", type));
     PyErr_Restore(type, value, trace);
 }
 
@@ -19,7 +19,8 @@ static PyObject *kernel_error(const char *text)
 {
     if (!strstr(text, "[finding "))
         return NULL;
-    PyObject *error = dt_python_call("cuda._kernel_checks", "error", "(s)", text);
+    PyObject *error =
+        dt_python_call("pydevtensor.cuda._kernel_checks", "error", "(s)", text);
     if (error)
         PyErr_SetObject((PyObject *)Py_TYPE(error), error);
     return error;

@@ -92,9 +92,10 @@ static PyObject *call_compiler(dt_device device, const dt_chain *chain)
                                 exact ? Py_True : Py_False);
     free(source);
     DT_REF chosen = Py_XNewRef(compiler);
-    return !args    ? NULL
-           : chosen ? PyObject_CallObject(chosen, args)
-                    : dt_python_call("cuda._chains", "compile_later", "O", args);
+    return !args ? NULL
+           : chosen
+               ? PyObject_CallObject(chosen, args)
+               : dt_python_call("pydevtensor.cuda._chains", "compile_later", "O", args);
 }
 
 /* Called inside of an operation, as listen. */

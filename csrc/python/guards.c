@@ -66,7 +66,8 @@ static int check_wait(const dt_activity *activity)
 static int log_copy(const char *what)
 {
     DT_REF text = PyUnicode_DecodeUTF8(what, (Py_ssize_t)strlen(what), "replace");
-    DT_REF done = text ? dt_python_call("cuda.guards", "log", "(O)", text) : NULL;
+    DT_REF done =
+        text ? dt_python_call("pydevtensor.cuda.guards", "log", "(O)", text) : NULL;
     return done ? 0 : dt_fail(DT_ERROR_RUNTIME, "the copy could not be logged");
 }
 

@@ -447,9 +447,10 @@ static PyObject *remover_of(dt_hook *hook)
 PyObject *dt_hook_handle(dt_hook *hook)
 {
     DT_REF remover = remover_of(hook);
-    PyObject *handle = remover ? dt_python_call("autograd", "RemovableHandle", "(OL)",
-                                                remover, (long long)hook->id)
-                               : NULL;
+    PyObject *handle = remover
+                           ? dt_python_call("pydevtensor.autograd", "RemovableHandle",
+                                            "(OL)", remover, (long long)hook->id)
+                           : NULL;
     if (!handle)
         dt_hook_remove(hook);
     return handle;

@@ -37,8 +37,11 @@ PyObject *dt_python_call(const char *module, const char *function, const char *f
                          ...)
 {
     va_list given;
-    DT_REF path = PyUnicode_FromFormat("pydevtensor.%s", module);
-    DT_REF from = path ? PyImport_Import(path) : NULL;
+    DT_REF path = PyUnicode_FromString(module);
+    /* As PyImport_Import(), but without a call of builtins.__import__. */
+    DT_REF top =
+        path ? PyImport_ImportModuleLevelObject(path, NULL, NULL, NULL, 0) : NULL;
+    DT_REF from = top ? PyImport_GetModule(path) : NULL;
     DT_REF called = from ? PyObject_GetAttrString(from, function) : NULL;
     va_start(given, format);
     DT_REF args = called ? Py_VaBuildValue(format, given) : NULL;

@@ -95,8 +95,8 @@ static inline void dt_drop(PyObject **object)
 PyTypeObject *dt_add_type(PyObject *module, const char *name, size_t size,
                           unsigned long flags, PyTypeObject *base, PyType_Slot *slots);
 
-/* Calls a function of the package that is written in Python: pydevtensor.MODULE.FUNCTION.
- * The format is Py_BuildValue's, for a tuple of the arguments. */
+/* Calls a function of a module, which is imported if it is not yet. The format is
+ * Py_BuildValue's, for a tuple of the arguments. */
 PyObject *dt_python_call(const char *module, const char *function, const char *format,
                          ...);
 

@@ -70,8 +70,8 @@ PyObject *dt_call_whole(const char *module, const char *function, PyObject *what
 static PyObject *call(const char *function, PyObject *what, PyObject *self,
                       PyObject *const *values, Py_ssize_t count, PyObject *kwnames)
 {
-    PyObject *result =
-        dt_call_whole("overrides", function, what, self, values, count, kwnames);
+    PyObject *result = dt_call_whole("pydevtensor.overrides", function, what, self,
+                                     values, count, kwnames);
     if (result == Py_NotImplemented)
         Py_DECREF(result); /* never the last reference */
     return result;
@@ -123,7 +123,7 @@ int dt_override_note(PyTypeObject *type)
     static PyTypeObject *last; /* the one noted last; a reference */
     if (type == last || !type_overrides(type))
         return 0;
-    DT_REF done = dt_python_call("overrides", "_prepare", "(O)", type);
+    DT_REF done = dt_python_call("pydevtensor.overrides", "_prepare", "(O)", type);
     if (!done)
         return -1;
     dt_overrides |= 1;

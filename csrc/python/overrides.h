@@ -10,7 +10,7 @@
  * of a subclass of Tensor with a __torch_function__ of its own was made. */
 extern int dt_overrides;
 
-/* pydevtensor.MODULE.FUNCTION(what, args, kwargs), where args and kwargs are those of a call of a
+/* MODULE.FUNCTION(what, args, kwargs), where args and kwargs are those of a call of a
  * function, or of a method of self. Takes over `what`; NULL: an exception is set. */
 PyObject *dt_call_whole(const char *module, const char *function, PyObject *what,
                         PyObject *self, PyObject *const *values, Py_ssize_t count,

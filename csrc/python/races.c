@@ -114,7 +114,8 @@ static int warn_of_kernel(long number)
     if (!PyGILState_GetThisThreadState())
         return 0;
     DT_WITH_GIL;
-    DT_REF done = dt_python_call("cuda._kernel_checks", "warn", "(l)", number);
+    DT_REF done =
+        dt_python_call("pydevtensor.cuda._kernel_checks", "warn", "(l)", number);
     return done ? 0 : dt_fail(DT_ERROR_RUNTIME, "the warning became an error");
 }
 

@@ -21,7 +21,7 @@ static bool has_sparse(PyObject *value)
     return false;
 }
 
-#define CALLS "sparse._calls"
+#define CALLS "pydevtensor.sparse._calls"
 
 PyObject *dt_call_sparse(const char *name, DT_CALL_PARAMETERS)
 {

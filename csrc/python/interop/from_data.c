@@ -298,7 +298,8 @@ bool dt_is_foreign_array(PyObject *data)
 
 PyObject *dt_adopt_array(const char *function, PyObject *data)
 {
-    return dt_python_call("_functions.interop", "adopt", "(Os)", data, function);
+    return dt_python_call("pydevtensor._functions.interop", "adopt", "(Os)", data,
+                          function);
 }
 
 /* data, or a Tensor over its memory if it is another library's array. */

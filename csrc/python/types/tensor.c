@@ -269,7 +269,8 @@ static PyObject *binary_in_place(dt_elementwise_op op, PyObject *self, PyObject 
     int status = dt_operand_from_python(other, &y);
     if (!status) {
         /* NumPy's own operator would make an array of self. */
-        array = dt_python_call("_functions.ufuncs", "operand", "(O)", other);
+        array =
+            dt_python_call("pydevtensor._functions.ufuncs", "operand", "(O)", other);
         if (!array || array == Py_NotImplemented)
             return Py_XNewRef(array);
         status = dt_operand_from_python(array, &y);
@@ -450,12 +451,12 @@ static PyObject *matrix_multiply(PyObject *a, PyObject *b)
 static PyObject *repr(PyObject *self)
 {
     DT_OVERRIDE(dt_override_operator("__repr__", self, NULL, NULL));
-    return dt_python_call("printing", "tensor_repr", "(O)", self);
+    return dt_python_call("pydevtensor.printing", "tensor_repr", "(O)", self);
 }
 
 static PyObject *format(PyObject *self, PyObject *spec)
 {
-    return dt_python_call("printing", "format_tensor", "(OO)", self, spec);
+    return dt_python_call("pydevtensor.printing", "format_tensor", "(OO)", self, spec);
 }
 
 static Py_hash_t hash(PyObject *self)
@@ -468,7 +469,7 @@ static Py_hash_t hash(PyObject *self)
 static PyObject *array_ufunc(PyObject *Py_UNUSED(self), PyObject *args,
                              PyObject *kwargs)
 {
-    return dt_python_call("_functions.ufuncs", "array_ufunc", "(OO)", args,
+    return dt_python_call("pydevtensor._functions.ufuncs", "array_ufunc", "(OO)", args,
                           kwargs ? kwargs : Py_None);
 }
 

@@ -104,7 +104,8 @@ static PyObject *get_adjoint(PyObject *self, void *batch)
 /* Written in Python: few libraries ask for it. */
 static PyObject *get_cuda_array_interface(PyObject *self, void *Py_UNUSED(unused))
 {
-    return dt_python_call("_functions.interop", "cuda_array_interface", "(O)", self);
+    return dt_python_call("pydevtensor._functions.interop", "cuda_array_interface",
+                          "(O)", self);
 }
 
 static PyGetSetDef attributes[] = {
