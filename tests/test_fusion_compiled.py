@@ -105,6 +105,26 @@ def test_functions_of_the_mathematics_library(here, sources):
     assert len(sources) == 2
 
 
+def test_long_chains_with_an_end_are_compiled_apart(here, sources):
+    """The machine's steps then cost more than the memory of their result."""
+    x = torch.linspace(-3, 3, N, device=here)
+
+    def gelu(x):
+        return 0.5 * x * (1 + torch.tanh(0.79788456 * (x + 0.044715 * x * x * x)))
+
+    for f in (
+        *(lambda x: gelu(x).sum(), lambda x: gelu(x).view(-1, 5003).softmax(-1)),
+        lambda x: gelu(x).var(),
+    ):
+        for _ in range(2):
+            (names,) = check(f, x)
+            assert len(names) == 10
+    assert len(sources) == 1 and "row_tanh<" in sources[0]
+    check(lambda x: (x * 2).sum(), x)
+    check(lambda x: (x.half() * 2 + 1).amax(), x)
+    assert len(sources) == 2
+
+
 def test_a_graph_takes_the_kernel(here, sources):
     x, y = torch.randn(2, N, device=here).unbind()
     f = torch.compile(lambda x, y: torch.relu(x * y + x))

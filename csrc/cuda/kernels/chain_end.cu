@@ -393,36 +393,18 @@ int run_rows(dt_stream stream, const Ending &e)
                                  (cudaStream_t)stream.handle, *e.p, c)));
 }
 
-/* The chain without its end, whose result is then at `values`, and the end by its own
- * kernel. */
-int run_apart(dt_stream stream, const dt_chain *chain, const dt_chain_end *end,
-              void *values)
+/* The end by its own kernel, of what is at `values`. */
+int run_alone(dt_stream stream, const dt_chain_end *end, void *values)
 {
-    dt_chain steps = *chain;
-    dt_reduction reduction = end->reduction;
-    steps.nends = 0;
-    steps.steps[end->step].out = values;
-    if (dt_cuda_chain(stream, &steps) < 0)
-        return -1;
     if (end->work == DT_WORK_nn) {
         dt_nn_call rows = end->rows;
         rows.operands[end->operand] = values;
         return dt_cuda_nn(stream, &rows);
     }
+    dt_reduction reduction = end->reduction;
     reduction.input = values;
     return end->work == DT_WORK_moments ? dt_cuda_moments(stream, end->mean, &reduction)
                                         : dt_cuda_reduce(stream, end->op, &reduction);
-}
-
-int run_apart(dt_stream stream, const dt_chain *chain, const dt_chain_end *end)
-{
-    const dt_chain_step &step = chain->steps[end->step];
-    if (step.out)
-        return run_apart(stream, chain, end, step.out);
-    /* As far from a vector's address: the order of sums depends on it. */
-    const size_t off = (uintptr_t)operand_of(end) % 16;
-    Scratch memory(stream, (size_t)chain->numel * dt_dtype_size(step.result) + off);
-    return memory.data ? run_apart(stream, chain, end, (char *)memory.data + off) : -1;
 }
 
 } // namespace
@@ -434,11 +416,36 @@ bool dt_cuda_chain_end(const dt_chain *chain, dt_chain_end *end)
            (end->work == DT_WORK_nn ? takes_rows(end) : takes_reduction(end));
 }
 
+dt_chain chain_steps(const dt_chain *chain, const dt_chain_end *end)
+{
+    dt_chain steps = *chain;
+    dt_chain_step &last = steps.steps[end->step];
+    steps.nends = 0;
+    last.out = last.out ? last.out : (void *)(uintptr_t)operand_of(end);
+    return steps;
+}
+
+int chain_run_apart(dt_stream stream, const dt_chain *chain, const dt_chain_end *end)
+{
+    dt_chain steps = chain_steps(chain, end);
+    dt_chain_step &last = steps.steps[end->step];
+    if (chain->steps[end->step].out)
+        return dt_cuda_chain(stream, &steps) < 0 ? -1
+                                                 : run_alone(stream, end, last.out);
+    /* As far from a vector's address: the order of sums depends on it. */
+    const size_t off = (uintptr_t)last.out % 16;
+    Scratch memory(stream, (size_t)chain->numel * dt_dtype_size(last.result) + off);
+    if (!memory.data)
+        return -1;
+    last.out = (char *)memory.data + off;
+    return dt_cuda_chain(stream, &steps) < 0 ? -1 : run_alone(stream, end, last.out);
+}
+
 int chain_run_end(dt_stream stream, const dt_chain *chain, const dt_chain_end *end)
 {
     Program p = {};
     const Ending e = {chain, end, &p, (unsigned)translate(chain, &p)};
     const int status =
         end->work == DT_WORK_nn ? run_rows(stream, e) : run_reduction(stream, e);
-    return status > 0 ? run_apart(stream, chain, end) : status;
+    return status > 0 ? chain_run_apart(stream, chain, end) : status;
 }

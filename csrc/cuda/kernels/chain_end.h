@@ -4,7 +4,11 @@
 
 #include "device/chain.h"
 
-/* Runs a chain with an end. */
+/* Runs a chain with an end, in one kernel if it has room; or the steps, and then the end by
+ * its own kernel. */
 int chain_run_end(dt_stream stream, const dt_chain *chain, const dt_chain_end *end);
+int chain_run_apart(dt_stream stream, const dt_chain *chain, const dt_chain_end *end);
+/* Its steps, which store what the end takes: at an address that is as aligned. */
+dt_chain chain_steps(const dt_chain *chain, const dt_chain_end *end);
 
 #endif
