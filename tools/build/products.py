@@ -63,7 +63,10 @@ SMALL = (
 # On simulated GPUs -O2 would make these about 15 % quicker, for 71 KB of a wheel.
 SMALLEST = tuple(
     f"csrc/cuda/kernels/{name}"
-    for name in ("attention", "elementwise_complex", "elementwise_special", "nn_loss")
+    for name in (
+        *("attention", "chain_end", "elementwise_complex"),
+        *("elementwise_special", "nn_loss"),
+    )
 )
 # For one file. Its loops choose between two values at most, which vectors do without a
 # branch: a copy of the loop for each side of it would be code for nothing. Sums have 16

@@ -23,7 +23,7 @@ struct ThreadSums {
     ask(nn::Row<const T> x, const int64_t (&i)[N], int64_t) const
     {
         const char *at[N];
-        UNROLL
+        UNROLL_HERE
         for (int k = 0; k < N; k++)
             at[k] = stored_at<T>((const char *)x.data, i[k], call.half);
         StoredPack<T, N> asked;
@@ -35,7 +35,7 @@ struct ThreadSums {
                                                 int64_t r) const
     {
         Vector<T, N> asked;
-        UNROLL
+        UNROLL_HERE
         for (int k = 0; k < N; k++)
             asked.v[k] = x.data[r + k * step];
         return asked;
@@ -60,7 +60,7 @@ struct ThreadSums {
     __device__ __forceinline__ void sum(RunningSum<T> &a, RunningSum<T> &b, F f,
                                         const V &...v) const
     {
-        UNROLL
+        UNROLL_HERE
         for (int k = 0; k < N; k++) {
             nn::Terms<T> terms = f(v.v[k]...);
             a.add(terms.first);
@@ -90,7 +90,7 @@ struct ThreadSums {
         ROLLED
         for (; r + (AHEAD - 1) * step < end; r += AHEAD * step) {
             int64_t i[AHEAD];
-            UNROLL
+            UNROLL_HERE
             for (int k = 0; k < AHEAD; k++)
                 i[k] = next();
             [&](const auto &...asked) {

@@ -37,12 +37,12 @@ struct StoredPack {
         if constexpr (std::is_same_v<T, float>)
             if (half) {
                 Halves halves = {};
-                UNROLL
+                UNROLL_HERE
                 for (int k = 0; k < N; k++)
                     halves.set(k, *(const uint16_t *)at[k]);
                 return put(halves);
             }
-        UNROLL
+        UNROLL_HERE
         for (int k = 0; k < N; k++)
             pack.set(k, *(const Stored *)at[k]);
     }

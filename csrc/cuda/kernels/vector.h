@@ -7,13 +7,16 @@
 
 /* Loops over a vector are for the compiler to lay out flat, loops over dimensions are
  * not: they are short, and sixteen copies of a kernel's body are what a wheel cannot
- * carry. */
+ * carry. UNROLL_HERE is for the host's compiler too: elements stay in registers, where it
+ * would else read in one access what it has just written in four. */
 #ifdef __CUDACC__
 #define UNROLL      _Pragma("unroll")
+#define UNROLL_HERE _Pragma("unroll")
 #define UNROLL_BY_4 _Pragma("unroll 4")
 #define ROLLED      _Pragma("unroll 1")
 #else
 #define UNROLL
+#define UNROLL_HERE _Pragma("GCC unroll 4")
 #define UNROLL_BY_4
 #define ROLLED
 #endif
