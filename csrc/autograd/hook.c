@@ -132,7 +132,7 @@ int dt_node_hooks_run(dt_hook *hooks, const struct dt_node *node,
     return run_hooks(hooks, &(arguments){results, 0, node, scope, inputs});
 }
 
-void dt_hooks_free(dt_hook **hooks)
+void dt_hooks_free_all(dt_hook **hooks)
 {
     for (dt_hook *hook; (hook = *hooks);) {
         *hooks = hook->next;

@@ -46,6 +46,11 @@ int dt_hooks_run(dt_hook *hooks, dt_tensor *gradients, int nresults);
 /* The same of a whole node's hooks. */
 int dt_node_hooks_run(dt_hook *hooks, const struct dt_node *node,
                       struct dt_scope *scope, dt_tensor *results, dt_tensor **inputs);
-void dt_hooks_free(dt_hook **hooks);
+void dt_hooks_free_all(dt_hook **hooks);
+static inline void dt_hooks_free(dt_hook **hooks)
+{
+    if (*hooks) /* nearly all lists are empty */
+        dt_hooks_free_all(hooks);
+}
 
 #endif

@@ -18,7 +18,8 @@ static void variable_free(dt_history *history)
     dt_hooks_free(&v->after);
     if (v->base)
         dt_history_release(&v->base->head);
-    free(v->geometry);
+    if (v->geometry)
+        free(v->geometry);
     if (v->sparse)
         dt_sparse.free(v->sparse);
     dt_struct_free(&freed, v);
