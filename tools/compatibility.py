@@ -60,7 +60,7 @@ DIFFERS = {
     "backends.cudnn": "settings are remembered; `allow_tf32` counts",
     "backends.mkldnn": "settings are remembered",
     "compiler": "chains of elementwise operations are fused",
-    "func": "`vmap` loops",
+    "func": "`vmap` calls a function for each element where PyTorch refuses it",
     "fx": "the functions of this package, of `math` and of `wrap()` are recorded while "
     "`symbolic_trace` runs; a `GraphModule` is not pickled",
     "jit": "`script` and `trace` give the module back; `save` and `load` for layers of "

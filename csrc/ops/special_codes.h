@@ -2,7 +2,7 @@
 #ifndef DT_OPS_SPECIAL_CODES_H
 #define DT_OPS_SPECIAL_CODES_H
 
-/* Of the row `bessel`. */
+/* Codes of the row `bessel`. */
 enum {
     DT_AIRY_AI,
     DT_BESSEL_J0,
@@ -18,7 +18,7 @@ enum {
     DT_SPHERICAL_J0
 };
 
-/* Of the row `polynomial`. The shifted ones are Chebyshev's of 2x - 1. */
+/* Codes of the row `polynomial`. The shifted ones are Chebyshev's of 2x - 1. */
 enum {
     DT_CHEBYSHEV_T,
     DT_CHEBYSHEV_U,

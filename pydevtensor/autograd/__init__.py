@@ -198,6 +198,7 @@ def _shape_of(root: Any) -> list[int] | None:
 
 
 _in_dual_level = False  # which forward_ad says
+_batched_run: Any = None  # func's: a pass of Tensors of vmap()
 
 
 def _run(
@@ -210,6 +211,12 @@ def _run(
     accumulates: bool,
 ) -> Any:
     """A backward pass from tensors, whose gradients are those given."""
+    if _batched_run is not None:
+        found = _batched_run(
+            function, tensors, given, inputs, retain_graph, create_graph, accumulates
+        )
+        if found is not NotImplemented:
+            return found
     gradients = (None,) * len(tensors) if given is None else _as_tuple(given)
     if len(gradients) != len(tensors):
         raise RuntimeError(

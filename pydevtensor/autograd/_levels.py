@@ -9,6 +9,7 @@ from pydevtensor import _C, _tree
 from pydevtensor.autograd import enable_grad, grad
 
 Tensor = _C.Tensor
+spread: Callable[[Any], Any] = lambda x: x  # func's: x in all batches of vmap()
 
 
 class Level:
@@ -45,6 +46,7 @@ class Level:
                     f"{self.name}(): an argument to differentiate for is of {x.dtype}; "
                     "give floating Tensors"
                 )
+            x = spread(x)
             fresh = x.view_as(x) if x.requires_grad else x.detach().requires_grad_()
             self.inputs.append(fresh)
             return fresh

@@ -1,4 +1,4 @@
-"""Maps over a batch."""
+"""Maps over a batch: once for the whole, by batching rules, or element by element."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 from pydevtensor import _C, _tree
-from pydevtensor.random import default_generators
+from pydevtensor.func._batched import (
+    Draws,
+    check_memory,
+    is_batched,
+    state,
+    warn,
+    wrap,
+)
 
 Tensor = _C.Tensor
-
-
-def _restore(generators: list[Any], states: list[Any]) -> None:
-    for generator, state in zip(generators, states, strict=True):
-        generator.set_state(state)
 
 
 def _dims_of(name: str, dims: Any, value: Any) -> list[Any]:
@@ -38,11 +40,88 @@ def _dims_of(name: str, dims: Any, value: Any) -> list[Any]:
 
 def _joined(name: str, column: tuple[Any, ...], dim: Any) -> Any:
     for each in column:
-        if not isinstance(each, Tensor):
-            raise ValueError(
-                f"{name}: the function returned a {type(each).__name__}, not a Tensor"
-            )
+        _need_tensor(name, each)
     return column[0] if dim is None else _C.stack(column, dim)
+
+
+def _batch(
+    name: str,
+    func: Callable[..., Any],
+    unflatten: Callable[..., Any],
+    out_dims: Any,
+    randomness: str,
+    leaves: list[Any],
+    dims: list[Any],
+    size: int,
+) -> tuple[Any, Callable[..., Any], list[Any]]:
+    """The results, and what rebuilds them and where the batch is in each."""
+    draws = Draws(name, randomness)
+    state.sizes.append(size)
+    level = len(state.sizes)
+    try:
+        with draws:
+            given, named = unflatten(
+                [
+                    x if d is None else wrap(x.movedim(d, 0), level)
+                    for x, d in zip(leaves, dims, strict=True)
+                ]
+            )
+            result = func(*given, **named)
+            check_memory(result)
+            draws.check()
+    except Exception as error:  # of the function, which will raise it again, or ours
+        if any(each.refused for each in (*state.draws, draws)):
+            raise
+        draws.restore()
+        reason = f"{name} calls the function for each element: {error}"
+    else:
+        found, rebuild = _tree.flatten(result)
+        where = _out_dims(name, out_dims, rebuild([*range(len(found))]))
+        made = [
+            _unwrapped(name, x, d, level) for x, d in zip(found, where, strict=True)
+        ]
+        return rebuild(made), rebuild, where
+    finally:
+        state.sizes.pop()
+    rows = []
+    for i in range(size):
+        draws.begin(i)
+        given, named = unflatten(
+            [
+                x if d is None else x.select(d, i)
+                for x, d in zip(leaves, dims, strict=True)
+            ]
+        )
+        rows.append(_tree.flatten(func(*given, **named)))
+    draws.end()
+    warn(name, reason)
+    rebuild = rows[0][1]
+    where = _out_dims(name, out_dims, rebuild([*range(len(rows[0][0]))]))
+    columns = zip(*(few for few, _ in rows), strict=True)
+    made = [_joined(name, c, d) for c, d in zip(columns, where, strict=True)]
+    return rebuild(made), rebuild, where
+
+
+def _unwrapped(name: str, x: Any, dim: Any, level: int) -> Any:
+    """A result, whose batch is in dimension dim."""
+    _need_tensor(name, x)
+    if not is_batched(x, level):
+        if dim is None:
+            return x
+        return _C.stack([x] * state.sizes[level - 1], dim)
+    if dim is None:
+        raise ValueError(
+            f"{name}: out_dims is None for a result that depends on the batch; give an "
+            "int"
+        )
+    return x.value.movedim(0, dim)
+
+
+def _need_tensor(name: str, x: Any) -> None:
+    if not isinstance(x, Tensor):
+        raise ValueError(
+            f"{name}: the function returned a {type(x).__name__}, not a Tensor"
+        )
 
 
 def vmap(
@@ -55,16 +134,20 @@ def vmap(
 ) -> Callable[..., Any]:
     """A function that maps func over a dimension of its arguments.
 
-    It calls func for each element and stacks the results, so it is right, and slow: it
-    takes as long as the loop that it stands for. Any code may be in func.
+    func runs once, on Tensors that stand for one element, by a batching rule of each
+    function that it calls: derivatives too. A function without a rule runs for each
+    element, and all of func does if it needs an element's value (`if x > 0`, item()),
+    writes one into a Tensor that all share, or gets results of several shapes. A
+    warning says so, once for each function. func may be begun twice then.
 
     in_dims     the dimension of each argument, None for one that all calls share
     out_dims    where the dimension is in the results
-    randomness  'error' refuses random numbers in func, 'different' draws in each call,
-                'same' draws the same in all
-    chunk_size  has no effect
+    randomness  'error' refuses random numbers in func, 'different' draws for each
+                element, 'same' draws the same for all
+    chunk_size  how many elements at once; None for all
 
-    ValueError for sizes that differ, no mapped argument, or results other than Tensors.
+    ValueError for sizes that differ, no mapped argument, results other than Tensors,
+    and out_dims of None for a result that depends on the batch.
 
     >>> torch.func.vmap(torch.dot)(torch.ones(2, 3), torch.ones(2, 3))
     tensor([3., 3.])
@@ -104,35 +187,26 @@ def vmap(
                 else f"{name}: no argument is mapped; give a Tensor with a dimension"
             )
         (size,) = sizes
-        generators = default_generators()
-        states = [each.get_state() for each in generators]
-        results = []
-        for i in range(size):
-            if randomness == "same" and i:
-                _restore(generators, states)
-            given, named = unflatten(
-                [
-                    x if d is None else x.select(d, i)
-                    for x, d in zip(leaves, dims, strict=True)
-                ]
-            )
-            results.append(func(*given, **named))
-        after = [each.get_state() for each in generators]
-        if randomness == "error" and not all(map(_C.equal, states, after)):
-            _restore(generators, states)
-            raise RuntimeError(
-                f"{name}: the function draws random numbers; give randomness="
-                "'different' or 'same'"
-            )
-        if not results:
+        if not size:
             raise ValueError(f"{name}: the mapped dimension is empty")
-        parts = [_tree.flatten(result) for result in results]
-        rebuild = parts[0][1]
-        whole = rebuild([*range(len(parts[0][0]))])
-        where = _out_dims(name, out_dims, whole)
-        columns = zip(*(few for few, _ in parts), strict=True)
+        call = functools.partial(_batch, name, func, unflatten, out_dims, randomness)
+        if chunk_size is None or chunk_size >= size:
+            return call(leaves, dims, size)[0]
+        parts = []
+        for start in range(0, size, chunk_size):
+            few = min(chunk_size, size - start)
+            part = [
+                x if d is None else x.narrow(d, start, few)
+                for x, d in zip(leaves, dims, strict=True)
+            ]
+            parts.append(call(part, dims, few))
+        rebuild, where = parts[0][1:]
+        columns = zip(*(_tree.flatten(made)[0] for made, *_ in parts), strict=True)
         return rebuild(
-            [_joined(name, c, d) for c, d in zip(columns, where, strict=True)]
+            [
+                column[0] if d is None else _C.cat([*column], d)
+                for column, d in zip(columns, where, strict=True)
+            ]
         )
 
     return mapped

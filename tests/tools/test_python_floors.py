@@ -29,8 +29,8 @@ FRAME = {"pydevtensor._names.publish"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 82_100,
-    "core": 28_870,
+    "csrc": 82_800,
+    "core": 29_850,
     "processes": 4_830,
     "extras": 12_490,
     "imitations": 730,

@@ -439,7 +439,8 @@ def multi_head_attention_forward(
         shares = dropout(shares, dropout_p) if dropout_p > 0 else shares
         out = shares @ v
     else:
-        out = scaled_dot_product_attention(q, k, v, mask, dropout_p, causal)
+        # Not the body here, so that vmap() and modes see the call.
+        out = F.scaled_dot_product_attention(q, k, v, mask, dropout_p, causal)
     out = out.permute(2, 0, 1, 3).reshape(length, batch, size)
     out = F.linear(out, out_proj_weight, out_proj_bias)
     if shares is not None and average_attn_weights:
