@@ -111,20 +111,22 @@ def test_a_segment_grows_by_what_lacks(expandable):
 
 def test_pages_go_back_one_by_one(expandable):
     gpu = expandable
-    free = torch.cuda.mem_get_info(gpu)[0]
+    free, base = torch.cuda.mem_get_info(gpu)[0], torch.cuda.memory_reserved(gpu)
     parts = [empty(gpu, 10 * MiB) for _ in range(9)]
     addresses = [x.data_ptr() for x in parts]
-    assert torch.cuda.mem_get_info(gpu)[0] == free - 5 * PAGE
+    assert torch.cuda.memory_reserved(gpu) == base + 5 * PAGE
+    assert torch.cuda.mem_get_info(gpu)[0] <= free - 5 * PAGE
     for i, x in enumerate(parts):
         x.fill_(i)
     del x, parts[3:8]  # of page 1 the second half, pages 2 and 3
     torch.cuda.synchronize(gpu)
     torch.cuda.empty_cache()
-    assert torch.cuda.mem_get_info(gpu)[0] == free - 3 * PAGE
+    assert torch.cuda.memory_reserved(gpu) == base + 3 * PAGE
+    assert torch.cuda.mem_get_info(gpu)[0] > free - 5 * PAGE
     assert [s["total_size"] // MiB for s in segments(gpu)] == [40, 20] and accounts(gpu)
     parts.insert(3, empty(gpu, 50 * MiB))  # it fills the hole
     assert parts[3].data_ptr() == addresses[3]
-    assert torch.cuda.mem_get_info(gpu)[0] == free - 5 * PAGE and accounts(gpu)
+    assert torch.cuda.memory_reserved(gpu) == base + 5 * PAGE and accounts(gpu)
     parts[3].fill_(9)
     for x, value in zip(parts, (0, 1, 2, 9, 8), strict=True):
         assert (x[0].item(), x[-1].item()) == (value, value)
@@ -132,7 +134,9 @@ def test_pages_go_back_one_by_one(expandable):
     parts.clear()
     torch.cuda.synchronize(gpu)
     torch.cuda.empty_cache()
-    assert torch.cuda.mem_get_info(gpu)[0] == free and not segments(gpu)
+    assert torch.cuda.memory_reserved(gpu) == base and not segments(gpu)
+    if torch.cuda.is_simulated():
+        assert torch.cuda.mem_get_info(gpu)[0] == free
 
 
 def test_small_tensors_have_a_segment_of_small_pages(expandable):

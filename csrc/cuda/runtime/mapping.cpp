@@ -77,15 +77,12 @@ cudaError_t Mapped::reserve(int of, size_t range, size_t size)
     return cudaSuccess;
 }
 
-cudaError_t Mapped::grant(char *at, size_t size, const std::vector<int> &gpus)
+cudaError_t Mapped::grant(char *at, size_t size, int to)
 {
-    std::vector<dt_mapping_access> access(gpus.size());
-    for (size_t i = 0; i < gpus.size(); i++) {
-        access[i].location = memory_of(gpus[i]).location;
-        access[i].flags = (decltype(access[i].flags))DT_MAPPING_READ_WRITE;
-    }
-    return (cudaError_t)mapping_get()->set_access(address_of(at), size, access.data(),
-                                                  access.size());
+    dt_mapping_access access;
+    access.location = memory_of(to).location;
+    access.flags = (decltype(access.flags))DT_MAPPING_READ_WRITE;
+    return (cudaError_t)mapping_get()->set_access(address_of(at), size, &access, 1);
 }
 
 cudaError_t Mapped::map(char *at, size_t size, const std::vector<int> &peers)
@@ -107,13 +104,13 @@ cudaError_t Mapped::map(char *at, size_t size, const std::vector<int> &peers)
         pages[(size_t)(at + done - base) / page] = memory;
         mapped += page;
     }
-    if (!error) {
-        std::vector<int> gpus = peers;
-        gpus.push_back(gpu);
-        error = grant(at, size, gpus);
-    }
+    if (!error)
+        error = grant(at, size, gpu);
     if (error)
         unmap(at, done);
+    for (size_t i = 0; !error && i < peers.size(); i++)
+        if (grant(at, size, peers[i])) /* its copies are staged then */
+            cudaGetLastError();
     return (cudaError_t)error;
 }
 
@@ -139,7 +136,7 @@ cudaError_t Mapped::share(int peer)
             n++;
         if (!there)
             continue;
-        if (cudaError_t error = grant(base + i * page, n * page, {peer}))
+        if (cudaError_t error = grant(base + i * page, n * page, peer))
             return error;
     }
     return cudaSuccess;

@@ -83,7 +83,7 @@ class Mapped {
   private:
     int gpu = 0;
     std::vector<dt_mapping_memory> pages; /* 0: not mapped */
-    cudaError_t grant(char *at, size_t size, const std::vector<int> &gpus);
+    cudaError_t grant(char *at, size_t size, int to);
 };
 
 /* Lets another GPU, by its ordinal, access what a device maps (allocator.cpp). */
