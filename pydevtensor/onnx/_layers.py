@@ -12,7 +12,7 @@ from pydevtensor.onnx._writer import Ref, Writer, values
 
 # --- recurrent layers
 
-# The order of the gates in ONNX, by their place in PyTorch.
+# The gates in the order of ONNX, by their numbers in PyTorch.
 _GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2), "RNN": (0,)}
 
 
@@ -44,7 +44,7 @@ def _recurrent(w: Writer, m: Any, a: Arguments) -> Any:
 def _one_of_layers(
     w: Writer, m: Any, n: int, name: str, firsts: list[Any]
 ) -> tuple[str, list[str]]:
-    """The names of what layer n gives of an input, and of its last states."""
+    """The name of layer n's result, and the names of its last states."""
     kind, ways = type(m).__name__, 2 if m.bidirectional else 1
     weights = [_weights(m, n, way, kind) for way in range(ways)]
     stacked = [
@@ -67,7 +67,7 @@ def _one_of_layers(
 
 
 def _first(w: Writer, state: Any, start: int, ways: int) -> str:
-    """The first state of a layer, a part of the whole."""
+    """The first state of a layer, a slice of all layers' states."""
     if state is None:
         return ""
     ends = [start], [start + ways], [0]
