@@ -1,7 +1,6 @@
 /* The extension module: initializes the core and every file of the binding. */
 #include "python/module.h"
 
-#include <stdarg.h>
 #include <string.h>
 
 #include "cpu/runtime/cpu.h"
@@ -24,29 +23,6 @@ PyTypeObject *dt_add_type(PyObject *module, const char *name, size_t size,
     if (type && dt_add_object(module, strrchr(name, '.') + 1, type) < 0)
         Py_CLEAR(type);
     return (PyTypeObject *)type;
-}
-
-void dt_list_append(PyObject **list, PyObject *item)
-{
-    if (*list && (!item || PyList_Append(*list, item) < 0))
-        Py_CLEAR(*list);
-    Py_XDECREF(item);
-}
-
-PyObject *dt_python_call(const char *module, const char *function, const char *format,
-                         ...)
-{
-    va_list given;
-    DT_REF path = PyUnicode_FromString(module);
-    /* As PyImport_Import(), but without a call of builtins.__import__. */
-    DT_REF top =
-        path ? PyImport_ImportModuleLevelObject(path, NULL, NULL, NULL, 0) : NULL;
-    DT_REF from = top ? PyImport_GetModule(path) : NULL;
-    DT_REF called = from ? PyObject_GetAttrString(from, function) : NULL;
-    va_start(given, format);
-    DT_REF args = called ? Py_VaBuildValue(format, given) : NULL;
-    va_end(given);
-    return args ? PyObject_CallObject(called, args) : NULL;
 }
 
 /* --- functions and methods --- */

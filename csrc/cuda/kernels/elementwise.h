@@ -16,7 +16,7 @@ typedef struct elementwise_kernels {
 #define DT_DTYPE_HALF(...)
 #include "ops/dtype.def"
 
-/* Those of the rows of DT_OWN_KERNEL. */
+/* The kernels of the rows with DT_OWN_KERNEL. */
 extern const elementwise_kernels elementwise_special_float32,
     elementwise_special_float64;
 
