@@ -32,14 +32,14 @@ GROUPS = (
     ("reductions", "Reductions and statistics", "reduce statistics histogram"),
     ("scans", "Cumulative sums, differences, integrals", "scan integrate"),
     ("sorting", "Sorting, searching, distinct elements", "sort unique"),
-    ("shapes", "Shapes", "view movement repeat diagonal shapes resize cat split"),
+    ("shapes", "Shapes", "view movement repeat diagonal shapes resize cat split copies"),
     ("indexing", "Indexing", "index indices scatter subscript"),
     ("linear-algebra", "Linear algebra", "matmul linalg einsum decompositions sparse"),
     (
         "layers",
         "Functions of layers",
         "nn layers losses pooling convolution attention recurrent rnn resample vision "
-        "distance linear normalization activation",
+        "distance linear normalization activation native",
     ),
     (
         "types",
