@@ -172,21 +172,21 @@ def test_want_of_memory_takes_pages_back(expandable):
 
 
 def test_the_last_page_may_be_smaller(expandable):
-    """What the driver has left is less than a page, and enough."""
+    """Less than a page may still be allocated, and it is enough."""
     gpu = expandable
-    torch.cuda.set_per_process_memory_fraction(0.25, gpu)
+    total = torch.cuda.mem_get_info(gpu)[1]
+    limit = torch.cuda.memory_reserved(gpu) + 3 * PAGE + 8 * MiB
+    torch.cuda.set_per_process_memory_fraction(limit / total, gpu)
     try:
-        limit = torch.cuda.mem_get_info(gpu)[1] // 4 - torch.cuda.memory_reserved(gpu)
-        pages = limit // PAGE
-        x = empty(gpu, pages * PAGE)
-        rest = (limit - pages * PAGE) // (2 * MiB) * 2 * MiB
-        y = empty(gpu, rest - MiB)
-        assert torch.cuda.memory_reserved(gpu) <= torch.cuda.mem_get_info(gpu)[1] // 4
+        x = empty(gpu, 3 * PAGE).fill_(1)
+        y = empty(gpu, 7 * MiB).fill_(2)
+        assert torch.cuda.memory_reserved(gpu) <= limit and accounts(gpu)
         with pytest.raises(torch.OutOfMemoryError, match="allows"):
-            empty(gpu, PAGE)
-        del x, y
+            empty(gpu, 7 * MiB)
+        assert (x[-1].item(), y[-1].item()) == (1, 2)
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0, gpu)
+    del x, y
 
 
 @pytest.mark.skipif(not torch.cuda.is_simulated(), reason="failures on demand")
