@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pydevtensor
-from pydevtensor import _C, linalg, nn, special
+from pydevtensor import Tensor, linalg, nn, special
 from pydevtensor.fx.graph import Graph
 from pydevtensor.fx.graph_module import GraphModule
 from pydevtensor.fx.proxy import Proxy, TracerBase
@@ -211,7 +211,7 @@ class Tracer(TracerBase):
 
         a: the value.
         """
-        if isinstance(a, _C.Tensor):
+        if isinstance(a, Tensor):
             return self.create_node("get_attr", self._path_of(a), (), {})
         if isinstance(a, nn.Module):
             return self.create_node("get_attr", self.path_of_module(a), (), {})

@@ -7,7 +7,7 @@ import linecache
 from itertools import count
 from typing import Any
 
-from pydevtensor import _C
+from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.fx.graph import Graph
 from pydevtensor.fx.node import map_aggregate, map_arg
@@ -85,7 +85,7 @@ class GraphModule(Module):
 
     def _put(self, path: str, value: Any) -> None:
         owner, last = self._owner(path)
-        if isinstance(value, _C.Tensor) and not isinstance(value, Parameter):
+        if isinstance(value, Tensor) and not isinstance(value, Parameter):
             if last in owner._buffers:
                 return
             owner.register_buffer(last, value)

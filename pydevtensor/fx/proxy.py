@@ -9,7 +9,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pydevtensor import _C
+import pydevtensor as torch
 from pydevtensor._names import publish as _publish
 from pydevtensor.fx.graph import Graph
 from pydevtensor.fx.immutable_collections import immutable_dict, immutable_list
@@ -26,9 +26,17 @@ _PLAIN: tuple[Any, ...] = (
     type(None),
     type(...),
     range,
-    _C.dtype,
+    torch.dtype,
 )
-_PLAIN += (_C.device, _C.Size, _C.layout, _C.memory_format, enum.Enum, slice, bytes)
+_PLAIN += (
+    torch.device,
+    torch.Size,
+    torch.layout,
+    torch.memory_format,
+    enum.Enum,
+    slice,
+    bytes,
+)
 
 
 class TraceError(ValueError):
@@ -98,7 +106,7 @@ class TracerBase:
             return a.node
         if isinstance(a, Node):
             return a
-        if isinstance(a, tuple) and not isinstance(a, _C.Size):
+        if isinstance(a, tuple) and not isinstance(a, torch.Size):
             made = [self.create_arg(each) for each in a]
             return type(a)(*made) if hasattr(a, "_fields") else tuple(made)
         if isinstance(a, list):

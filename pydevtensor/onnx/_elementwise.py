@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydevtensor import _C
+import pydevtensor as torch
 from pydevtensor.onnx._records import FUNCTIONS, Arguments, record, refused
 from pydevtensor.onnx._writer import Ref, Writer, values
 
@@ -47,7 +47,7 @@ def _both(w: Writer, a: Any, b: Any, dtype: Any) -> tuple[str, str]:
 
 
 def _to(value: Any, dtype: Any) -> Any:
-    return value.to(dtype) if isinstance(value, _C.Tensor) else value
+    return value.to(dtype) if isinstance(value, torch.Tensor) else value
 
 
 for _name, _op in _pairs(_TWO):
@@ -72,7 +72,7 @@ for _name, _op in _pairs(_COMPARED):
 
     @record(_name)
     def _compared(w: Writer, y: Any, a: Any, b: Any, *, op: str = _op) -> Any:
-        return w.put(op, *_both(w, a, b, _C.result_type(values(a), values(b))))
+        return w.put(op, *_both(w, a, b, torch.result_type(values(a), values(b))))
 
 
 @record("ne")

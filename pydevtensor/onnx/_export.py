@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from pydevtensor import _C, fx, nn
+import pydevtensor as torch
+from pydevtensor import fx, nn
 from pydevtensor.autograd import no_grad
 from pydevtensor.onnx import _elementwise, _functional, _layers, _reductions, _shapes
 from pydevtensor.onnx._records import FUNCTIONS, layer_record
@@ -61,9 +62,9 @@ class _Run(fx.Interpreter):
 
 
 def _has_tensor(found: Any) -> bool:
-    if isinstance(found, (tuple, list)) and not isinstance(found, _C.Size):
+    if isinstance(found, (tuple, list)) and not isinstance(found, torch.Size):
         return any(map(_has_tensor, found))
-    return isinstance(found, _C.Tensor)
+    return isinstance(found, torch.Tensor)
 
 
 def _leaves(found: Any) -> list[Any]:
@@ -102,7 +103,7 @@ class _Inputs:
     def refs(self, value: Any, word: str) -> Any:
         if isinstance(value, (tuple, list)):
             return tuple(self.refs(v, f"{word}_{i}") for i, v in enumerate(value))
-        if not isinstance(value, _C.Tensor):
+        if not isinstance(value, torch.Tensor):
             return value
         count = len(self.infos)
         name = self.names[count] if count < len(self.names) else word

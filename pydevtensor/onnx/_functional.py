@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydevtensor import _C, finfo
+import pydevtensor as torch
+from pydevtensor import finfo
 from pydevtensor.onnx._records import Arguments, record, refused
 from pydevtensor.onnx._writer import Ref, Writer, values
 
@@ -88,15 +89,15 @@ def _batch_norm(w: Writer, y: Any, a: Arguments) -> Any:
     mean, var = a.running_mean, a.running_var
     if a.training or mean is None:
         raise refused("batch_norm() without running statistics")
-    weight = _C.ones_like(mean) if a.weight is None else a.weight
-    bias = _C.zeros_like(mean) if a.bias is None else a.bias
+    weight = torch.ones_like(mean) if a.weight is None else a.weight
+    bias = torch.zeros_like(mean) if a.bias is None else a.bias
     return w.put("BatchNormalization", a.input, weight, bias, mean, var, epsilon=a.eps)
 
 
 @record("layer_norm", by_name=True)
 def _layer_norm(w: Writer, y: Any, a: Arguments) -> Any:
     shape = a.normalized_shape
-    weight = _C.ones(shape, dtype=y.dtype) if a.weight is None else a.weight
+    weight = torch.ones(shape, dtype=y.dtype) if a.weight is None else a.weight
     given = [a.input, weight] + ([] if a.bias is None else [a.bias])
     return w.put("LayerNormalization", *given, axis=-len(shape), epsilon=a.eps)
 
@@ -113,8 +114,8 @@ def _rms_norm(w: Writer, y: Any, a: Arguments) -> Any:
 @record("group_norm", by_name=True)
 def _group_norm(w: Writer, y: Any, a: Arguments) -> Any:
     rows = w.put("Reshape", a.input, w.ints([0, a.num_groups, -1]))
-    one = _C.ones(a.num_groups, dtype=y.dtype)
-    zero = _C.zeros_like(one)
+    one = torch.ones(a.num_groups, dtype=y.dtype)
+    zero = torch.zeros_like(one)
     found = w.put("InstanceNormalization", rows, one, zero, epsilon=a.eps)
     found = w.put("Reshape", found, w.ints([-1, *y.shape[1:]]))
     return scaled(w, found, a.weight, a.bias, y.dim())
@@ -144,7 +145,7 @@ def _interpolate(w: Writer, y: Any, a: Arguments) -> Any:
         "Resize",
         a.input,
         "",
-        _C.tensor([1.0, 1.0, *(new / old for old, new in sizes)]),
+        torch.tensor([1.0, 1.0, *(new / old for old, new in sizes)]),
         mode=kinds[mode],
         coordinate_transformation_mode="align_corners" if a.align_corners else where,
         nearest_mode="floor" if mode == "nearest" else None,
@@ -170,8 +171,8 @@ def _pad(w: Writer, y: Any, a: Arguments) -> Any:
 
 @record("one_hot")
 def _one_hot(w: Writer, y: Any, x: Any, num_classes: int = -1) -> Any:
-    ends = _C.tensor([0, 1])
-    return w.put("OneHot", x, w.of(y.shape[-1], _C.int64), ends)
+    ends = torch.tensor([0, 1])
+    return w.put("OneHot", x, w.of(y.shape[-1], torch.int64), ends)
 
 
 @record("embedding")
@@ -190,7 +191,7 @@ def _attention(w: Writer, y: Any, a: Arguments) -> Any:
     scores = w.call("matmul", a.query, w.call("transpose", a.key, -2, -1))
     mask = a.attn_mask
     if a.is_causal:
-        mask = _C.ones(scores.shape[-2:], dtype=_C.bool).tril()
+        mask = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
     scores = masked(w, w.call("mul", scores, factor), mask, hides=False)
     return w.put("MatMul", w.put("Softmax", scores, axis=-1), a.value)
 
@@ -203,7 +204,7 @@ def masked(w: Writer, scores: Any, mask: Any, hides: bool) -> Any:
     if mask is None:
         return scores
     dtype = scores.value.dtype
-    if values(mask).dtype == _C.bool:
+    if values(mask).dtype == torch.bool:
         sums = [w.of(float("-inf"), dtype), w.of(0, dtype)]
         mask = w.put("Where", mask, *(sums if hides else sums[::-1]))
     return Ref(w.put("Add", scores, mask), scores.value)

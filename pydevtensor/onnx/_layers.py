@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pydevtensor import _C, nn
+import pydevtensor as torch
+from pydevtensor import nn
 from pydevtensor.onnx._functional import masked, pair, scaled
 from pydevtensor.onnx._records import Arguments, layer, refused
 from pydevtensor.onnx._writer import Ref, Writer, values
@@ -48,7 +49,7 @@ def _one_of_layers(
     kind, ways = type(m).__name__, 2 if m.bidirectional else 1
     weights = [_weights(m, n, way, kind) for way in range(ways)]
     stacked = [
-        None if p[0] is None else _C.stack(p) for p in zip(*weights, strict=True)
+        None if p[0] is None else torch.stack(p) for p in zip(*weights, strict=True)
     ]
     out, *ends = w.put(
         kind,
@@ -89,10 +90,10 @@ def _weights(m: Any, n: int, way: int, kind: str) -> list[Any]:
         if whole is None:
             return None
         gates = whole.detach().chunk(len(_GATES[kind]))
-        return _C.cat([gates[i] for i in _GATES[kind]])
+        return torch.cat([gates[i] for i in _GATES[kind]])
 
     biases = turned("bias_ih"), turned("bias_hh")
-    joined = None if biases[0] is None else _C.cat(biases)
+    joined = None if biases[0] is None else torch.cat(biases)
     return [turned("weight_ih"), turned("weight_hh"), joined]
 
 
@@ -124,12 +125,12 @@ def _instance_norm(w: Writer, m: Any, a: Arguments) -> Any:
     found = m(x.value)
     if m.track_running_stats:
         mean, var = m.running_mean, m.running_var
-        ones = _C.ones_like(mean) if m.weight is None else m.weight
-        zeros = _C.zeros_like(mean) if m.bias is None else m.bias
+        ones = torch.ones_like(mean) if m.weight is None else m.weight
+        zeros = torch.zeros_like(mean) if m.bias is None else m.bias
         parts = ones, zeros, mean, var
         return Ref(w.put("BatchNormalization", x, *parts, epsilon=m.eps), found)
-    one = _C.ones(x.shape[1], dtype=found.dtype)
-    name = w.put("InstanceNormalization", x, one, _C.zeros_like(one), epsilon=m.eps)
+    one = torch.ones(x.shape[1], dtype=found.dtype)
+    name = w.put("InstanceNormalization", x, one, torch.zeros_like(one), epsilon=m.eps)
     return Ref(scaled(w, name, m.weight, m.bias, x.dim()), found)
 
 

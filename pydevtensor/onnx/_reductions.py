@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydevtensor import _C
+import pydevtensor as torch
 from pydevtensor.onnx._records import Arguments, record, refused
 from pydevtensor.onnx._shapes import is_list
 from pydevtensor.onnx._writer import Writer
@@ -51,7 +51,7 @@ def _extreme(w: Writer, y: Any, x: Any, *args: Any, **named: Any) -> Any:
 
 @record("cumsum")
 def _cumsum(w: Writer, y: Any, x: Any, dim: int) -> Any:
-    return w.put("CumSum", x, w.of(dim, _C.int64))
+    return w.put("CumSum", x, w.of(dim, torch.int64))
 
 
 @record("topk")
@@ -71,7 +71,7 @@ def _matmul(w: Writer, y: Any, a: Any, b: Any) -> Any:
 
 @record("linear")
 def _linear(w: Writer, y: Any, x: Any, weight: Any, bias: Any = None) -> Any:
-    turned = weight.t().contiguous() if isinstance(weight, _C.Tensor) else None
+    turned = weight.t().contiguous() if isinstance(weight, torch.Tensor) else None
     if turned is None:
         turned = w.call("transpose", weight, 0, 1)
     found = w.put("MatMul", x, turned)

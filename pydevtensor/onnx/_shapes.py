@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydevtensor import _C
+import pydevtensor as torch
 from pydevtensor.onnx._records import Arguments, record, refused
 from pydevtensor.onnx._writer import Ref, Writer
 
@@ -21,7 +21,7 @@ def _reshape(w: Writer, y: Any, x: Any, *unused: Any, **named: Any) -> Any:
 @record("permute", "transpose", "t", "swapaxes", "movedim", "numpy_T")
 def _permute(w: Writer, y: Any, x: Any, *args: Any, **named: Any) -> Any:
     # The dimensions by name: those of a tensor whose sizes are all different.
-    probe = _C.empty([d + 2 for d in range(x.dim())], device="meta")
+    probe = torch.empty([d + 2 for d in range(x.dim())], device="meta")
     name = "permute" if len(args) > 2 or not args or is_list(args[0]) else "transpose"
     if not args and not named:
         name = "t"
@@ -91,7 +91,7 @@ def _getitem(w: Writer, y: Any, x: Any, index: Any) -> Any:
         if each is None:
             found, dim = w.put("Unsqueeze", found, w.ints([dim])), dim + 1
         elif isinstance(each, int):
-            found = w.put("Gather", found, w.of(each, _C.int64), axis=dim)
+            found = w.put("Gather", found, w.of(each, torch.int64), axis=dim)
         elif isinstance(each, slice):
             if each != slice(None):
                 step = each.step or 1

@@ -5,7 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from pydevtensor import _C, nn
+import pydevtensor as torch
+from pydevtensor import nn
 from pydevtensor.onnx._records import BY_NAME, FUNCTIONS, Arguments, layer_record
 from pydevtensor.onnx.errors import UnsupportedOperatorError
 
@@ -21,9 +22,9 @@ except ModuleNotFoundError as _error:
 
 _NAMED = ["float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool"]
 TYPES: dict[Any, int] = {
-    getattr(_C, name): getattr(onnx.TensorProto, name.upper()) for name in _NAMED
+    getattr(torch, name): getattr(onnx.TensorProto, name.upper()) for name in _NAMED
 }
-TYPES |= {_C.float32: onnx.TensorProto.FLOAT, _C.float64: onnx.TensorProto.DOUBLE}
+TYPES |= {torch.float32: onnx.TensorProto.FLOAT, torch.float64: onnx.TensorProto.DOUBLE}
 
 
 class Ref:
@@ -58,14 +59,14 @@ class Writer:
         """The name of a Ref; of a Tensor or a number, that of a constant."""
         if isinstance(value, Ref):
             return value.name
-        if not isinstance(value, _C.Tensor):
+        if not isinstance(value, torch.Tensor):
             dtype = like.value.dtype if isinstance(like, Ref) else like
-            value = _C.tensor(value, dtype=dtype)
+            value = torch.tensor(value, dtype=dtype)
         if id(value) not in self._known:
             self._alive.append(value)
             name = self._known[id(value)] = self.name("constant")
             array = value.detach().cpu()
-            if array.dtype == _C.bfloat16:
+            if array.dtype == torch.bfloat16:
                 raise UnsupportedOperatorError(
                     "export(): a constant of bfloat16; convert the module to float32"
                 )
@@ -73,7 +74,7 @@ class Writer:
         return self._known[id(value)]
 
     def ints(self, values: Any) -> str:
-        return self.of(_C.tensor(list(values), dtype=_C.int64))
+        return self.of(torch.tensor(list(values), dtype=torch.int64))
 
     def put(self, op: str, *inputs: Any, outputs: int = 1, **attributes: Any) -> Any:
         """Write a node; the name of its output, or a list of them."""
@@ -91,7 +92,7 @@ class Writer:
 
     def call(self, name: str, *args: Any, **named: Any) -> Any:
         """Write a call of a function of the package with Refs; a Ref of its result."""
-        kind = next(k for k in (nn.functional, _C.Tensor, _C) if hasattr(k, name))
+        kind = next(k for k in (nn.functional, torch.Tensor, torch) if hasattr(k, name))
         function = getattr(kind, name)
         found = function(*values(args), **values(named))
         return self.written(name, function, found, args, named)

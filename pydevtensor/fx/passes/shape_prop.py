@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from pydevtensor import _C
+import pydevtensor as torch
 from pydevtensor._names import publish as _publish
 from pydevtensor.fx.interpreter import Interpreter
 from pydevtensor.fx.node import Node, map_aggregate
@@ -34,7 +34,7 @@ class TensorMetadata(NamedTuple):
 
 
 def _metadata(tensor: Any) -> TensorMetadata:
-    formats = _C.contiguous_format, _C.channels_last
+    formats = torch.contiguous_format, torch.channels_last
     laid = (f for f in formats if tensor.is_contiguous(memory_format=f))
     return TensorMetadata(
         tensor.shape,
@@ -83,7 +83,7 @@ class ShapeProp(Interpreter):
 
         def look(leaf: Any) -> Any:
             nonlocal seen
-            if not isinstance(leaf, _C.Tensor):
+            if not isinstance(leaf, torch.Tensor):
                 return leaf
             seen = True
             return _metadata(leaf)
