@@ -32,7 +32,11 @@ GROUPS = (
     ("reductions", "Reductions and statistics", "reduce statistics histogram"),
     ("scans", "Cumulative sums, differences, integrals", "scan integrate"),
     ("sorting", "Sorting, searching, distinct elements", "sort unique"),
-    ("shapes", "Shapes", "view movement repeat diagonal shapes resize cat split copies"),
+    (
+        "shapes",
+        "Shapes",
+        "view movement repeat diagonal shapes resize cat split copies",
+    ),
     ("indexing", "Indexing", "index indices scatter subscript"),
     ("linear-algebra", "Linear algebra", "matmul linalg einsum decompositions sparse"),
     (
