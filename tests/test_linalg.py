@@ -495,3 +495,15 @@ def test_a_batch_with_matrices_that_have_no_factor(device):
     assert info.tolist() == [0, 1, 0, 3]
     _, info = linalg.inv_ex(x.to(device))
     assert info.tolist() == [0, 0, 0, 3]
+
+
+def test_symmetric_factors_have_no_gradient(device):
+    x = torch.eye(2, device=device, requires_grad=True)
+    LD, pivots = torch.linalg.ldl_factor(x)
+    assert not pivots.requires_grad
+    with pytest.raises(RuntimeError, match="has no derivative"):
+        LD.sum().backward()
+    with pytest.raises(torch.linalg.LinAlgError, match="singular"):
+        torch.linalg.ldl_factor(torch.zeros(3, 3, device=device))
+    with pytest.raises(RuntimeError, match="one for each row"):
+        torch.linalg.ldl_solve(LD.detach(), pivots[:1], LD.detach())

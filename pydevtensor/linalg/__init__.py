@@ -6,7 +6,7 @@ or NumPy's own. They take float32 and float64, on the CPU and on simulated GPUs.
 
 from pydevtensor import _C
 from pydevtensor._names import publish as _publish
-from pydevtensor.linalg import factors, norms, spectra, systems
+from pydevtensor.linalg import factors, indefinite, norms, spectra, systems
 from pydevtensor.linalg.lapack import LinAlgError as LinAlgError
 
 globals().update(_C._namespace("linalg"))
