@@ -110,10 +110,12 @@ struct ThreadSums {
 struct Sums {
     double one, two;
 };
-static __device__ __forceinline__ Sums add(Sums a, Sums b)
-{
-    return {a.one + b.one, a.two + b.two};
-}
+struct AddSums {
+    __device__ __forceinline__ Sums operator()(Sums a, Sums b) const
+    {
+        return {a.one + b.one, a.two + b.two};
+    }
+};
 
 /* Neighbouring columns to a block, a power of two of them, whose threads share the rows
  * of each: those of part blockIdx.y. Partial sums are [part][sum][column]. */
@@ -131,7 +133,7 @@ __global__ void columns_kernel(GRID_CONSTANT(NnCall) call, double *sums, int64_t
                               all.one, all.two},
                 nn::named<Op, T>(call.operands));
     if (columns == 1) {
-        all = reduce_group<false>(all, BLOCK, add);
+        all = reduce_group<false>(all, BLOCK, AddSums());
     } else {
         STATIC_SHARED(Sums[BLOCK], sum);
         sum[threadIdx.x] = all;
@@ -139,7 +141,7 @@ __global__ void columns_kernel(GRID_CONSTANT(NnCall) call, double *sums, int64_t
         for (unsigned half = BLOCK / 2; half >= columns; half /= 2) {
             __syncthreads();
             if (threadIdx.x < half)
-                sum[threadIdx.x] = add(sum[threadIdx.x], sum[threadIdx.x + half]);
+                sum[threadIdx.x] = AddSums()(sum[threadIdx.x], sum[threadIdx.x + half]);
         }
         all = sum[threadIdx.x];
     }
@@ -163,7 +165,7 @@ __global__ void columns_finish(T *first, T *second, const double *sums, int64_t 
         all.one += sums[(p * 2) * n + c];
         all.two += sums[(p * 2 + 1) * n + c];
     }
-    all = reduce_group<false>(all, threads, add);
+    all = reduce_group<false>(all, threads, AddSums());
     if (threadIdx.x % (unsigned)threads)
         return;
     T one = (T)(all.one * scale), two = (T)(all.two * scale);
