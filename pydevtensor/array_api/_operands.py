@@ -12,6 +12,15 @@ import pydevtensor as torch
 from pydevtensor import Tensor
 
 
+def named(call: Any, name: str, says: str, example: str, shown: str) -> Any:
+    """The function, under a name and with a docstring."""
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = (
+        f"{says}\n\n>>> import pydevtensor.array_api as xp\n>>> {example}\n{shown}\n"
+    )
+    return call
+
+
 def promoted(x1: Any, x2: Any) -> tuple[Any, Any]:
     """Both, of their common type where PyTorch would not choose that one.
 

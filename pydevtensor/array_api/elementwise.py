@@ -11,7 +11,7 @@ from typing import Any
 
 import pydevtensor as torch
 from pydevtensor import Tensor
-from pydevtensor.array_api._operands import promoted, tensors
+from pydevtensor.array_api._operands import named, promoted, tensors
 
 __all__ = ["add", "atan2", "bitwise_and", "bitwise_left_shift", "bitwise_or"]
 __all__ += ["bitwise_right_shift", "bitwise_xor", "clip", "copysign", "divide", "equal"]
@@ -28,20 +28,15 @@ def _of_two(
     name: str,
     function: Callable[..., Tensor],
     operands: Callable[[Any, Any], tuple[Any, Any]],
-    says: str,
-    example: str,
-    shown: str,
+    *texts: str,
 ) -> Callable[[_Operand, _Operand], Tensor]:
     """A function of two operands, which are made to be those of the library's."""
 
     def call(x1: _Operand, x2: _Operand, /) -> Tensor:
         return function(*operands(x1, x2))
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = (
-        f"{says}\n\n>>> import pydevtensor.array_api as xp\n>>> {example}\n{shown}\n"
-    )
-    return call
+    made: Callable[[_Operand, _Operand], Tensor] = named(call, name, *texts)
+    return made
 
 
 def _comparison(

@@ -13,17 +13,10 @@ from typing import Any
 from pydevtensor import Tensor
 from pydevtensor import fft as _library
 from pydevtensor._names import publish as _publish
+from pydevtensor.array_api._operands import named as _named
 
 __all__ = ["fft", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift"]
 __all__ += ["ihfft", "irfft", "irfftn", "rfft", "rfftfreq", "rfftn"]
-
-
-def _named(call: Any, name: str, says: str, example: str, shown: str) -> Any:
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = (
-        f"{says}\n\n>>> import pydevtensor.array_api as xp\n>>> {example}\n{shown}\n"
-    )
-    return call
 
 
 def _along_one(
@@ -39,8 +32,8 @@ def _along_one(
     ) -> Tensor:
         return function(x, n, axis, norm)
 
-    named: Callable[..., Tensor] = _named(call, name, *texts)
-    return named
+    made: Callable[..., Tensor] = _named(call, name, *texts)
+    return made
 
 
 def _along_several(
@@ -56,8 +49,8 @@ def _along_several(
     ) -> Tensor:
         return function(x, s, axes, norm)
 
-    named: Callable[..., Tensor] = _named(call, name, *texts)
-    return named
+    made: Callable[..., Tensor] = _named(call, name, *texts)
+    return made
 
 
 # fmt: off
