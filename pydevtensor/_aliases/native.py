@@ -28,9 +28,7 @@ def native_layer_norm(
     bias: Tensor | None,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """layer_norm(), the means and 1 over the deviations.
-
-    Parameters are layer_norm()'s.
+    """As layer_norm(), with the means and 1 over the deviations.
 
     >>> x = torch.tensor([[1.0, 3.0]])
     >>> torch.native_layer_norm(x, (2,), None, None, 0.0)
@@ -52,7 +50,7 @@ def native_group_norm(
     group: int,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """group_norm(), the mean of each group and 1 over its deviation.
+    """As group_norm(), with the mean of each group and 1 over its deviation.
 
     N, C, HxW  the sizes of input, the last ones multiplied
     group      the number of groups
@@ -83,10 +81,9 @@ def native_batch_norm(
     momentum: float,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """batch_norm(), the mean of each channel and 1 over its deviation.
+    """As functional.batch_norm(), with the means of channels and 1 over the deviations.
 
-    The last two have no elements where training is False. Parameters are
-    nn.functional.batch_norm()'s.
+    These have no elements where training is False.
 
     >>> x = torch.tensor([[1.0], [3.0]])
     >>> torch.native_batch_norm(x, None, None, None, None, True, 0.1, 0.0)
@@ -107,7 +104,7 @@ def native_batch_norm(
 def native_dropout(
     input: Tensor, p: float, train: bool | None
 ) -> tuple[Tensor, Tensor]:
-    """dropout(), and where it kept elements; train=None is True.
+    """As dropout(), and where it kept elements; train=None is True.
 
     >>> torch.native_dropout(torch.ones(2), 0.5, False)
     (tensor([1., 1.]), tensor([True, True]))
