@@ -13,10 +13,26 @@
 static const dt_device_row cpu_row = {
     .name = "cpu", .title = "CPU", .without = "", .host_memory = true, .single = true};
 
+/* A type of devices that PyTorch knows and nothing serves here. Programs name it, compare
+ * with it, and then use another. */
+#define ABSENT(number, name_, title_)                                                  \
+    [DT_MAX_BACKENDS + (number)] =                                                     \
+        &(const dt_device_row){.name = name_,                                          \
+                               .title = title_,                                        \
+                               .without = "Use the CPU, or GPUs of the type 'cuda'."}
+
 const dt_device_row *dt_device_rows[DT_MAX_DEVICE_TYPES] = {
     [DT_CPU] = &cpu_row,
     [DT_CUDA] = &dt_cuda_row,
     [DT_META] = &dt_meta_row,
+    ABSENT(0, "mps", "MPS"),
+    ABSENT(1, "xpu", "XPU"),
+    ABSENT(2, "hpu", "HPU"),
+    ABSENT(3, "mtia", "MTIA"),
+    ABSENT(4, "xla", "XLA"),
+    ABSENT(5, "ipu", "IPU"),
+    ABSENT(6, "vulkan", "Vulkan"),
+    ABSENT(7, "privateuseone", "privateuseone"),
 };
 const dt_backend *dt_backends[DT_MAX_DEVICE_TYPES];
 dt_registry dt_registry_given;
@@ -53,13 +69,13 @@ int dt_registry_add(const dt_device_row *row)
                        "there is a type of devices called %.40s already; give this one "
                        "another name",
                        row->name);
-    while (type < DT_MAX_DEVICE_TYPES && dt_device_rows[type])
+    while (type < DT_MAX_BACKENDS && dt_device_rows[type])
         type++;
-    if (type == DT_MAX_DEVICE_TYPES)
+    if (type == DT_MAX_BACKENDS)
         return dt_fail(DT_ERROR_RUNTIME,
                        "there is no room for devices of type %.40s: at most %d types "
                        "can be registered",
-                       row->name, DT_MAX_DEVICE_TYPES);
+                       row->name, DT_MAX_BACKENDS);
     dt_device_rows[type] = row;
     return type;
 }
@@ -75,8 +91,8 @@ static bool is_name(const char *known, const char *name, size_t length)
 
 int dt_device_type_find(const char *name, size_t length)
 {
-    for (int type = 0; type < DT_MAX_DEVICE_TYPES && dt_device_rows[type]; type++)
-        if (is_name(dt_device_rows[type]->name, name, length))
+    for (int type = 0; type < DT_MAX_DEVICE_TYPES; type++)
+        if (dt_device_rows[type] && is_name(dt_device_rows[type]->name, name, length))
             return type;
     return -1;
 }

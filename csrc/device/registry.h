@@ -15,14 +15,15 @@ typedef enum dt_device_type {
     DT_CPU,
     DT_CUDA,
     DT_META,         /* device/meta.h */
-    DT_NDEVICE_TYPES /* that the library has rows of; programs in C may add rows */
+    DT_NDEVICE_TYPES /* that the library has backends of; programs in C may add some */
 } dt_device_type;
 
 /* A program means a device of this type when it gives an index alone; its driver pins
  * memory of the host. */
 #define DT_ACCELERATOR DT_CUDA
 
-#define DT_MAX_DEVICE_TYPES 5  /* device/works.c has a set of functions for each */
+#define DT_MAX_BACKENDS     5  /* device/works.c has a set of functions for each */
+#define DT_MAX_DEVICE_TYPES 13 /* those, and types that have a name alone */
 #define DT_MAX_DEVICES      64 /* of a type */
 
 enum { DT_WHY_TEXT = 1024 };
@@ -61,7 +62,7 @@ extern dt_registry dt_registry_given;
 int dt_registry_start(const dt_backend *cpu, const char *libraries,
                       const char *packages);
 
-/* Adds a type, whose row stays the caller's; returns its number. -1 after dt_fail if the
+/* Adds a type with a backend, whose row stays the caller's; returns its number. -1 after dt_fail if the
  * name is taken or there is no room. Call it before devices are used. */
 int dt_registry_add(const dt_device_row *row);
 

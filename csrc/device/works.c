@@ -302,7 +302,7 @@ MEMORY(1)
 MEMORY(2)
 MEMORY(3)
 MEMORY(4)
-_Static_assert(DT_MAX_DEVICE_TYPES == 5, "add functions for the types that were added");
+_Static_assert(DT_MAX_BACKENDS == 5, "add functions for the types that were added");
 #define OF_EACH_TYPE(member)                                                           \
     {member##_0, member##_1, member##_2, member##_3, member##_4}
 
@@ -323,7 +323,7 @@ static void wrap(dt_backend *own, int type)
 
 void dt_works_observe(void)
 {
-    for (int type = 0; type < DT_MAX_DEVICE_TYPES && dt_device_rows[type]; type++) {
+    for (int type = 0; type < DT_MAX_BACKENDS && dt_device_rows[type]; type++) {
         dt_device_count((dt_device_type)type); /* opens a backend that is not yet */
         real[type] = dt_backends[type];
         if (!real[type] || dt_device_rows[type]->no_data) /* no work to report */
@@ -336,7 +336,7 @@ void dt_works_observe(void)
 
 void dt_works_restore(void)
 {
-    for (int type = 0; type < DT_MAX_DEVICE_TYPES; type++)
+    for (int type = 0; type < DT_MAX_BACKENDS; type++)
         if (real[type])
             dt_backends[type] = real[type];
 }

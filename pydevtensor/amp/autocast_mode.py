@@ -51,13 +51,17 @@ def is_autocast_available(device_type: str) -> bool:
 def is_autocast_enabled(device_type: str | None = None) -> bool:
     """Whether autocast is on in this thread.
 
-    device_type: 'cuda', the default, or 'cpu'; RuntimeError for others.
+    device_type: 'cuda', the default, or 'cpu'. False for a type of devices that is not
+    there, such as 'mps', and RuntimeError for what is no type.
 
     >>> with torch.autocast('cpu'):
     ...     torch.is_autocast_enabled('cpu')
     True
     """
     name = "cuda" if device_type is None else device_type
+    if name not in _TYPES and isinstance(name, str) and ":" not in name:
+        _C.device(name)
+        return False
     return _C._autocast_state(_known("is_autocast_enabled", name))[0]
 
 
