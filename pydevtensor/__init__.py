@@ -97,6 +97,7 @@ _LATER = {
     "set_num_interop_threads": "_settings",
     "set_warn_always": "_settings",
     "use_deterministic_algorithms": "_determinism",
+    "__config__": "__config__",
     "accelerator": "accelerator",
     "set_default_tensor_type": "_classes",
     "backends": "backends",
@@ -137,6 +138,7 @@ _LATER = {
     "optim": "optim",
     "printing": "printing",
     "profiler": "profiler",
+    "quasirandom": "quasirandom",
     "set_printoptions": "printing",
     "get_printoptions": "printing",
     "load": "serialization",
@@ -186,6 +188,9 @@ def _find_absent(module, name):
     from pydevtensor._stand_ins import find
 
     return find(module, name)
+
+
+_C.__path__ = []  # modules below torch._C are stand-ins
 
 
 def __dir__():

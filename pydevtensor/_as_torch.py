@@ -166,6 +166,7 @@ class _Loader:
 
     def exec_module(self, module: ModuleType) -> None:
         if isinstance(module, _Extension):
+            module.__dict__["__path__"] = []  # below it are stand-ins
             return
         if not isinstance(module, _Torch):
             # A module may replace itself: the import goes on with what is there then.
@@ -181,6 +182,7 @@ class _Loader:
         values["__doc__"] = pydevtensor.__doc__
         values["__file__"] = pydevtensor.__file__
         values["__all__"] = pydevtensor.__all__
+        values["torch"] = module  # as `import torch` of PyTorch's own file leaves it
         values["__path__"] = []  # a package, of which the finder finds all parts
 
 

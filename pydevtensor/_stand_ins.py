@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 import sys
 from abc import ABCMeta
+from contextlib import suppress
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec as _find_spec
@@ -82,6 +83,10 @@ def find(module: str, name: str) -> Any:
     path = f"{here}.{name}".removeprefix(_TOP)
     above = path[: -len(name) - 1]
     names = table().get(above, {})
+    from pydevtensor._private_names import find as find_private
+
+    with suppress(KeyError):
+        return find_private(path)
     if names.get(name):
         return getattr(import_module((_TOP + above).rpartition(".")[0]), name)
     if name in names:

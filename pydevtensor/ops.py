@@ -45,8 +45,13 @@ def _index(x: Any, indices: Any) -> Any:
 # Operators of aten that no public function has the name and the parameters of.
 _OTHERS: dict[str, Callable[..., Any]] = {
     "_log_softmax": lambda x, dim, half_to_float: x.log_softmax(dim),
+    "_pin_memory": lambda x, device=None: x.pin_memory(device),
     "_softmax": lambda x, dim, half_to_float: x.softmax(dim),
     "_to_copy": lambda x, **named: x.to(copy=True, **named),
+    "_sparse_addmm": lambda c, a, b, beta=1, alpha=1: pydevtensor.sparse.addmm(
+        c, a, b, beta=beta, alpha=alpha
+    ),
+    "_sparse_mm_reduce_impl": lambda a, b, reduce: pydevtensor.sparse.mm(a, b, reduce),
     "_unsafe_view": lambda x, size: x.reshape(size),
     "alias": lambda x: x.view_as(x),
     "index": _index,

@@ -162,7 +162,7 @@ def test_the_version_compares_as_that_of_the_release():
             "NotImplementedError",
             "load_state_dict(torch.load(path))",
         ),
-        ("import torch._utils", "ModuleNotFoundError", "with torch.load()"),
+        ("import torch._inductor.no_such", "ModuleNotFoundError", "call the function"),
         ("torch.utils.tensorboard", "AttributeError", "pip install tensorboard"),
         ("from torch.utils import tensorboard", "ModuleNotFoundError", "pip install"),
         (

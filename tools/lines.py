@@ -30,9 +30,10 @@ LAYERS = {
     "safetensors serialization testing utils",
     "sharding": "distributed.checkpoint distributed.fsdp distributed.optim",
     "extras": "array_api autograd.profiler distributions fx library onnx ops overrides "
-    "profiler signal sparse vision",
+    "profiler quasirandom signal sparse vision",
     "aliases": "_aliases",
-    "imitations": "_as_torch _stand_ins accelerator backends jit mps xpu",
+    "imitations": "__config__ _as_torch _private_names _stand_ins accelerator backends "
+    "jit mps xpu",
     "tools": "__main__ _cluster _estimate _launch _magic _nvcc _pytest _smi _top",
 }
 # Those that are counted apart from the core.

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Second spellings of parameters, NumPy's. */
+/* Second spellings of parameters: NumPy's, and those that PyTorch's forms of a function
+ * have. */
 static const char *const spellings[][2] = {
     {"axis", "dim"},
     {"keepdims", "keepdim"},
@@ -17,6 +18,8 @@ static const char *const spellings[][2] = {
     {"x2", "other"},
     {"sections", "indices_or_sections"},
     {"indices", "indices_or_sections"},
+    {"tensor", "input"},
+    {"split_size", "split_size_or_sections"},
     {"tensor_indices_or_sections", "indices_or_sections"},
     {"from", "from_"}, /* a word of Python's own, which only **{"from": 0} can give */
 };

@@ -52,7 +52,7 @@ def is_autocast_enabled(device_type: str | None = None) -> bool:
     """Whether autocast is on in this thread.
 
     device_type: 'cuda', the default, or 'cpu'. False for a type of devices that is not
-    there, such as 'mps', and RuntimeError for what is no type.
+    there, such as 'mps', and RuntimeError for a text that names none.
 
     >>> with torch.autocast('cpu'):
     ...     torch.is_autocast_enabled('cpu')

@@ -39,10 +39,15 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
 
 
 def standard_normal(shape: Any, like: Tensor) -> Tensor:
-    return torch.normal(
-        torch.zeros(shape, dtype=like.dtype, device=like.device),
-        torch.ones(shape, dtype=like.dtype, device=like.device),
+    return _standard_normal(shape, like.dtype, like.device)
+
+
+def _standard_normal(shape: Any, dtype: torch.dtype, device: Any) -> Tensor:
+    """As libraries with distributions of their own call it."""
+    zeros, ones = (
+        f(shape, dtype=dtype, device=device) for f in (torch.zeros, torch.ones)
     )
+    return torch.normal(zeros, ones)
 
 
 def clamp_probs(probs: Tensor) -> Tensor:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 ParamsT: TypeAlias = (
     Iterable[_C.Tensor] | Iterable[tuple[str, _C.Tensor]] | Iterable[dict[str, Any]]
 )
+_params_t = ParamsT
 _Step = TypeVar("_Step", bound=Callable[..., Any])
 _Hooks: TypeAlias = OrderedDict[object, Callable[..., Any]]
 _before_all: _Hooks = OrderedDict()

@@ -509,5 +509,7 @@ _tree.add(
     lambda parts, _: tuple(parts),  # the parts may be anything now
     lambda size: ([(SequenceKey(i), n) for i, n in enumerate(size)], None),
 )
+_dict_flatten = SUPPORTED_NODES[dict].flatten_fn
 _dict_flatten_with_keys = SUPPORTED_NODES[dict].flatten_with_keys_fn
+_dict_unflatten = SUPPORTED_NODES[dict].unflatten_fn
 _publish(__name__)

@@ -33,7 +33,7 @@ BUDGET = {
     "core": 30_200,
     "processes": 4_860,
     "extras": 12_490,
-    "imitations": 730,
+    "imitations": 960,
     "tools": 1_530,
 }
 

@@ -137,7 +137,7 @@ DT_PUBLIC(numpy, "numpy(self: Tensor, *, force: bool = False)")
     const dt_tensor *t = v[0].tensor;
     bool force = v[1].b;
     dt_device device = dt_tensor_device(t), cpu = dt_device_make(DT_CPU, 0);
-    if (!force && dt_requires_grad(t))
+    if (!force && dt_grad_enabled && dt_requires_grad(t))
         return PyErr_Format(
             PyExc_RuntimeError,
             "numpy(): this Tensor requires gradients, which NumPy cannot "

@@ -10,4 +10,6 @@ from pydevtensor.vision.transforms.functional import (
 )
 from pydevtensor.vision.transforms.geometry import *
 
+from pydevtensor.vision.transforms import v2 as v2  # isort: skip  # needs the above
+
 _publish(__name__)
