@@ -11,6 +11,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 ASAN_VENV ?= .venv-asan
+LIBRARIES_VENV ?= .venv-libraries
 TSAN_VENV ?= .venv-tsan
 FUZZ_VENV ?= .venv-fuzz
 PYTEST_ARGS ?=
@@ -42,7 +43,7 @@ $(2)/bin/python tools/build/sanitized.py $(2)/bin/python $(2)/bin/pytest -q $(3)
 endef
 
 .DEFAULT_GOAL := build
-.PHONY: build demo check test asan tsan kernel-check faults fuzz soak bench lint format gpu-check gpu-kit docs site notebooks wheels clean help python
+.PHONY: build demo check test asan tsan kernel-check faults fuzz soak bench lint format gpu-check gpu-kit docs site notebooks libraries wheels clean help python
 
 python:
 	@command -v $(firstword $(PYTHON)) >/dev/null || { echo "pydevtensor: there is no '$(PYTHON)'; install it with:" \
@@ -139,12 +140,19 @@ site: build ## the documentation site, in build/site
 	@$(PREPARE) $(VENV) site
 	@$(VENV)/bin/python -P tools/website/build.py
 
+# With a network; PyTorch is not among what it installs.
+libraries: python ## install libraries written for PyTorch, and run them (LIBRARIES="timm peft")
+	@$(PREPARE) $(LIBRARIES_VENV) build full
+	@$(LIBRARIES_VENV)/bin/python tools/build/products.py
+	@$(LIBRARIES_VENV)/bin/python $(INSTALL)
+	@$(LIBRARIES_VENV)/bin/python -P tools/libraries $(LIBRARIES)
+
 notebooks: build ## run the notebooks and store their outputs
 	@$(PREPARE) $(VENV) notebooks
 	@$(VENV)/bin/python tools/notebooks.py
 
 clean: ## remove what was built and the virtual environments
-	rm -rf build dist .venv .venv-asan .venv-tsan .venv-fuzz *.egg-info
+	rm -rf build dist .venv .venv-asan .venv-tsan .venv-fuzz .venv-libraries *.egg-info
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find pydevtensor tests tools benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 	rm -f pydevtensor/*.so pydevtensor/_build.json

@@ -3,9 +3,9 @@
 python tools/compatibility.py [--check]
 
 PyTorch's modules and names are those of pydevtensor/_torch_names.txt; the tool looks
-each of them up. DIFFERS says what a name that is there does in another way, and TRIED
-which programs and libraries were run. --check writes nothing and exits with status 1 if
-the file would change.
+each of them up. DIFFERS says what a name that is there does in another way. Which
+libraries were run, `make libraries` wrote into tools/libraries/results.json. --check
+writes nothing and exits with status 1 if the file would change.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from types import ModuleType
 ROOT = Path(__file__).resolve().parents[1]
 # The installed package, not the source tree.
 sys.path[:] = [p for p in sys.path if p and Path(p).resolve() != ROOT]
+sys.path.append(str(ROOT / "tools" / "libraries"))
+
+from catalogue import rows  # noqa: E402
 
 import pydevtensor as torch  # noqa: E402
 from pydevtensor._absent import advice  # noqa: E402
@@ -72,94 +75,19 @@ DIFFERS = {
     "ops": "`aten` has this package's functions and methods; overloads of one name are "
     "one function",
     "profiler": "events are kernels, copies and waits, by source line",
+    "quasirandom": "by SciPy; a scrambled sequence has other numbers",
     "serialization": "`load` refuses files of before version 1.6, and storages without "
     "a tensor",
     "utils.flop_counter": "counts kernels, by their names",
     "xpu": "no device",
     "mps": "no device",
 }
-# Library, version, day, what was run by `python -m pydevtensor run`, what stopped it.
-TRIED = [
-    (
-        "accelerate",
-        "1.15.0",
-        "2026-11-27",
-        "`Accelerator(cpu=True)`, training; 12 files of its own tests: 160 pass, 39 "
-        "skip",
-        "13 tests: float8, nested tensors, wrappers of `torch.compile`, options of "
-        "`StateDictOptions`, ranks of a launcher",
-    ),
-    (
-        "einops",
-        "0.8.2",
-        "2026-11-27",
-        "its own tests with the backends `numpy` and `torch`: 62 pass, 4 skip",
-        "",
-    ),
-    (
-        "opt_einsum",
-        "3.4.0",
-        "2026-11-27",
-        "`contract`, `contract_expression`, gradients",
-        "",
-    ),
-    ("peft", "0.21.2", "2026-11-27", "LoRA of a small GPT-2: training, merging", ""),
-    (
-        "pytorch_lightning",
-        "2.6.6",
-        "2026-11-27",
-        "`Trainer.fit()` on the CPU: training, validation, checkpoints; with "
-        "`strategy='ddp'` under `launch` on two simulated GPUs",
-        "processes that the Trainer starts itself",
-    ),
-    (
-        "safetensors",
-        "0.8.0",
-        "2026-11-27",
-        "`safetensors.torch`: tensors and modules in files and bytes, `safe_open`",
-        "",
-    ),
-    (
-        "skorch",
-        "1.4.0",
-        "2026-11-27",
-        "the README's classifier, a pipeline, a grid search, parameters in files",
-        "",
-    ),
-    ("tensorboard", "2.21.0", "2026-11-27", "`SummaryWriter`, read by its loader", ""),
-    (
-        "timm",
-        "1.0.31",
-        "2026-11-27",
-        "`resnet50`, `vit_tiny_patch16_224`, `mobilenetv3_small_100`, `convnext_atto`, "
-        "`efficientnet_b0`: forward, backward, a step of AdamW; traces by `fx` of the "
-        "first four",
-        "",
-    ),
-    (
-        "torchdiffeq",
-        "0.2.5",
-        "2026-11-27",
-        "`odeint` by ten methods, `odeint_adjoint`, `odeint_event`",
-        "",
-    ),
-    ("torchinfo", "1.8.0", "2026-11-27", "`summary` of a net of layers", ""),
-    (
-        "torchmetrics",
-        "1.9.0",
-        "2026-11-27",
-        "metrics of classes, numbers, images and texts",
-        "",
-    ),
-    (
-        "transformers",
-        "5.24.0",
-        "2026-11-27",
-        "BERT, GPT-2 and Llama of small configurations: forward; of GPT-2 and Llama "
-        "backward and `generate()`, of Llama steps of AdamW too",
-        "",
-    ),
-]
+LIBRARIES = """\
+`make libraries` installs each into an environment without PyTorch, with this package as
+`torch`, and runs programs in the style of its README (`tests/libraries`), whose numbers
+have to be those that they print under PyTorch, and its own tests where its source
+distribution has them. `tools/libraries/catalogue.toml` lists the libraries.
+"""
 TYPES = """\
 ## Element types
 
@@ -232,9 +160,10 @@ def page() -> str:
     lines += ["| module | below it | names | instead |", "|---|---|---|---|"]
     lines += list(stand_ins(found))
     lines += ["", "## Libraries that were tried\n"]
-    lines += ["| library | version | day | what was run | what stopped it |"]
-    lines += ["|---|---|---|---|---|"]
-    lines += [f"| {' | '.join(row)} |".replace("|  |", "| |") for row in TRIED]
+    lines += [LIBRARIES]
+    lines += ["| library | version | day | programs | own tests | what stops |"]
+    lines += ["|---|---|---|---|---|---|"]
+    lines += [f"| {' | '.join(row)} |".replace("|  |", "| |") for row in rows()]
     types = sorted(n for n, v in vars(torch).items() if is_absent_type(v))
     lines += ["", TYPES.format(names=", ".join(f"`{n}`" for n in types))]
     return "\n".join(lines)

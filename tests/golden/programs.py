@@ -39,6 +39,6 @@ def difference(found, wanted, off=OFF):
             return f"printed {mine!r}, expected {theirs!r}"
         pairs = zip(_NUMBER.findall(mine), _NUMBER.findall(theirs), strict=True)
         for a, b in ((float(a), float(b)) for a, b in pairs):
-            if not abs(a - b) <= off * max(1.0, abs(b)) and a != b:
+            if not abs(a - b) <= off * max(1.0, abs(b)) and repr(a) != repr(b):
                 return f"printed {mine!r}, expected {theirs!r}, which is off at {a}"
     return None
