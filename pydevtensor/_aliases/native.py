@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 
 def _moments(x: Tensor, dims: list[int], eps: float) -> tuple[Tensor, Tensor]:
     """The mean over dims, which stay, and 1 over the deviation."""
-    x = x.float() if x.dtype in (_C.float16, _C.bfloat16) else x
-    var, mean = _C.var_mean(x, dims, correction=0, keepdim=True)
-    return mean, (var + eps).rsqrt()
+    half = x.dtype in (_C.float16, _C.bfloat16)
+    var, mean = _C.var_mean(x.float() if half else x, dims, correction=0, keepdim=True)
+    scale = (var + eps).rsqrt()
+    if half and x.device.type == "cpu":
+        return mean.to(x.dtype), scale.to(x.dtype)
+    return mean, scale
 
 
 @function()
@@ -28,7 +31,7 @@ def native_layer_norm(
     bias: Tensor | None,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """As layer_norm(), with the means and 1 over the deviations.
+    """As layer_norm(), with means and 1 over deviations, which have no gradient.
 
     >>> x = torch.tensor([[1.0, 3.0]])
     >>> torch.native_layer_norm(x, (2,), None, None, 0.0)
@@ -36,7 +39,7 @@ def native_layer_norm(
     """
     made = functional.layer_norm(input, normalized_shape, weight, bias, eps)
     dims = [*range(input.ndim - len(normalized_shape), input.ndim)]
-    return made, *_moments(input, dims, eps)
+    return made, *_moments(input.detach(), dims, eps)
 
 
 @function()
@@ -52,9 +55,10 @@ def native_group_norm(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """As group_norm(), with the mean of each group and 1 over its deviation.
 
-    N, C, HxW  the sizes of input, the last ones multiplied
-    group      the number of groups
-    eps        added to the variances
+    weight, bias  for each channel a factor and a summand; or None
+    N, C, HxW     the sizes of input, the last ones multiplied
+    group         the number of groups
+    eps           added to the variances
 
     >>> x = torch.tensor([[[1.0, 3.0]]])
     >>> torch.native_group_norm(x, None, None, 1, 1, 2, 1, 0.0)
@@ -66,7 +70,7 @@ def native_group_norm(
             f"{HxW}; give its sizes"
         )
     made = functional.group_norm(input, group, weight, bias, eps)
-    mean, scale = _moments(input.reshape(N, group, -1), [2], eps)
+    mean, scale = _moments(input.reshape(N, group, C // group * HxW), [2], eps)
     return made, mean.squeeze(2), scale.squeeze(2)
 
 
@@ -96,7 +100,7 @@ def native_batch_norm(
     if not training:
         return made, input.new_empty(0), input.new_empty(0)
     dims = [d for d in range(input.ndim) if d != 1]
-    mean, scale = _moments(input, dims, eps)
+    mean, scale = _moments(input.detach(), dims, eps)
     return made, mean.flatten(), scale.flatten()
 
 

@@ -5,14 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from pydevtensor import _C
-from pydevtensor.func._batched import (
-    Concrete,
-    each,
-    full,
-    is_batched,
-    state,
-    wrap,
-)
+from pydevtensor.func import _batched
+from pydevtensor.func._batched import each, full, is_batched, state, wrap
 from pydevtensor.func._rules import (
     _aligned,
     _Arguments,
@@ -44,7 +38,7 @@ def _whole_key(x: Any, key: Any) -> list[Any]:
     ):
         masks = [p for p in parts if _is_index(p) and p.dtype == _C.bool]
         if any(type(m) is not Tensor for m in masks) or not masks:
-            raise Concrete("vmap(): a mask that differs between elements")
+            raise _batched.Concrete("vmap(): a mask that differs between elements")
         parts = [
             q
             for p in parts
@@ -99,10 +93,10 @@ def _set(level: int, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     value = _target(x, level)
     parts = _whole_key(x, key)
     if any(is_batched(p, level) for p in parts):
-        raise Concrete("vmap(): indices that differ, written to")
+        raise _batched.Concrete("vmap(): indices that differ, written to")
     chosen = [i for i, p in enumerate(parts) if _is_index(p) or isinstance(p, int)]
     if any(map(_is_index, parts)) and chosen != [*range(chosen[0], chosen[-1] + 1)]:
-        raise Concrete("vmap(): indices that are apart, written to")
+        raise _batched.Concrete("vmap(): indices that are apart, written to")
     if is_batched(y, level):
         ndim = value[(slice(None), *parts)].ndim - 1
         y = _aligned(y, level, ndim)

@@ -6,15 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from pydevtensor import _C
-from pydevtensor.func._batched import (
-    Concrete,
-    each,
-    full,
-    is_batched,
-    map_tensors,
-    state,
-    wrap,
-)
+from pydevtensor.func import _batched
+from pydevtensor.func._batched import each, full, is_batched, state, wrap
 from pydevtensor.func._rules import (
     _aligned,
     _Arguments,
@@ -44,7 +37,7 @@ def _folded(spatial: int | None) -> Callable[..., Any]:
             return _wrapped(func(x.value, *args[1:], **kwargs), level)
         sizes = [*x.value.shape][:2]
         made = func(x.value.flatten(0, 1), *args[1:], **kwargs)
-        return map_tensors(lambda y: wrap(y.unflatten(0, sizes), level), made)
+        return _batched.map_tensors(lambda y: wrap(y.unflatten(0, sizes), level), made)
 
     return rule
 
@@ -118,7 +111,7 @@ def _batch_norm(level: int, func: Any, args: Any, kwargs: dict[str, Any]) -> Any
             shape
         )
     elif mean is not None or not is_batched(x, level):
-        raise Concrete("vmap(): batch_norm() that keeps statistics")
+        raise _batched.Concrete("vmap(): batch_norm() that keeps statistics")
     else:
         size = state.sizes[level - 1]
         value = x.value.transpose(0, 1).flatten(1, 2)
