@@ -64,6 +64,8 @@ def grouped_mm(
     and (K, N) groups of K, which give (G, M, N). offs is read on the CPU. RuntimeError
     for other shapes.
 
+    mat_a      the left matrices
+    mat_b      the right ones
     offs       (G), where each group ends; rows or columns after the last one are 0
     bias       has to be None, as in PyTorch
     out_dtype  has to be None, or the type of mat_a
