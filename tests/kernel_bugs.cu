@@ -250,6 +250,71 @@ __global__ void atomic_beside_a_plain_read(int *k)
     atomicAdd(&k[0], 1);                     //!
     if (k[0] == 64) k[1 + blockIdx.x] = 1;   //!
 }
+// race <<<4, 64>>> (x, y, k)
+__global__ void last_block_with_a_fence_of_the_block(const float *x, float *y, int *k)
+{
+    __shared__ bool last;
+    if (threadIdx.x == 0) {
+        y[1 + blockIdx.x] = x[blockIdx.x];      //!
+        __threadfence_block();
+        last = atomicAdd(k, 1) == 3;
+    }
+    __syncthreads();
+    if (last && threadIdx.x == 0)
+        for (int i = 0; i < 4; i++)
+            y[0] += y[1 + i];                   //!
+}
+// race <<<4, 64>>> (k)
+__global__ void atomic_of_the_block(int *k)
+{
+    atomicAdd_block(&k[threadIdx.x % 4], 1);    //!
+}
+// race <<<4, 64>>> (k)
+__global__ void lock_of_the_block(int *k)
+{
+    if (threadIdx.x) return;
+    while (atomicCAS_block(&k[0], 0, 1) != 0) {}    //!
+    k[1]++;
+    __threadfence();
+    atomicExch_block(&k[0], 0);                     //!
+}
+// race <<<1, 64>>> (b, k)
+__global__ void bins_are_zeroed_without_barrier(const unsigned char *b, int *k)
+{
+    __shared__ int bins[8];
+    if (threadIdx.x == 0)
+        for (int i = 0; i < 8; i++) bins[i] = 0;    //!
+    atomicAdd(&bins[b[threadIdx.x] & 7], 1);        //!
+    __syncthreads();
+    if (threadIdx.x < 8) k[threadIdx.x] = bins[threadIdx.x];
+}
+// race <<<1, 64>>> (x, y)
+__global__ void bitonic_with_a_barrier_in_the_outer_loop(const float *x, float *y)
+{
+    __shared__ float s[64];
+    int t = threadIdx.x;
+    s[t] = x[t];
+    for (int k = 2; k <= 64; k *= 2) {
+        __syncthreads();
+        for (int j = k / 2; j > 0; j /= 2) {
+            int other = t ^ j;
+            if (other <= t) continue;
+            float a = s[t], b = s[other];                                      //!
+            if ((a > b) == ((t & k) == 0)) s[t] = b, s[other] = a;             //!
+        }
+    }
+    __syncthreads();
+    y[t] = s[t];
+}
+struct Fields {
+    unsigned a : 4, b : 4;
+};
+// race <<<1, 64>>> (k)
+__global__ void two_fields_of_a_word(Fields *k)
+{
+    if (threadIdx.x % 2) k[threadIdx.x / 2].a = 3;    //!
+    else k[threadIdx.x / 2].b = 5;                    //!
+}
 __device__ int turns;
 // race <<<4, 32>>> (k)
 __global__ void counter_without_atomic(int *k)
@@ -284,6 +349,17 @@ __global__ void off_by_one(float *y)
 __global__ void left_neighbour(const float *x, float *y)
 {
     y[threadIdx.x] = x[(int)threadIdx.x - 1];    //!
+}
+// out_of_bounds <<<1, 64>>> (x, y)
+__global__ void left_neighbour_by_unsigned(const float *x, float *y)
+{
+    y[threadIdx.x] = x[threadIdx.x - 1];    //!
+}
+// out_of_bounds <<<1, 16>>> (v, y, 50)
+__global__ void vectors_of_the_tail(const float *v, float *y, int n)
+{
+    int i = threadIdx.x;
+    if (4 * i < n) ((float4 *)y)[i] = ((const float4 *)v)[i];    //!
 }
 // out_of_bounds <<<1, 64>>> (v, y)
 __global__ void past_the_view(const float *v, float *y)

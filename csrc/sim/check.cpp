@@ -19,7 +19,7 @@ namespace {
 /* An access as 64 bits: the time 31, the sort 2, the bytes of the word 4, the thread 10,
  * the site 17. So a later one is larger. Sites are numbered modulo 17 bits: a kernel has
  * no code that is so far from its other code. */
-enum Sort : unsigned { kPlain, kByVolatile, kAtomic };
+enum Sort : unsigned { kPlain, kByVolatile, kAtomic, kBlockAtomic };
 /* Reads are by one thread, or by several that nothing orders: of a warp, of a block, of
  * several blocks. */
 enum Readers : unsigned { kOne, kOfWarp, kOfBlock, kOfGrid };
@@ -38,6 +38,10 @@ uint64_t time_of(uint64_t access)
 unsigned sort_of(uint64_t access)
 {
     return access >> 31 & 3;
+}
+bool is_atomic(unsigned sort)
+{
+    return sort >= kAtomic;
 }
 unsigned bytes_of(uint64_t access)
 {
@@ -68,7 +72,7 @@ Place place_of(uint64_t access, bool read, Place near)
 {
     if (!site_of(access))
         return {};
-    if (!read && sort_of(access) == kAtomic)
+    if (!read && is_atomic(sort_of(access)))
         return {0, (int)site_of(access)};
     const uintptr_t span = (uintptr_t)kSites << 2;
     uintptr_t at = ((uintptr_t)site_of(access) << 2) - 1;
@@ -82,13 +86,13 @@ Place place_of(uint64_t access, bool read, Place near)
 bool knows(const std::vector<Sync::Link> &links, uint64_t time, unsigned thread,
            int depth)
 {
-    const size_t block = check_block_at(time);
+    const size_t block = check_block_at(time), running = shadow.blocks.size() - 1;
     for (const Sync::Link &link : links) {
         auto found = link.sync->known.find(block);
         if (found != link.sync->known.end())
             for (const Known &known : found->second)
                 if (known.released < link.acquired && known.begin <= time &&
-                    time < known.end &&
+                    time < known.end && (known.wide || block == running) &&
                     (known.thread < 0 || (unsigned)known.thread == thread))
                     return true;
         if (depth && knows(link.sync->links, time, thread, depth - 1))
@@ -140,13 +144,14 @@ bool conflicts(uint64_t written, unsigned bytes, Sort sort, Space space)
         return false;
     const bool strong = sort != kPlain && sort_of(written) != kPlain;
     if (time < shadow.block)
-        return !strong && !acquired(time, thread);
+        return (!strong || sort == kBlockAtomic || sort_of(written) == kBlockAtomic) &&
+               !acquired(time, thread);
     if (thread == check_thread || time < shadow.floor || ordered_in_warp(time, thread))
         return false;
     /* Lanes of a warp that exchange values through volatile shared memory need
      * __syncwarp; a flag with fences does not. */
-    if (strong && (space != kShared || !same_warp(thread) || sort == kAtomic ||
-                   sort_of(written) == kAtomic || shadow.fences || shadow.fenced))
+    if (strong && (space != kShared || !same_warp(thread) || is_atomic(sort) ||
+                   is_atomic(sort_of(written)) || shadow.fences || shadow.fenced))
         return false;
     return !acquired(time, thread);
 }
@@ -157,7 +162,7 @@ bool conflicts_with_reads(uint64_t read, unsigned bytes, Sort sort)
     const uint64_t time = time_of(read);
     const unsigned thread = thread_of(read), readers = sort_of(read);
     if (!bytes_of(read)) /* volatile, in shared memory */
-        return sort != kAtomic && thread != check_thread && time >= shadow.floor &&
+        return !is_atomic(sort) && thread != check_thread && time >= shadow.floor &&
                (sort == kPlain ||
                 (same_warp(thread) && !shadow.fences && !shadow.fenced)) &&
                !ordered_in_warp(time, thread) && !acquired(time, thread);
@@ -244,13 +249,13 @@ void race(uint64_t other, bool other_writes, Space space, Place place,
     if (readers == kOne || time < shadow.block || thread_of(other) != check_thread)
         found.other_thread = (long)thread_of(other);
     /* A read before a loop with atomicCAS may be of any value. */
-    if (!write && other_writes && sort_of(other) == kAtomic) {
+    if (!write && other_writes && is_atomic(sort_of(other))) {
         if (shadow.guess.thread != kNone)
             return;
         shadow.guess = found;
         return;
     }
-    if (write && other_writes && sort != kAtomic && bytes <= sizeof shadow.before) {
+    if (write && other_writes && !is_atomic(sort) && bytes <= sizeof shadow.before) {
         shadow.pending = true;
         shadow.waiting = found;
         memcpy(shadow.before, address, bytes);
@@ -313,17 +318,31 @@ struct Target {
     uint64_t blank; /* what has no write since this time has no value; 0: unknown */
 };
 
+/* The address that was meant where an unsigned index of 32 bits has gone below 0. */
+const char *unwrapped(const char *p, unsigned bytes)
+{
+    for (const Operand &o : shadow.operands)
+        for (const size_t item : {o.item, (size_t)bytes}) {
+            const char *meant = p - (item << 32);
+            if (item && meant < o.low && meant + kApart / 2 >= o.low)
+                return meant;
+        }
+    return p;
+}
+
 [[gnu::noinline]] void wrong_address(const void *address, unsigned bytes, bool write,
                                      Place place)
 {
-    const char *p = (const char *)address;
+    const char *p = unwrapped((const char *)address, bytes);
     Kind kind = kOutOfBounds;
     if ((uintptr_t)p < 65536 || (uintptr_t)p > UINTPTR_MAX - 65536)
         kind = kNullPointer;
     else if (check_is_elsewhere(p))
         kind = kWrongMemory;
-    Finding found = finding(kind, kUnknown, place, address, bytes, write);
-    found.more = describe_place(address, bytes);
+    Finding found = finding(kind, kUnknown, place, p, bytes, write);
+    found.more = describe_place(p, bytes);
+    if (p != address)
+        found.more += ", \"wrapped\": 1";
     report(found, true);
 }
 
@@ -415,7 +434,7 @@ void word(Cell &cell, const Target &to, unsigned mask, const void *address,
           unsigned bytes, bool write, Sort sort, unsigned at, Place place)
 {
     const uint64_t written = cell.written;
-    if (sort == kAtomic && cell.read && thread_of(cell.read) == check_thread &&
+    if (is_atomic(sort) && cell.read && thread_of(cell.read) == check_thread &&
         sort_of(cell.read) == kOne && cell.read >= key(shadow.block))
         cell.read = 0; /* part of the same change: the guess of atomicCAS's loop */
     const uint64_t read = cell.read;
@@ -426,8 +445,12 @@ void word(Cell &cell, const Target &to, unsigned mask, const void *address,
     if (write) {
         if (read >= to.since && conflicts_with_reads(read, mask, sort))
             race(read, false, to.space, place, address, bytes, true, sort);
-        cell.written = mine;
-        if (sort != kAtomic || written >= to.blank)
+        /* A thread's atomic leaves its plain write, which others race with. */
+        if (!is_atomic(sort) || sort_of(written) != kPlain || written < to.since ||
+            thread_of(written) != check_thread || bytes_of(written) != mask ||
+            time_of(written) < shadow.floor)
+            cell.written = mine;
+        if (!is_atomic(sort) || written >= to.blank)
             return;
     } else if (sort == kPlain) {
         cell.read = read < to.since ? mine : joined(read, mine);
@@ -452,7 +475,7 @@ void words(const void *address, unsigned bytes, bool write, Sort sort, unsigned 
     if (!to.cell)
         return;
     if (count_runs)
-        count_access(to.space, address, bytes, write, sort == kAtomic, place);
+        count_access(to.space, address, bytes, write, is_atomic(sort), place);
     if (price_runs && to.space == kGlobal)
         price_touch(to.cell, bytes, write);
     if (to.space != kLocal && write)
@@ -497,17 +520,18 @@ void access_range(const void *address, size_t bytes, unsigned how, const void *f
     }
 }
 
-void access_atomic(const void *address, unsigned bytes, int line)
+void access_atomic(const void *address, unsigned how, int line)
 {
     if (!check_runs)
         return;
+    const unsigned bytes = how & kBytes;
     if (shadow.pending)
         settle();
     if (!--shadow.budget)
         look_at_waiting(address, bytes | kVolatile, {0, line});
     const uint64_t progress = shadow.progress; /* made by a change alone */
-    words(address, bytes, true, kAtomic, line < (int)kSites ? (unsigned)line : 0,
-          {0, line});
+    words(address, bytes, true, how & kBlockScope ? kBlockAtomic : kAtomic,
+          line < (int)kSites ? (unsigned)line : 0, {0, line});
     shadow.progress = progress;
     if (shadow.guess.thread == check_thread && shadow.guess.address == address)
         shadow.guess.thread = kNone;
@@ -519,13 +543,17 @@ void note_change()
     shadow.progress++;
 }
 
-void note_fence()
+void note_fence(bool of_block)
 {
     if (!check_runs)
         return;
-    shadow.fence[check_thread] = check_time();
-    shadow.fence_floor[check_thread] = shadow.floor;
+    const Shadow::Fence now = {check_time(), shadow.floor};
+    shadow.fence[0][check_thread] = now;
     shadow.fences = true;
+    if (of_block)
+        return;
+    shadow.fence[1][check_thread] = now;
+    shadow.wide_fences = true;
 }
 
 void note_line(int line)

@@ -9,17 +9,17 @@ SIM_QUIET void at(int line)
 {
     dt_module_services.checks.at(line);
 }
-SIM_QUIET void touch_atomic(const void *address, unsigned bytes, int line)
+SIM_QUIET void touch_atomic(const void *address, unsigned how, int line)
 {
-    dt_module_services.checks.atomic(address, bytes, line);
+    dt_module_services.checks.atomic(address, how, line);
 }
 SIM_QUIET void changed()
 {
     dt_module_services.checks.changed();
 }
-SIM_QUIET void fence()
+SIM_QUIET void fence(bool of_block)
 {
-    dt_module_services.checks.fence();
+    dt_module_services.checks.fence(of_block);
 }
 
 struct UbsanPlace {

@@ -265,8 +265,8 @@ void check_block()
             shadow.launch = check_time();
     shadow.block = shadow.floor = check_time();
     shadow.blocks.push_back(shadow.block);
-    shadow.fenced = 0;
-    shadow.fences = false;
+    shadow.fenced = shadow.wide_fenced = 0;
+    shadow.fences = shadow.wide_fences = false;
     shadow.acquired.clear();
     shadow.block_acquired.clear();
     shadow.known.clear();
@@ -311,7 +311,9 @@ void check_barrier()
     shadow.floor = check_time();
     if (shadow.fences)
         shadow.fenced = shadow.floor;
-    shadow.fences = false;
+    if (shadow.wide_fences)
+        shadow.wide_fenced = shadow.floor;
+    shadow.fences = shadow.wide_fences = false;
     for (auto &each : shadow.acquired)
         for (Sync::Link link : each.second)
             shadow.block_acquired.push_back(link);
@@ -338,25 +340,34 @@ void check_warp(unsigned first, unsigned mask)
 
 /* --- releases --- */
 
-/* The accesses that others know of who see the thread's next change of a word, by its
- * fences. */
-static std::vector<Known> released()
+/* Adds the accesses that others know of who see the thread's next change of a word, by
+ * its fences. */
+static void add_released(std::vector<Known> &known, bool wide)
 {
-    std::vector<Known> known;
     const unsigned me = check_thread;
-    const bool fenced = shadow.fence[me] >= shadow.block;
-    uint64_t whole = shadow.fenced;
+    const Shadow::Fence fence = shadow.fence[wide][me];
+    const bool fenced = fence.at >= shadow.block;
+    uint64_t whole = wide ? shadow.wide_fenced : shadow.fenced;
     if (fenced)
-        whole = std::max(whole, shadow.fence_floor[me]);
+        whole = std::max(whole, fence.floor);
     if (whole > shadow.block)
-        known.push_back({shadow.block, whole, 0, -1});
+        known.push_back({shadow.block, whole, 0, -1, wide});
     if (!fenced)
-        return known;
-    known.push_back({shadow.block, shadow.fence[me], 0, (int)me});
+        return;
+    known.push_back({shadow.block, fence.at, 0, (int)me, wide});
     if (shadow.met[me / 32] >= shadow.floor)
         for (unsigned i = 0; i < 32; i++)
             known.push_back(
-                {shadow.block, shadow.lanes[me][i], 0, (int)(me / 32 * 32 + i)});
+                {shadow.block, shadow.lanes[me][i], 0, (int)(me / 32 * 32 + i), wide});
+}
+
+static std::vector<Known> released()
+{
+    std::vector<Known> known;
+    add_released(known, true);
+    if (shadow.fence[0][check_thread].at != shadow.fence[1][check_thread].at ||
+        shadow.fenced != shadow.wide_fenced)
+        add_released(known, false);
     return known;
 }
 

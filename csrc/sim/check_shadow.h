@@ -14,10 +14,12 @@ const size_t kApart = (size_t)64 << 20;
 /* Times end here, and begin again. */
 const uint64_t kLastTime = ((uint64_t)1 << 31) - 2;
 
-/* Accesses of [begin, end) by `thread`, -1: by any, that a release lets others know. */
+/* Accesses of [begin, end) by `thread`, -1: by any, that a release lets others know;
+ * wide: of other blocks too. */
 struct Known {
     uint64_t begin, end, released;
     int thread;
+    bool wide;
 };
 /* A word that threads synchronize by, and what its values say, by block. */
 struct Sync {
@@ -53,10 +55,13 @@ struct Shadow {
         std::vector<uint64_t> arrived, ended; /* what those know who have arrived */
     };
     std::unordered_map<const void *, Phase> phases; /* by barrier */
-    /* Fences and releases. */
-    uint64_t fence[kMaxThreads], fence_floor[kMaxThreads];
-    uint64_t fenced = 0; /* a barrier after which all is fenced that was before it */
-    bool fences = false; /* since the last barrier */
+    /* Fences and releases: of any scope, and the wide ones, for other blocks too. */
+    struct Fence {
+        uint64_t at, floor;
+    } fence[2][kMaxThreads];
+    /* A barrier after which all is fenced that was before it. */
+    uint64_t fenced = 0, wide_fenced = 0;
+    bool fences = false, wide_fences = false; /* since the last barrier */
     std::unordered_map<uintptr_t, Sync> syncs;
     std::unordered_map<unsigned, std::vector<Sync::Link>> acquired; /* by thread */
     std::vector<Sync::Link> block_acquired;

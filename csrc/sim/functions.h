@@ -177,11 +177,11 @@ T __ldg(const T *address)
 }
 inline void __threadfence()
 {
-    sim::fence();
+    sim::fence(false);
 }
 inline void __threadfence_block()
 {
-    sim::fence();
+    sim::fence(true);
 }
 inline void __nanosleep(unsigned) {}
 inline long long clock64()

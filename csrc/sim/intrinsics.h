@@ -36,7 +36,9 @@ struct dim3 {
 
 namespace sim {
 enum Exchange { kSyncWarp, kShuffle, kBallot, kActive };
-}
+/* Of atomics of one block alone. */
+enum : unsigned { kBlockScope = 0x400 };
+} // namespace sim
 
 #ifdef SIM_MODULE
 #include "services.h"
@@ -98,9 +100,9 @@ dim3 block_extent() __attribute__((pure));
 dim3 grid_extent() __attribute__((pure));
 void set_thread(uint3 index);
 void at(int line);
-void touch_atomic(const void *address, unsigned bytes, int line);
+void touch_atomic(const void *address, unsigned how, int line);
 void changed();
-void fence();
+void fence(bool of_block);
 #else
 inline void set_thread(uint3 index)
 {
@@ -222,12 +224,12 @@ T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32 SIM_AND_LINE
 
 #ifndef SIM_CHECKED
 namespace sim {
-inline void fence() {}
+inline void fence(bool) {}
 } /* namespace sim */
 #endif
 inline void __threadfence_system()
 {
-    sim::fence();
+    sim::fence(false);
 }
 [[noreturn]] inline void __trap()
 {
@@ -243,11 +245,11 @@ template <class T>
 using Given = std::common_type_t<T>;
 
 /* Stores what `change` makes of the old value, and gives that one. */
-template <class T, class F>
+template <unsigned scope = 0, class T, class F>
 SIM_QUIET T exchange_at(T *address, F change SIM_AND_LINE)
 {
 #ifdef SIM_CHECKED
-    touch_atomic(address, sizeof(T), line);
+    touch_atomic(address, sizeof(T) | scope, line);
 #elif defined(                                                                         \
     SIM_MODULE) /* whose threads may be interrupted between two instructions */
     if constexpr (sizeof(T) <= 8) {
@@ -283,19 +285,19 @@ SIM_QUIET T exchange_at(T *address, F change SIM_AND_LINE)
 
 /* ATOMIC(name, result, types): of the value `old` in memory and the argument `value`. */
 #define SIM_ATOMIC(name, result, ...)                                                  \
-    template <class T>                                                                 \
+    template <unsigned scope = 0, class T>                                             \
     T name(T *address, sim::Given<T> value SIM_AND_LINE)                               \
     {                                                                                  \
         static_assert(sim::is_one_of<T, __VA_ARGS__>,                                  \
                       #name " takes a pointer to " #__VA_ARGS__);                      \
-        return sim::exchange_at(address, [value]([[maybe_unused]] T old) {             \
+        return sim::exchange_at<scope>(address, [value]([[maybe_unused]] T old) {      \
             return (T)(result);                                                        \
         } SIM_SAME_LINE);                                                              \
     }                                                                                  \
     template <class T>                                                                 \
     T name##_block(T *address, sim::Given<T> value SIM_AND_LINE)                       \
     {                                                                                  \
-        return name(address, value SIM_SAME_LINE);                                     \
+        return name<sim::kBlockScope>(address, value SIM_SAME_LINE);                   \
     }                                                                                  \
     /* Also of memory that the host reads meanwhile. */                                \
     template <class T>                                                                 \
@@ -317,16 +319,16 @@ SIM_ATOMIC(atomicOr, old | value, int, unsigned, unsigned long long)
 SIM_ATOMIC(atomicXor, old ^ value, int, unsigned, unsigned long long)
 #undef SIM_ATOMIC
 
-template <class T>
+template <unsigned scope = 0, class T>
 T atomicCAS(T *address, sim::Given<T> compare, sim::Given<T> value SIM_AND_LINE)
 {
     static_assert(sim::is_one_of<T, int, unsigned, unsigned short, unsigned long long>,
                   "atomicCAS takes a pointer to int, unsigned, unsigned short, "
                   "unsigned long long");
-    return sim::exchange_at(
+    return sim::exchange_at<scope>(
         address, [=](T old) { return old == compare ? value : old; } SIM_SAME_LINE);
 }
-#define atomicCAS_block  atomicCAS
+#define atomicCAS_block  atomicCAS<sim::kBlockScope>
 #define atomicCAS_system atomicCAS
 
 inline int __popc(unsigned bits)

@@ -5,14 +5,14 @@
 namespace sim {
 
 /* The functions that checked kernels call (check.h). how: bytes, and kWrites and
- * kVolatile; from: a return address. */
+ * kVolatile, or kBlockScope of an atomic's; from: a return address. */
 enum : unsigned { kBytes = 0xFF, kWrites = 0x100, kVolatile = 0x200 };
 struct Checks {
     void (*access)(const void *address, unsigned how, const void *from);
     void (*range)(const void *address, size_t bytes, unsigned how, const void *from);
-    void (*atomic)(const void *address, unsigned bytes, int line);
+    void (*atomic)(const void *address, unsigned how, int line);
     void (*changed)(); /* an atomic has changed its word */
-    void (*fence)();
+    void (*fence)(bool of_block);
     void (*at)(int line); /* where the next barrier or shuffle is */
     void (*index)(int line, long long index, const char *array);
     void (*misaligned)(int line, const void *address, unsigned alignment,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import warnings
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from pydevtensor import _C
@@ -31,11 +32,10 @@ def register(handle: int, data: bytes, source: str, headers: dict[str, str]) -> 
     """The library, which has been compiled with checks, is loaded."""
     made = _kernel_object.Object(data)
     _modules[handle] = _Module(made, source, headers, [])
-    texts = [_kernel_source.blank(text) for text in (source, *headers.values())]
-    named = {name for text in texts for name in _shared(text)}
+    named = shared_names((source, *headers.values()))
     rows = []
     for symbol in made.variables():
-        name = _plain(symbol.name)
+        name = plain_name(symbol.name)
         if name is None:
             continue
         local = symbol.name.startswith("_ZZ")
@@ -46,9 +46,10 @@ def register(handle: int, data: bytes, source: str, headers: dict[str, str]) -> 
     _C._sim_control(" ".join(["checked", f"{handle:#x}", str(made.end), *rows]))
 
 
-def _shared(code: str) -> set[str]:
-    """The names of the variables that the text declares as __shared__."""
+def shared_names(texts: Iterable[str]) -> set[str]:
+    """The names of the variables that the texts declare as __shared__."""
     names = set()
+    code = "\n".join(map(_kernel_source.blank, texts))
     for found in re.finditer(r"\b__shared__\b([^;{}]*)", code):
         for each in _kernel_source.split(found[1], "([<{", ")]>}"):
             name = re.search(r"(\w+)\s*(?:\[[^\]]*\]\s*)*(?:=.*)?$", each.strip())
@@ -57,7 +58,7 @@ def _shared(code: str) -> set[str]:
     return names
 
 
-def _plain(symbol: str) -> str | None:
+def plain_name(symbol: str) -> str | None:
     """The program's name of a variable; None: it is not the program's."""
     if re.search(r"3sim\d|dt_module|^_ZZ?GV|^_ZT|\bcompleted|^__|^_DYNAMIC", symbol):
         return None
@@ -95,7 +96,8 @@ def warn(number: int) -> None:
     what = (made.kernel, made.kind, frozenset((made.line, made.other_line)))
     if what not in checks.warned:
         checks.warned.add(what)
-        warnings.warn(str(made), RuntimeWarning, stacklevel=2)
+        level = checks.program_level()
+        warnings.warn(str(made), RuntimeWarning, stacklevel=level)
 
 
 def _error(found: dict[str, Any]) -> KernelError:
@@ -320,6 +322,11 @@ class _Finding:
                 "tensor "
                 f"spans {has} element{'s' * (has != 1)}"
             )
+            if found.get("wrapped"):
+                return said, (
+                    "An unsigned index below 0 wraps to 4294967295: compute it as an "
+                    "int, such as (int)threadIdx.x - 1, and check it before the access"
+                )
             return said, (
                 "Check the index before the access, such as if (i < n), and that the "
                 "sizes which the kernel is passed are those of its tensors"
