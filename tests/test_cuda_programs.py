@@ -442,6 +442,7 @@ def test_headers_of_cuda_and_of_the_cpp_library(program):
         using namespace std;
         namespace cg = cooperative_groups;
         __device__ __noinline__ __half twice(__half x) { return __hadd(x, x); }
+        void CUDART_CB done(void *flag) { *(int *)flag = 1; }
         __global__ void sum(__half *x, int *all)
         {
             auto warp = cg::tiled_partition<32>(cg::this_thread_block());
@@ -470,9 +471,12 @@ def test_headers_of_cuda_and_of_the_cpp_library(program):
                 });
             for (auto &each : threads)
                 each.join();
-            cout << sums[0] << " " << sums[1] << endl;
+            int flag = 0;
+            cudaLaunchHostFunc(0, done, &flag);
+            cudaDeviceSynchronize();
+            cout << sums[0] << " " << sums[1] << " " << flag << endl;
         }""")
-    assert ran(PYDEVTENSOR_SIM_GPUS="2") == (0, "96 160\n", "")
+    assert ran(PYDEVTENSOR_SIM_GPUS="2") == (0, "96 160 1\n", "")
 
 
 def test_the_card_is_chosen_when_the_program_runs(program):

@@ -141,6 +141,32 @@ def test_coalesced_threads_share_one_atomic(here):
     assert groups.tolist() == [2, 4]  # one of each warp, and two parts of it
 
 
+def test_parts_of_a_tile(here):
+    source = (
+        GROUPS
+        + """
+        __global__ void f(const int *x, int *sums, int *places)
+        {
+            auto tile = cg::tiled_partition<16>(cg::this_thread_block());
+            int v = x[threadIdx.x];
+            auto part = cg::labeled_partition(tile, v % 3);
+            sums[threadIdx.x] = cg::reduce(part, v, cg::plus<int>());
+            auto half = cg::binary_partition(tile, v > 20);
+            places[threadIdx.x] = half.thread_rank() + 100 * half.size() + 10000 * half.meta_group_rank();
+        }"""
+    )
+    x = torch.randint(0, 40, (32,), dtype=torch.int32)
+    sums, places = ints(32, device=here), ints(32, device=here)
+    compiled(source)(1, 32, (x.to(here), sums, places))
+    values = x.tolist()
+    for i, v in enumerate(values):
+        tile = values[i // 16 * 16 :][:16]
+        assert sums[i].item() == sum(w for w in tile if w % 3 == v % 3)
+        half = [j for j, w in enumerate(tile) if (w > 20) == (v > 20)]
+        rank = int(v > 20 and len(half) < 16)
+        assert places[i].item() == half.index(i % 16) + 100 * len(half) + 10000 * rank
+
+
 def test_active_lanes_of_two_branches(here):
     source = """
         __global__ void f(unsigned *mask)

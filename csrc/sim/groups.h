@@ -48,6 +48,7 @@ class thread_group {
     bool whole;
     unsigned mask;
     friend thread_group tiled_partition(const thread_group &, unsigned);
+    friend struct Parts;
 };
 
 class thread_block : public thread_group {
@@ -137,29 +138,40 @@ class coalesced_group : public warp_group {
     }
     unsigned parts, part;
     friend coalesced_group coalesced_threads();
-    friend coalesced_group binary_partition(const coalesced_group &, bool);
-    template <class T>
-    friend coalesced_group labeled_partition(const coalesced_group &, T);
+    friend struct Parts;
 };
 inline __attribute__((always_inline)) coalesced_group coalesced_threads()
 {
     return coalesced_group(__activemask());
 }
-inline coalesced_group binary_partition(const coalesced_group &group, bool p)
+/* The parts of coalesced threads, or of a tile. */
+struct Parts {
+    static coalesced_group by(const warp_group &group, bool p SIM_AND_LINE)
+    {
+        const unsigned yes = __ballot_sync(group.mask, p SIM_SAME_LINE);
+        const unsigned none = group.mask & ~yes;
+        return coalesced_group(p ? yes : none, 1 + (yes && none), p && none);
+    }
+    template <class T>
+    static coalesced_group of(const warp_group &group, T label SIM_AND_LINE)
+    {
+        const unsigned same = __match_any_sync(group.mask, label SIM_SAME_LINE);
+        /* The parts are numbered by their first lanes. */
+        const bool first = sim::lane() == (unsigned)__builtin_ctz(same);
+        const unsigned firsts = __ballot_sync(group.mask, first SIM_SAME_LINE);
+        const unsigned before = firsts & ((1u << __builtin_ctz(same)) - 1);
+        return coalesced_group(same, (unsigned)__popc(firsts),
+                               (unsigned)__popc(before));
+    }
+};
+inline coalesced_group binary_partition(const warp_group &group, bool p SIM_AND_LINE)
 {
-    const unsigned yes = __ballot_sync(group.mask, p);
-    const unsigned none = group.mask & ~yes;
-    return coalesced_group(p ? yes : none, 1 + (yes && none), p && none);
+    return Parts::by(group, p SIM_SAME_LINE);
 }
 template <class T>
-coalesced_group labeled_partition(const coalesced_group &group, T label)
+coalesced_group labeled_partition(const warp_group &group, T label SIM_AND_LINE)
 {
-    const unsigned same = __match_any_sync(group.mask, label);
-    /* The parts are numbered by their first lanes. */
-    const bool first = sim::lane() == (unsigned)__builtin_ctz(same);
-    const unsigned firsts = __ballot_sync(group.mask, first);
-    const unsigned before = firsts & ((1u << __builtin_ctz(same)) - 1);
-    return coalesced_group(same, (unsigned)__popc(firsts), (unsigned)__popc(before));
+    return Parts::of(group, label SIM_SAME_LINE);
 }
 
 template <unsigned Size, class Parent = void>

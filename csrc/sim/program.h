@@ -9,6 +9,10 @@
 #include "cuda_runtime.h"
 #include "program_calls.h"
 
+/* How CUDA's functions and their callbacks are called, which one system alone says. */
+#define CUDART_CB
+#define CUDARTAPI
+
 /* __device__ variables are in a section of whole pages, in place of which each device has
  * memory of its own; the two objects that the program is linked between have its ends. */
 extern "C" char dt_device_begin[], dt_device_end[];
