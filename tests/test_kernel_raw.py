@@ -189,7 +189,7 @@ from pydevtensor.cuda._kernel_nvrtc import Cubin
 torch.cuda.simulate(1)
 torch.cuda.device_count()
 def cubin(source, *names, options=(), headers={}, gpu="90"):
-    return Cubin(source, names[0], names, options, headers, gpu)
+    return Cubin(gpu, source, names[0], names, options, headers)
 """
 
 
@@ -276,8 +276,18 @@ source = r'''
 #include <cooperative_groups/reduce.h>
 #include <cooperative_groups/scan.h>
 namespace cg = cooperative_groups;
-__global__ void f(half *sum, const __nv_bfloat16 *x, half2 *both, int *out)
+struct Matrix { float *data; int rows; };
+struct Pair { Matrix a, b; };
+__device__ double total = 2.5;
+__device__ __align__(16) int four[4], five;
+__constant__ Matrix held;
+__global__ void f(half *sum, const __nv_bfloat16 *x, half2 *both, int *out, Pair p, Matrix *q)
 {
+    auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+    auto part = cg::labeled_partition(warp, out[threadIdx.x] % 3);
+    auto of_part = cg::binary_partition(cg::labeled_partition(part, out[0]), out[1] > 2);
+    total += cg::binary_partition(warp, out[2] > 2).size() + of_part.meta_group_rank();
+    four[1] = p.b.rows + q->rows + held.rows + (int)p.a.data[five];
     auto tile = cg::tiled_partition<8>(cg::this_thread_block());
     atomicAdd(sum, __float2half(x[0])), atomicAdd(both, __floats2half2_rn(1, 2));
     out[threadIdx.x] = cg::reduce(tile, (int)threadIdx.x, cg::plus<int>()) +
@@ -288,12 +298,13 @@ __global__ void f(half *sum, const __nv_bfloat16 *x, half2 *both, int *out)
 made = cubin(source, "f")
 if made.folders():
     made.code(made.compile())
-    print([chr(row & 255) for row in made.described("f")[1]])
+    print([chr(row & 255) for row in made.described("f")[1]], made.variables)
 torch.cuda.compile_kernel(source)
 """)
     if not out:
         pytest.skip("CUDA's headers are not installed")
-    assert out == "['h', 'g', 'h', 'i']\n"
+    names = ["total", "four", "five", "held"]
+    assert out == f"{['h', 'g', 'h', 'i', 's', 's']} {names}\n"
 
 
 @pytest.mark.slow
