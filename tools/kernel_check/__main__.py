@@ -3,6 +3,7 @@
 python -P tools/kernel_check           families.py, and the tests on cuda:0
 python -P tools/kernel_check --short   families.py alone
 python -P tools/kernel_check --mutate NUMBER [--seed SEED] [--only FILE[:LINE],...]
+    [--families NAME,...]
     whether kernels with a safeguard less are found: mutate.py
 """
 
@@ -31,9 +32,10 @@ def main() -> int:
     parser.add_argument("--mutate", type=int, metavar="NUMBER")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", help="such as sort.cu,radix.h:318")
+    parser.add_argument("--families", help="these alone, such as sorting,extremes")
     given = parser.parse_args()
     if given.mutate:
-        return mutate.run(given.mutate, given.seed, given.only)
+        return mutate.run(given.mutate, given.seed, given.only, given.families)
     environment = build.environment(build.package(build.library()))
     own = [sys.executable, "-P", str(build.ROOT / "tools/kernel_check/families.py")]
     # Hopper has kernels of its own for attention.

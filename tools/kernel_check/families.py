@@ -102,7 +102,10 @@ def ends_of_chains(torch: Any, new: Source) -> Any:
 @case
 def converting(torch: Any, new: Source) -> Any:
     x = new(41, 67)
+    held = x.clone()
+    held[:40, 3:66].fill_(2.0)  # rows that are cut out of wider ones
     return [
+        held,
         *(x.half(), x.bfloat16(), x.double(), x.to(torch.int32), x.t().half()),
         *(x.half().t().contiguous(), x > 0, (x > 0).float(), x[:, 1::3].half()),
         *(x[:, 3:].double(), x[:, 3:].to(torch.int32), x.double()[:, 3:].float()),

@@ -2,6 +2,7 @@
 `make kernel-check` finds that.
 
 python -P tools/kernel_check --mutate NUMBER [--seed SEED] [--only FILE[:LINE],...]
+    [--families NAME,...]
 
 Candidates are found by pattern in the code of devices: barriers, waits, atomics, tests
 of bounds, and the ends of loops. A seed chooses among them, of every file some. The
@@ -9,7 +10,7 @@ kernels are compiled once, with a question at each of these places. All families
 without a mutant first: each has to pass, and it is noted which places it reaches. Then,
 for each place, the families that reach it run with the answer yes there. One of them
 has to report that, by the checks or by a wrong result, unless equivalent.toml says why
-the mutant does the same as the kernel.
+the mutant does the same as the kernel. With --families, only these run.
 """
 
 from __future__ import annotations
@@ -276,10 +277,13 @@ def write_sources(chosen: list[Mutation]) -> None:
         (folder / name).write_text(text)
 
 
-def compiled(product: Any, chosen: list[Mutation]) -> None:
-    """Puts the library with the questions into the package."""
+def compiled(product: Any, chosen: list[Mutation], wanted: set[str]) -> None:
+    """Puts the library with the questions into the package; wanted: the families."""
     objects = {unit.source: str(unit.path) for unit in product.objects}
     for host in sorted({host for each in chosen for host in hosts_of(each.file)}):
+        own = {name for name in wanted if name in FAMILIES.values()}
+        if own and FAMILIES[host] not in own:
+            continue  # none of them is for this file's kernels
         source = f"csrc/cuda/kernels/{host}.cu"
         (unit,) = (u for u in product.objects if u.source == source)
         own = MUTANT / source
@@ -367,18 +371,19 @@ def reason(mutation: Mutation) -> str:
     return ""
 
 
-def run(number: int, seed: int, only: str | None) -> int:
+def run(number: int, seed: int, only: str | None, families: str | None) -> int:
     build.package(build.library(), MUTANT / "package")
     chosen = choose(number, seed, only)
     print(f"{len(chosen)} of {len(candidates())} candidates, seed {seed}")
     write_sources(chosen)
-    compiled(build.product(), chosen)
+    wanted = {*families.split(",")} if families else set()
+    compiled(build.product(), chosen, wanted)
     # Families of these files first; the others where those do not suffice.
     own = {FAMILIES[host] for each in chosen for host in hosts_of(each.file)}
-    every = [*CASES, HOPPER]
+    every = [name for name in (*CASES, HOPPER) if not wanted or name in wanted]
     answers = ["NOT REACHED"] * len(chosen)
     for names in ([n for n in every if n in own], [n for n in every if n not in own]):
-        left = [n for n, answer in enumerate(answers) if answer in MISSED]
+        left = [n for n, answer in enumerate(answers) if names and answer in MISSED]
         left = [n for n in left if names[0] in own or not reason(chosen[n])]
         reached = reach(len(chosen), names) if left else {}
         for n in left:
