@@ -97,6 +97,31 @@ def test_the_cure_of_a_warp_barrier_between_two_warps(here):
     assert re.search(r"Put __syncthreads\(\) between lines .* of one warp alone", said)
 
 
+def test_an_unsigned_index_below_0_is_named(here):
+    args, _host = arguments(["x", "y"], here)
+    compiled(BUGS, "left_neighbour_by_unsigned")((1,), (64,), args)
+    with pytest.raises(
+        torch.cuda.KernelError, match=r"(?s)element -1 of x.*int.threadIdx"
+    ):
+        torch.cuda.synchronize()
+
+
+def test_arrays_of_more_than_a_block_may_have(here):
+    source = """
+        __global__ void f(float *x)
+        {
+            __shared__ float a[64][128], b[64][128];
+            a[0][threadIdx.x] = b[0][threadIdx.x] = x[threadIdx.x];
+            __syncthreads();
+            x[threadIdx.x] = a[0][0] + b[0][1];
+        }"""
+    with pytest.raises(
+        torch.cuda.CompileError, match=r"f has more than 49152 bytes of"
+    ):
+        compiled(source)
+    compiled(source.replace("[64]", "[48]"))
+
+
 # --- right kernels -------------------------------------------------------------------
 
 RIGHT = (Path(__file__).parent / "kernel_right.cu").read_text()
@@ -193,8 +218,9 @@ def test_locals_without_a_value(here, tmp_path, monkeypatch):
                 sum += x[n * threadIdx.x + i];
             y[threadIdx.x] = sum;
         }"""
-    with pytest.warns(RuntimeWarning, match=r"line [67], col.*'sum'.* uninit"):
+    with pytest.warns(RuntimeWarning, match=r"line [67], col.*'sum'.* uninit") as said:
         compiled(source)
+    assert said[0].filename.endswith("kernel_programs.py")  # the program's line
     assert not [*(tmp_path / "kernels").iterdir()]  # the next program is warned too
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -108,6 +108,8 @@ def test_numbers_of_numpy(here):
     x = torch.zeros(3, dtype=torch.float64, device=here)
     put(args=(x, np.float32(0.5), np.int64(-7), np.uint8(200)))
     assert x.tolist() == [0.5, -7, 200]
+    put(args=(x, np.float64(2), np.bool_(True), np.bool_(False)))
+    assert x.tolist() == [2, 1, 0]
     with pytest.raises(
         OverflowError, match=r"argument 4, unsigned char c, .* from 0 to 255"
     ):
@@ -193,6 +195,12 @@ def test_a_compile_error_is_at_the_programs_line(here):
         ("cudaMalloc(&x, 4);", "the CUDA runtime's functions; allocate"),
         ("y = __shfl_down(y, 1);", "end in _sync"),
         ("cooperative_groups::this_cluster().sync();", "clusters of blocks"),
+        ("cooperative_groups::this_multi_grid().sync();", "grids of several GPUs"),
+        ("__pipeline_memcpy_async(x, x + 4, 4);", "memcpy_async.. of cooperative"),
+        ("if (y) throw 5;", "exceptions.*give an error back"),
+        ("int *p = (int *)malloc(40); x[0] = p[0];", "memory that a kernel allocates"),
+        ("int *p = new int[10]; x[0] = p[0];", "memory that a kernel allocates"),
+        ("if (!y) abort();", "abort.. and exit..; return, or call __trap"),
     ],
 )
 def test_what_simulated_gpus_lack_is_named(here, line, words):
@@ -219,6 +227,8 @@ def test_wrong_names_and_options(here):
         compiled(ADD, options="-DN=1")
     with pytest.raises(TypeError, match=r"source is a int"):
         compiled(5)
+    with pytest.raises(ValueError, match=r"source has a surrogate"):
+        compiled(ADD + "// \udcff")
     assert (
         compiled(ADD, options=["--use_fast_math", "-arch=sm_90", "-lineinfo"]).name
         == "add"

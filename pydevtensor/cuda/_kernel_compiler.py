@@ -20,7 +20,8 @@ from typing import Any
 
 from pydevtensor import _C, __version__
 from pydevtensor.cuda import _kernel_source
-from pydevtensor.cuda.kernels import CompileError
+from pydevtensor.cuda.checks import program_level
+from pydevtensor.cuda.kernels import SHARED, CompileError
 
 HEADER = Path(__file__).parents[1] / "_module.h"
 FILE = "kernel.cu"  # the program's source in messages of the compiler
@@ -409,7 +410,28 @@ class Library(Compiled):
                 if done.returncode:
                     raise CompileError(self.explain(_errors(done.stdout), done.stdout))
                 self._warn(done.stdout)
-            return (scratch / "made.so").read_bytes()
+            data = (scratch / "made.so").read_bytes()
+            if self.checked:
+                self._check_arrays(data)
+            return data
+
+    def _check_arrays(self, data: bytes) -> None:
+        """Raise CompileError where a function's __shared__ arrays exceed the limit."""
+        from pydevtensor.cuda import _kernel_checks, _kernel_object
+
+        shared = _kernel_checks.shared_names((self.source, *self.headers.values()))
+        sums: dict[str, int] = {}
+        for symbol in _kernel_object.Object(data).variables():
+            function = re.match(r"_ZZN?L?(\d+)(\w+)", symbol.name)
+            if function and _kernel_checks.plain_name(symbol.name) in shared:
+                where = symbol.name[: symbol.name.rindex("E")]
+                sums[where] = sums.get(where, 0) + symbol.bytes
+                if sums[where] > SHARED:
+                    raise CompileError(
+                        f"compile_kernel(): {function[2][: int(function[1])]} has more "
+                        f"than {SHARED} bytes of __shared__ arrays, the limit of those "
+                        "of fixed size; make them smaller, or use dynamic shared memory"
+                    )
 
     def _checks(self) -> list[str]:
         clang = "clang" in _ran([*self.command, "--version"]).stdout
@@ -429,7 +451,7 @@ class Library(Compiled):
                     *said,
                 ]
             )
-            warnings.warn(text, RuntimeWarning, stacklevel=2)
+            warnings.warn(text, RuntimeWarning, stacklevel=program_level())
 
 
 def _ran(command: Sequence[str]) -> Any:

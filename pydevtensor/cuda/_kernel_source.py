@@ -20,7 +20,7 @@ BUILT_IN = re.compile(
 )
 LACKING_HEADER = re.compile(
     r"(mma|cuda_fp[468]|curand\w*|cub|thrust|cute|cutlass|cublas\w*|cuda|nvToolsExt|"
-    r"texture\w*|surface\w*)(\.h|/.*)"
+    r"texture\w*|surface\w*|cuda_pipeline\w*|cuda_awbarrier\w*)(\.h|/.*)"
 )
 # Words that simulated GPUs do not have: what to say, by how they are found.
 LACKING = {
@@ -39,6 +39,15 @@ LACKING = {
     r"\bcuda::": "libcu++ (cuda::); use CUDA C's own functions",
     r"\b__managed__\b": "managed memory; pass a tensor",
     r"\b(__cluster_dims__|this_cluster|cluster_group)\b": "clusters of blocks",
+    r"\b(this_multi_grid|multi_grid_group)\b": "grids of several GPUs; launch a kernel "
+    "on each",
+    r"\b__pipeline_\w+": "pipelines of copies; use memcpy_async() of cooperative "
+    "groups",
+    r"\b(throw|try|catch)\b": "exceptions, nor have other GPUs; give an error back as "
+    "a value",
+    r"(?<![\w.>:])(malloc|calloc|free)\s*\(|\bnew\s+\w": "memory that a kernel "
+    "allocates; pass a tensor",
+    r"(?<![\w.>:])(abort|_?exit)\s*\(": "abort() and exit(); return, or call __trap()",
     r"\b(__shfl(_up|_down|_xor)?|__ballot|__any|__all)\s*\(": "shuffles and votes "
     "without a mask, which CUDA has removed; use those that end in _sync",
 }
@@ -95,7 +104,10 @@ def _line(text: str, at: int) -> int:
 
 
 # The ones among them that whole programs may have.
-_OF_PROGRAMS = ("<<<", r"\bcuda(", r"\b__managed__")
+_OF_PROGRAMS = (
+    *("<<<", r"\bcuda(", r"\b__managed__", r"\b(throw|", r"(?<![\w.>:])(malloc|"),
+    r"(?<![\w.>:])(abort|",
+)
 
 
 def check(source: str, whole: bool = False) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
 from typing import Any, Self
 
 from pydevtensor import _C
@@ -88,6 +90,15 @@ def chosen() -> str:
             f"PYDEVTENSOR_KERNEL_CHECKS is {named!r}; give off, warn or error"
         )
     return named
+
+
+def program_level() -> int:
+    """The stacklevel of a warning in the caller, for the line of the program."""
+    folder = str(Path(__file__).parents[1])
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back and frame.f_code.co_filename.startswith(folder):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def apply() -> None:

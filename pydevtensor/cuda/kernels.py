@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import numpy
+
 from pydevtensor import _C
 from pydevtensor._streams import Stream
 from pydevtensor.cuda import checks
@@ -16,7 +18,7 @@ from pydevtensor.cuda._kernel_counting import Reports
 
 __all__ = ["CompileError", "Kernel", "compile_kernel"]
 
-_SHARED = 48 << 10  # bytes of dynamic shared memory that every kernel may have
+SHARED = 48 << 10  # bytes of shared memory that every kernel may have
 _LIMITS = {"grid": (0x7FFFFFFF, 65535, 65535), "block": (1024, 1024, 64)}
 # The element types for a pointer to numbers of a kind and size (csrc/device/module.h);
 # None: all.
@@ -89,7 +91,7 @@ class Kernel(Reports):
         self._library = _library
         self._handles: dict[int, int] = {}
         self._properties: dict[int, dict[str, Any]] = {}
-        self._dynamic = _SHARED
+        self._dynamic = SHARED
         self._types = self._load(_device)
         # A macro may have made a kernel that the text does not show.
         texts = _found.parameters if _found else []
@@ -110,7 +112,7 @@ class Kernel(Reports):
         self._handles[device], types = self._library.on(device).kernel(
             device, self.name
         )
-        if self._dynamic > _SHARED:
+        if self._dynamic > SHARED:
             self._set_shared(device)
         return types
 
@@ -160,7 +162,7 @@ class Kernel(Reports):
                 f"{self.name}: {shared_mem_bytes} bytes of shared memory are more than "
                 f"the {most} that a block of this GPU may have; use fewer"
             )
-        self._dynamic = max(shared_mem_bytes.__index__(), _SHARED)
+        self._dynamic = max(shared_mem_bytes.__index__(), SHARED)
         for device in self._handles:
             self._set_shared(device)
 
@@ -330,6 +332,8 @@ class Kernel(Reports):
         kind, _, _, _, size, _ = self._types[i]
         if (kind, size) in _FORMATS:
             return self._float(i, value, kind, size)
+        if isinstance(value, numpy.bool_):  # which is no integer
+            value = bool(value)
         if kind == "b":
             return struct.pack("<?", bool(self._int(i, value, "u", 1)))
         if kind in "iuc":
@@ -481,6 +485,11 @@ def library_of(
             raise TypeError(
                 f"{function}(): {what} is a {type(value).__name__}; give a str"
             )
+    if re.search("[\ud800-\udfff]", source):
+        raise ValueError(
+            f"{function}(): source has a surrogate, which is no character; decode it "
+            "as UTF-8"
+        )
     device = _C._device_index(None, function)
     simulated = _C._device_properties(device)["simulated"]
     texts = _headers(headers)
