@@ -120,6 +120,19 @@ def test_checks_know_how_large_the_tensor_is(here):
 
 
 @only_checks
+def test_the_address_of_a_tensor_that_is_gone(here):
+    """Also where it is the end of one that exists."""
+    write = compiled("struct S { float *x; }; __global__ void f(S s) { *s.x = 1; }")
+    for _ in range(3):
+        kept = torch.zeros(128, device=here)
+        gone = torch.zeros(128, device=here).data_ptr()
+        with pytest.raises((ValueError, torch.cuda.KernelError)):
+            write(args=(struct.pack("P", gone),))
+            torch.cuda.synchronize()
+        assert kept.sum().item() == 0
+
+
+@only_checks
 def test_checks_find_races_and_reads_without_a_value(here):
     source = """
         struct Pair { float *from, *to; };

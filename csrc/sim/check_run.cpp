@@ -115,7 +115,15 @@ static Block *block_of(const char *held)
         held < taken->second->base + taken->second->rounded)
         return taken->second.get();
     auto segment = entry_before(device->segments, held);
-    return segment == device->segments.end() ? nullptr : segment->second.whole.get();
+    if (segment == device->segments.end())
+        return nullptr;
+    if (!segment->second.carved)
+        return segment->second.whole.get();
+    /* One past the end of a tensor, where no other begins. */
+    return taken != device->taken.end() &&
+                   held == taken->second->base + taken->second->rounded
+               ? taken->second.get()
+               : nullptr;
 }
 
 void check_add_block(CheckedLaunch &launch, int argument, void *value, int field)

@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import numpy
-
 from pydevtensor import _C
 from pydevtensor._streams import Stream
 from pydevtensor.cuda import checks
@@ -332,8 +330,8 @@ class Kernel(Reports):
         kind, _, _, _, size, _ = self._types[i]
         if (kind, size) in _FORMATS:
             return self._float(i, value, kind, size)
-        if isinstance(value, numpy.bool_):  # which is no integer
-            value = bool(value)
+        if str(getattr(value, "dtype", "")) == "bool" and not value.shape:
+            value = bool(value)  # NumPy's is no integer
         if kind == "b":
             return struct.pack("<?", bool(self._int(i, value, "u", 1)))
         if kind in "iuc":
