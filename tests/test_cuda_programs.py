@@ -471,9 +471,7 @@ def test_headers_of_cuda_and_of_the_cpp_library(program):
                 });
             for (auto &each : threads)
                 each.join();
-            int flag = 0;
-            cudaLaunchHostFunc(0, done, &flag);
-            cudaDeviceSynchronize();
+            int flag = 0; cudaLaunchHostFunc(0, done, &flag), cudaDeviceSynchronize();
             cout << sums[0] << " " << sums[1] << " " << flag << endl;
         }""")
     assert ran(PYDEVTENSOR_SIM_GPUS="2") == (0, "96 160 1\n", "")
