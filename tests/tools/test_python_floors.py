@@ -30,7 +30,7 @@ LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
     "csrc": 82_800,
-    "core": 30_200,
+    "core": 30_240,
     "processes": 4_860,
     "extras": 12_490,
     "imitations": 960,
