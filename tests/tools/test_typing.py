@@ -205,9 +205,12 @@ def test_stubs_say_what_the_package_has(tmp_path):
         # Functions whose body another one is: tools/build/functions.py makes their
         # signatures.
         "pydevtensor\\.(fft\\._transforms|masked\\._functions)\\.\\w+\n"
-        "pydevtensor\\.(_aliases\\.layers|nn\\._functional\\.dropout)\\.\\w+\n"
-        # Cached functions without parameters.
+        "pydevtensor\\.(_aliases\\.(layers|recurrent)|nn\\._functional\\.dropout)\\.\\w+\n"
+        "pydevtensor\\._functions\\.statistics\\.(nan)?quantile\n"
+        "pydevtensor\\.nn\\._functional\\.pooling\\.\\w+pool[123]d(_with_indices)?\n"
+        # Cached functions.
         "pydevtensor\\.overrides\\._(entries|named)\n"
+        "pydevtensor\\.func\\._rules\\._(bodies|elementwise_rules|parameters)\n"
         # A class's own function; properties that depend on arguments; a number that
         # means one for each dimension as a default.
         "pydevtensor\\.nn\\.modules\\.(conv|pooling)\\..*\\._(function|pool)\n"
