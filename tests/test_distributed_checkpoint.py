@@ -178,3 +178,18 @@ except checkpoint.CheckpointException as error:
     print(sorted(error.failures))
 """
     assert ranks.run(tmp_path, 2, code) == ["[0, 1]\n"] * 2
+
+
+def test_a_state_of_rank_0(tmp_path):
+    code = """
+from pydevtensor.distributed.checkpoint import state_dict
+begin()
+options = state_dict.StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
+torch.manual_seed(rank)
+net = nn.Linear(2, 1)
+state = net.state_dict() if rank == 0 else {}
+found = state_dict.set_model_state_dict(net, state, options=options)
+print(found, net.weight.tolist())
+"""
+    first, second = ranks.run(tmp_path, 2, code)
+    assert first == second and "matched" in first

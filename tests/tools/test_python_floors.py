@@ -31,7 +31,7 @@ LONGEST = 600
 BUDGET = {
     "csrc": 82_800,
     "core": 30_240,
-    "processes": 4_860,
+    "processes": 4_865,
     "extras": 12_490,
     "imitations": 960,
     "tools": 1_530,

@@ -32,6 +32,8 @@ class StateDictOptions:
     cpu_offload      tensors of the CPU; with full_state_dict, on rank 0 alone: the
                      other ranks get an empty dict
     strict           whether a name too many or too few is an error
+    broadcast_from_rank0  set_model_state_dict() takes the whole tensors of rank 0, and
+                     the other ranks' dicts do not matter
 
     >>> torch.distributed.checkpoint.state_dict.StateDictOptions().strict
     True
@@ -40,6 +42,7 @@ class StateDictOptions:
     full_state_dict: bool = False
     cpu_offload: bool = False
     strict: bool = True
+    broadcast_from_rank0: bool = False
 
 
 def _given(values: Any, options: StateDictOptions) -> Any:
@@ -88,14 +91,18 @@ def set_model_state_dict(
     >>> names.set_model_state_dict(net, names.get_model_state_dict(net))
     <All keys matched successfully>
     """
+    options = options or StateDictOptions()
     bare = _bare(model)
     own = dict(bare.named_parameters(remove_duplicate=False))
+    if options.broadcast_from_rank0 and dist.is_initialized():
+        sent = [model_state_dict]
+        dist.broadcast_object_list(sent, 0)
+        model_state_dict = sent[0]
     state = {
         name: rows_of(value, own.get(name)) for name, value in model_state_dict.items()
     }
     with FSDP.state_dict_type(bare, StateDictType.SHARDED_STATE_DICT):
-        strict = (options or StateDictOptions()).strict
-        return bare.load_state_dict(state, strict=strict)
+        return bare.load_state_dict(state, strict=options.strict)
 
 
 def _each(optimizers: Optimizers) -> list[Optimizer]:
