@@ -4,9 +4,11 @@
 #include <stdint.h>
 #include <type_traits>
 
+#include "ops/bessel.h"
 #include "ops/class.h"
 #include "ops/elementwise_ops.h"
 #include "ops/ops.h"
+#include "ops/polynomials.h"
 #include "ops/special.h"
 
 #define LIBRARY(ours, name)                                                            \

@@ -17,6 +17,30 @@ __global__ void __launch_bounds__(THREADS, 8) chain_kernel(GRID_CONSTANT(Program
     run_program(p, piece);
 }
 
+bool is_known(const dt_plan *plan, const dt_operand &o)
+{
+    if (o.scalar)
+        return o.dtype == DT_BOOL || dt_dtype_kind(o.dtype) == DT_KIND_FLOAT;
+    return type_of(o.dtype) != NO_TYPE &&
+           (plan->ndim <= DIMS || dt_plan_is_dense(plan, &o));
+}
+
+/* Whether the machine computes the row as its own kernel does. */
+bool computes(int op, const dt_plan *plan)
+{
+    const dt_elementwise_row &row = dt_elementwise_rows[op];
+    const dt_class &c = row.class_;
+    const dt_dtype type = dt_plan_type(plan, c.choice);
+    if (plan->noperands > 4 && !plan->operands[4].scalar)
+        return false;
+    if (c.choice) /* a copy, of which a number is rounded */
+        return plan->operands[2].dtype == plan->operands[0].dtype &&
+               plan->operands[3].dtype == plan->operands[0].dtype;
+    if (type == DT_BOOL)
+        return c.takes[DT_KIND_BOOL] && (c.truth || row_of_bools(op) != op);
+    return has_row(c, row.flags) && type_of(type) < BOOLS;
+}
+
 } // namespace
 
 bool dt_cuda_chain_step(int op, const dt_plan *plan)

@@ -126,9 +126,9 @@ template <int N>
 struct ChainRow : CudaRow<float, true, NOWHERE, N> {
     typedef CudaRow<float, true, NOWHERE, N> Base;
     const float *near;
-    __device__ __forceinline__ ChainRow(const NnCall &call, int64_t row,
-                                        const float *near)
-        : Base(call, row, nullptr), near(near)
+    __device__ __forceinline__ ChainRow(const NnCall &given, int64_t row,
+                                        const float *elements)
+        : Base(given, row, nullptr), near(elements)
     {
     }
     __device__ __forceinline__ typename Base::E read(nn::Row<const float> x) const

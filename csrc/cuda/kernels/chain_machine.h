@@ -114,11 +114,11 @@ struct Piece {
     int apart, groups;             /* of slots; that have elements */
     bool stores;                   /* results that are wanted */
 
-    __device__ __forceinline__ Piece(const Program &p, Values *shared, unsigned hop,
-                                     unsigned gap)
+    __device__ __forceinline__ Piece(const Program &p, Values *shared,
+                                     unsigned each_hop, unsigned each_gap)
         : numbers(shared + threadIdx.x), slots(shared + 3 * blockDim.x + threadIdx.x),
-          first(0), hop(hop), gap(gap), end(0), apart(p.groups * (int)blockDim.x),
-          groups(0), stores(true)
+          first(0), hop(each_hop), gap(each_gap), end(0),
+          apart(p.groups * (int)blockDim.x), groups(0), stores(true)
     {
     }
     __device__ __forceinline__ void begin(const Program &p, unsigned at, unsigned stop)
