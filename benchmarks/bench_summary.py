@@ -2,26 +2,32 @@
 
     python benchmarks/bench_summary.py [rounds] [--write]
 
-Prints a table: medians, their spread, the time that the machine's limits allow, and
-the ratio to the best of the others. --write: also to results/summary-cpu.md, with a
-picture.
+Each round starts a process for each library, one after the other: threads of one that
+wait awake take no core from the next. Prints a table: medians of the rounds, their
+spread, the time that the machine's limits allow, and the ratio to the best of the
+others. --write: also to results/summary-cpu.md, with a picture.
 
 The limit of a case is its bytes over the largest rate of bytes that any library reached
 in the run, or its multiplications and additions over the largest rate of those.
 """
 
+import json
 import platform
 import statistics
+import subprocess
 import sys
 from datetime import date
+from importlib import import_module
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from compare import UNITS, libraries, measure
+from compare import UNITS, measure, rounds
 from gpu_report import table
 from summary_plot import svg
 
+NAMES = "pydevtensor", "torch", "tensorplay", "numpy"
 RESULTS = Path(__file__).parent / "results"
 THREADS = 2
 SETUP = """
@@ -116,22 +122,41 @@ def cases():
     ]  # fmt: skip
 
 
-def scopes():
-    """The names of each library that is installed."""
-    found = {}
-    for name, torch in libraries("pydevtensor", "torch", "tensorplay").items():
-        scope = {"torch": torch}
-        if hasattr(torch, "set_num_threads"):
-            torch.set_num_threads(THREADS)
-        exec(SETUP, scope)
-        if name != "tensorplay":
-            exec(MORE, scope)
-        found[name] = scope
-    for name, np in libraries("pydevtensor", "numpy").items():
-        if name == "numpy":
-            found[name] = {"np": np}
-            exec(ARRAYS, found[name])
-    return found
+def code_of(case, name):
+    """What a library runs; None: it has no such thing."""
+    if name == "numpy":
+        return case.numpy
+    return case.code if case.all or name != "tensorplay" else None
+
+
+def run(name):
+    """Prints the seconds of each case of a library, null for what it has not."""
+    library = import_module(name)
+    scope = {"np" if name == "numpy" else "torch": library}
+    if name != "numpy":
+        library.set_num_threads(THREADS)
+    exec(ARRAYS if name == "numpy" else SETUP, scope)
+    if name in ("pydevtensor", "torch"):
+        exec(MORE, scope)
+    found = []
+    for case in cases():
+        seen = measure({name: code_of(case, name)}, {name: scope}, 5)
+        found.append(statistics.median(seen[name]) if seen else None)
+    print(json.dumps(found))
+
+
+def measured(times):
+    """For each case the seconds of the rounds, by library."""
+    names = [name for name in NAMES if find_spec(name)]
+    seen = [{name: [] for name in names if code_of(c, name)} for c in cases()]
+    for _ in range(times):
+        for name in names:
+            command = [sys.executable, __file__, "--run", name]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            for by_name, took in zip(seen, json.loads(done.stdout), strict=True):
+                if took is not None:
+                    by_name[name].append(took)
+    return seen
 
 
 def limits(cases, seen):
@@ -155,62 +180,47 @@ def shown(seconds):
     return f"{seconds * UNITS[unit]:.3g} {unit}"
 
 
+def row_of(case, by_name, limit, others):
+    """The row of the table, and our time as a share of the best of the others."""
+    medians = {name: statistics.median(times) for name, times in by_name.items()}
+    ours = medians["pydevtensor"]
+    first, _, last = statistics.quantiles(by_name["pydevtensor"], n=4)
+    cells = [case.label, f"{shown(ours)} ({(last - first) / ours:.0%})"]
+    cells += [shown(medians[name]) if name in medians else "-" for name in others]
+    ratio = ours / min(medians[name] for name in others if name in medians)
+    return [*cells, shown(limit) if limit else "-", f"{ratio:.2f}"], ratio
+
+
 def main():
-    names = scopes()
-    chosen, seen = cases(), []
-    for case in chosen:
-        works = {name: case.code for name in ("pydevtensor", "torch") if name in names}
-        if "tensorplay" in names and case.all:
-            works["tensorplay"] = case.code
-        if "numpy" in names:
-            works["numpy"] = case.numpy
-        seen.append(measure(works, names))
-    lines, bars = [], []
+    chosen, seen = cases(), measured(rounds(5))
+    others = [name for name in NAMES[1:] if find_spec(name)]
+    if not others:
+        sys.exit("none of " + ", ".join(NAMES[1:]) + " is installed")
+    rows, bars = [], []
     for case, by_name, limit in zip(chosen, seen, limits(chosen, seen), strict=True):
-        medians = {name: statistics.median(times) for name, times in by_name.items()}
-        ours = by_name["pydevtensor"]
-        spread = statistics.quantiles(ours, n=4)
-        best = min((m for n, m in medians.items() if n != "pydevtensor"), default=None)
-        ratio = medians["pydevtensor"] / best if best else None
-        lines.append(
-            [
-                case.label,
-                f"{shown(medians['pydevtensor'])} "
-                f"({(spread[2] - spread[0]) / medians['pydevtensor']:.0%})",
-                *(
-                    shown(medians[name]) if name in medians else "-"
-                    for name in names
-                    if name != "pydevtensor"
-                ),
-                shown(limit) if limit else "-",
-                f"{ratio:.2f}" if ratio else "-",
-            ]
-        )
-        if ratio:
-            bars.append((case.label, ratio))
-    others = [name for name in names if name != "pydevtensor"]
-    titles = ["", "pydevtensor", *others, "limit", "ours / best"]
-    versions = ", ".join(f"{name} {version(name)}" for name in names)
-    text = "\n".join(
-        [
-            "# Operations on a CPU, beside other libraries",
-            "",
-            f"{date.today()}, {machine()}, {THREADS} threads, Python "
-            f"{platform.python_version()}; {versions}. `bench_summary.py` with the",
-            "libraries interleaved: medians, ours with the range of its middle half; "
-            "below 1, pydevtensor is faster than the best of the others.",
-            "",
-            *table(titles, lines),
-            "",
-            *__doc__.rstrip().splitlines()[-2:],
-            "",
-            "![The ratios of the table](summary-cpu.svg)",
-        ]
-    )
-    print(text)
+        row, ratio = row_of(case, by_name, limit, others)
+        rows.append(row)
+        bars.append((case.label, ratio))
+    versions = [f"{name} {version(name)}" for name in (NAMES[0], *others)]
+    python = f"Python {platform.python_version()}"
+    about = [str(date.today()), machine(), f"{THREADS} threads", python, *versions]
+    lines = [
+        "# Operations on a CPU, beside other libraries",
+        "",
+        ", ".join(about) + "; `bench_summary.py`.",
+        "Medians, and the range of the middle half of ours. Below 1, pydevtensor is "
+        "faster than the best of the others.",
+        "",
+        *table(["", "pydevtensor", *others, "limit", "ours / best"], rows),
+        "",
+        *__doc__.rstrip().splitlines()[-2:],
+        "",
+        "![The ratios of the table](summary-cpu.svg)",
+    ]
+    print("\n".join(lines))
     if "--write" in sys.argv:
-        (RESULTS / "summary-cpu.md").write_text(text + "\n")
-        (RESULTS / "summary-cpu.svg").write_text(svg(bars))
+        (RESULTS / "summary-cpu.md").write_text("\n".join(lines) + "\n")
+        (RESULTS / "summary-cpu.svg").write_text(svg(bars, others))
 
 
 def machine():
@@ -221,4 +231,7 @@ def machine():
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["--run"]:
+        run(sys.argv[2])
+    else:
+        main()

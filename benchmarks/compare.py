@@ -7,7 +7,6 @@ them. Shown are minimum and median; ratios compare minima.
 import importlib
 import statistics
 import sys
-import time
 import timeit
 
 UNITS = {"ns": 1e9, "us": 1e6, "ms": 1e3}
@@ -82,7 +81,5 @@ def measure(works, scopes, repeat=15, least=2e-3):
     seen = {name: [] for name in timers}
     for _ in range(rounds(repeat)):
         for name, timer in timers.items():
-            time.sleep(0.01)  # threads of the library before wait awake, for a while
-            timer.timeit(1)
             seen[name].append(timer.timeit(counts[name]) / counts[name])
     return seen

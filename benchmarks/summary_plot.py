@@ -13,15 +13,15 @@ def _place(ratio):
     return LEFT + WIDTH * log2(ratio / LEAST) / log2(MOST / LEAST)
 
 
-def svg(bars):
+def svg(bars, others):
     """A bar for each (label, our time as a share of the best of the others)."""
+    title = f"pydevtensor's time, as a share of the best of {', '.join(others)}"
     height = TOP + LINE * len(bars) + 14
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + WIDTH + 60}" '
         f'height="{height}" font-family="sans-serif" font-size="11">',
         '<rect width="100%" height="100%" fill="white"/>',
-        '<text x="10" y="20" font-size="14">pydevtensor\'s time, as a share of the '
-        "best of NumPy, PyTorch and TensorPlay</text>",
+        f'<text x="10" y="20" font-size="14">{escape(title)}</text>',
     ]
     ratio = LEAST
     while ratio <= MOST:
