@@ -16,7 +16,7 @@ static __device__ __forceinline__ dt_moments moments_apart(const ReductionPlan &
     int64_t step;
     ROLLED
     for (int64_t i = first; i < last; i += step) {
-        step = (all.count == 0 ? FIRST_RUN : MOMENTS_RUN) * f.threads;
+        step = (all.count == 0 ? (int)FIRST_RUN : (int)MOMENTS_RUN) * f.threads;
         int64_t end = i + step < last ? i + step : last;
         MomentsRun<T, 1> run;
         run.start(all.count == 0 ? element_at<T>(base + offset_in(f.reduced, i), half)
