@@ -58,12 +58,14 @@ def _size(n: float) -> str:
 
 
 def _gpus_of(pid: Path) -> list[tuple[int, int]]:
-    found = []
+    found: dict[int, tuple[int, int]] = {}
     for fd in (pid / "fd").iterdir():
-        if os.readlink(fd).startswith(_SIMULATED):
-            facts = fd.stat()
-            found.append((facts.st_blocks * 512, facts.st_size))
-    return found
+        name = os.readlink(fd)
+        if name.startswith(_SIMULATED):
+            device, memory = map(int, name.split()[1:3])
+            used = found.get(device, (0, 0))[0] + fd.stat().st_blocks * 512
+            found[device] = used, memory
+    return [found[device] for device in sorted(found)]
 
 
 def _process(pid: Path) -> Process | None:

@@ -23,5 +23,8 @@ PyObject *dt_python_call(const char *module, const char *function, const char *f
     va_start(given, format);
     DT_REF args = called ? Py_VaBuildValue(format, given) : NULL;
     va_end(given);
-    return args ? PyObject_CallObject(called, args) : NULL;
+    PyObject *result = args ? PyObject_CallObject(called, args) : NULL;
+    if (!result && !PyErr_Occurred())
+        PyErr_NoMemory(); /* for a frame, of which CPython 3.11 does not say it */
+    return result;
 }

@@ -302,6 +302,9 @@ inline char *seen_from(const void *held)
     return (char *)held + (state().seen - state().held);
 }
 cudaError_t map_devices();
+/* An empty file for a device's memory, whose name says the device and how much memory it
+ * has: pydevtensor/_top.py reads it. */
+int new_file(int device);
 /* cudaMalloc's work. */
 cudaError_t take(Device &device, size_t bytes, char **out);
 /* Free addresses of a device's window; NULL: there are none. */

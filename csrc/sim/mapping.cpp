@@ -56,7 +56,7 @@ static off_t free_offset(const Device &device, size_t bytes)
 static bool make_room(Device &device, size_t bytes)
 {
     if (device.more < 0)
-        device.more = memfd_create("simulated-gpu", MFD_CLOEXEC);
+        device.more = new_file(device.index);
     return device.more >= 0 && ((off_t)bytes <= lseek(device.more, 0, SEEK_END) ||
                                 ftruncate(device.more, (off_t)bytes) == 0);
 }

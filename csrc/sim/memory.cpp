@@ -57,6 +57,13 @@ static size_t addresses(size_t memory, size_t times, size_t most_of_all)
     return times * memory < most ? times * memory : most;
 }
 
+int new_file(int device)
+{
+    const std::string name =
+        format("simulated-gpu %d %zu", device, state().options.memory);
+    return memfd_create(name.c_str(), MFD_CLOEXEC);
+}
+
 cudaError_t map_devices()
 {
     State &all = state();
@@ -77,7 +84,7 @@ cudaError_t map_devices()
         device->held = held + kGap + i * stride;
         device->own_stream.reset(new Stream);
         device->own_stream->device = (int)i;
-        device->file = memfd_create("simulated-gpu", MFD_CLOEXEC);
+        device->file = new_file((int)i);
         good =
             device->file >= 0 && ftruncate(device->file, (off_t)room) == 0 &&
             mmap(device->held, room, PROT_NONE, kView, device->file, 0) != MAP_FAILED &&
