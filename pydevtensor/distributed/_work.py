@@ -84,6 +84,7 @@ class Work:
         with self._streams:
             try:
                 self._returned = run()
+                del run
                 self._streams.end()
             except BaseException as error:
                 self._future.set_exception(error)
