@@ -50,13 +50,14 @@ ONCE = {
     "csrc/cuda/kernels/attention.cu": OLDEST,
     "csrc/cuda/kernels/attention_warpgroups.cu": WARPGROUPS,
     "csrc/cuda/kernels/attention_warpgroups_backward.cu": WARPGROUPS,
-    # Few programs start these: complex numbers, Bessel functions,
+    # Few programs start these: complex numbers, float64, Bessel functions,
     # torch.use_deterministic_algorithms(), chains of torch.compile(), losses of
     # probabilities, products of integers and of sparse matrices, and what looks at a
     # matrix before cuSOLVER does.
     "csrc/cuda/kernels/chain.cu": Once(),
     "csrc/cuda/kernels/chain_end.cu": Once(),
     "csrc/cuda/kernels/elementwise_complex.cu": Once(),
+    "csrc/cuda/kernels/elementwise_float64.cu": Once(),
     "csrc/cuda/kernels/elementwise_special.cu": Once(),
     "csrc/cuda/kernels/index_ordered.cu": Once(),
     "csrc/cuda/kernels/lapack_finite.cu": Once(),
