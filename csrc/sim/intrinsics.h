@@ -36,7 +36,7 @@ struct dim3 {
 
 namespace sim {
 enum Exchange { kSyncWarp, kShuffle, kBallot, kActive };
-/* Of atomics of one block alone. */
+/* A bit of `how` (services.h): the atomic orders the threads of its block alone. */
 enum : unsigned { kBlockScope = 0x400 };
 } // namespace sim
 

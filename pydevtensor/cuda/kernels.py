@@ -331,7 +331,7 @@ class Kernel(Reports):
         if (kind, size) in _FORMATS:
             return self._float(i, value, kind, size)
         if str(getattr(value, "dtype", "")) == "bool" and not value.shape:
-            value = bool(value)  # NumPy's is no integer
+            value = bool(value)  # NumPy's lacks __index__
         if kind == "b":
             return struct.pack("<?", bool(self._int(i, value, "u", 1)))
         if kind in "iuc":
@@ -485,8 +485,8 @@ def library_of(
             )
     if re.search("[\ud800-\udfff]", source):
         raise ValueError(
-            f"{function}(): source has a surrogate, which is no character; decode it "
-            "as UTF-8"
+            f"{function}(): source has a surrogate, which UTF-8 text never "
+            "has; decode it as UTF-8"
         )
     device = _C._device_index(None, function)
     simulated = _C._device_properties(device)["simulated"]
