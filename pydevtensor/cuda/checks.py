@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 from typing import Any, Self
 
 from pydevtensor import _C
@@ -94,7 +93,7 @@ def chosen() -> str:
 
 def program_level() -> int:
     """The stacklevel of a warning in the caller, for the line of the program."""
-    folder = str(Path(__file__).parents[1])
+    folder = os.path.dirname(os.path.dirname(__file__))
     level, frame = 1, sys._getframe(1)
     while frame.f_back and frame.f_code.co_filename.startswith(folder):
         level, frame = level + 1, frame.f_back
