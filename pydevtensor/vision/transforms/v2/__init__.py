@@ -4,14 +4,7 @@ They are those of torch.vision.transforms, and take images and tensors; boxes an
 they take as images.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
-import pydevtensor as torch
 from pydevtensor._names import publish as _publish
-from pydevtensor.nn import Module
-from pydevtensor.vision.transforms import color, compose, convert, geometry
 from pydevtensor.vision.transforms.color import *
 from pydevtensor.vision.transforms.compose import *
 from pydevtensor.vision.transforms.convert import *
@@ -20,56 +13,6 @@ from pydevtensor.vision.transforms.functional import (
 )
 from pydevtensor.vision.transforms.geometry import *
 from pydevtensor.vision.transforms.v2 import functional as functional
-
-__all__ = ["Identity", "ToDtype", "ToImage"]
-__all__ += ["InterpolationMode", "functional"]
-__all__ += color.__all__ + compose.__all__ + convert.__all__ + geometry.__all__
-
-
-class ToImage(Module):
-    """A tensor (C, H, W) of an image or an array (H, W, C), with its values.
-
-    >>> image = torch.vision.transforms.ToPILImage()(torch.ones(3, 2, 2))
-    >>> torch.vision.transforms.v2.ToImage()(image).dtype
-    torch.uint8
-    """
-
-    def forward(self, pic: Any) -> Any:
-        """The tensor."""
-        return functional.to_image(pic)
-
-
-class ToDtype(Module):
-    """The image in another element type.
-
-    dtype  the element type, such as torch.float32
-    scale  whether values are scaled to the type's range
-
-    >>> t = torch.vision.transforms.v2.ToDtype(torch.float32, scale=True)
-    >>> t(torch.tensor([255], dtype=torch.uint8))
-    tensor([1.])
-    """
-
-    def __init__(self, dtype: torch.dtype, scale: bool = False) -> None:
-        super().__init__()
-        self.dtype = dtype
-        self.scale = scale
-
-    def forward(self, image: Any) -> Any:
-        """The image in the other element type."""
-        return functional.to_dtype(image, self.dtype, self.scale)
-
-
-class Identity(Module):
-    """The image itself.
-
-    >>> torch.vision.transforms.v2.Identity()(torch.ones(1))
-    tensor([1.])
-    """
-
-    def forward(self, *inputs: Any) -> Any:
-        """The inputs."""
-        return inputs[0] if len(inputs) == 1 else inputs
-
+from pydevtensor.vision.transforms.v2._transforms import *
 
 _publish(__name__)
