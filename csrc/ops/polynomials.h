@@ -55,7 +55,9 @@ DT_FN double dt_polynomial(double x, double n, int kind)
         p = 1 - x;
     if (n == 0)
         return q;
-    for (double k = 1; k < n && p - p == 0; k++) {
+    const int degree = (int)n;
+    for (int i = 1; i < degree && p - p == 0; i++) {
+        const double k = i;
         double next;
         if (kind == DT_HERMITE_H)
             next = 2 * (x * p - k * q);
