@@ -100,7 +100,7 @@ STOPS = {
         del x, index, ones
     """,
     "nonzero": """
-        x, out = torch.ones(100_000_000, dtype=torch.bool), torch.zeros(0, 1).long()
+        x, out = torch.ones(300_000_000, dtype=torch.bool), torch.zeros(0, 1).long()
         assert interrupt(lambda: torch.nonzero(x, out=out))
         assert not out.numel(), "it did not stop"
         del x, out
