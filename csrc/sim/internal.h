@@ -305,6 +305,8 @@ cudaError_t map_devices();
 /* An empty file for a device's memory, whose name says the device and how much memory it
  * has: pydevtensor/_top.py reads it. */
 int new_file(int device);
+/* Counts an allocation, which no capture allows, and fails it on demand. */
+cudaError_t begin_malloc(Device &device);
 /* cudaMalloc's work. */
 cudaError_t take(Device &device, size_t bytes, char **out);
 /* Free addresses of a device's window; NULL: there are none. */

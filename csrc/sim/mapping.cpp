@@ -157,11 +157,7 @@ int cuMemCreate(CUmemGenericAllocationHandle *out, size_t bytes,
     if (!out || !bytes || bytes % kGranularity || flags || !is_memory_of_device(what))
         return answer(cudaErrorInvalidValue);
     Device &device = device_at(what->location.id);
-    if (cudaError_t error = refuse_while_capturing())
-        return answer(error);
-    nudge();
-    device.counted.mallocs++;
-    if (cudaError_t error = failure("malloc", cudaErrorMemoryAllocation))
+    if (cudaError_t error = begin_malloc(device))
         return answer(error);
     const off_t offset = free_offset(device, bytes);
     if (bytes > state().options.memory - device.used ||

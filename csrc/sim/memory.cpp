@@ -257,6 +257,15 @@ static void give_back(Device &device, std::map<char *, Segment>::iterator found)
     device.segments.erase(found);
 }
 
+cudaError_t begin_malloc(Device &device)
+{
+    if (cudaError_t error = refuse_while_capturing())
+        return error;
+    nudge();
+    device.counted.mallocs++;
+    return failure("malloc", cudaErrorMemoryAllocation);
+}
+
 cudaError_t wait_to_free()
 {
     if (cudaError_t error = refuse_while_capturing())
@@ -286,11 +295,7 @@ cudaError_t cudaMalloc(void **out, size_t bytes)
         return answer(cudaErrorInvalidValue);
     *out = nullptr;
     Device &device = device_at(thread().device);
-    if (cudaError_t error = refuse_while_capturing())
-        return answer(error);
-    nudge();
-    device.counted.mallocs++;
-    if (cudaError_t error = failure("malloc", cudaErrorMemoryAllocation))
+    if (cudaError_t error = begin_malloc(device))
         return answer(error);
     if (!bytes)
         return cudaSuccess;
