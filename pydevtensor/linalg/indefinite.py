@@ -93,6 +93,15 @@ class _Factors(Function):
         )
 
 
+def _factored(A: Tensor, hermitian: bool, checks: bool) -> tuple[Tensor, ...]:
+    lapack.square(A)
+    found: tuple[Tensor, ...] = _Factors.apply(A, hermitian)
+    if checks:
+        message = "is singular: element {0} of D's diagonal is 0, from 1"
+        lapack.succeeded(found[2], message)
+    return found
+
+
 @function(out=True, results=("LD", "pivots"))
 def ldl_factor(A: Tensor, *, hermitian: bool = False) -> tuple[Tensor, ...]:
     """L and D of P A P^T = L D L^T in one matrix, for ldl_solve(): (LD, pivots).
@@ -107,10 +116,7 @@ def ldl_factor(A: Tensor, *, hermitian: bool = False) -> tuple[Tensor, ...]:
     >>> torch.linalg.ldl_factor(torch.tensor([[0.0, 1.0], [1.0, 0.0]])).pivots
     tensor([-2, -2], dtype=torch.int32)
     """
-    lapack.square(A)
-    LD, pivots, info = _Factors.apply(A, hermitian)
-    lapack.succeeded(info, "is singular: element {0} of D's diagonal is 0, from 1")
-    return (LD, pivots)
+    return _factored(A, hermitian, True)[:2]
 
 
 @function(out=True, results=("LD", "pivots", "info"))
@@ -126,11 +132,7 @@ def ldl_factor_ex(
     >>> torch.linalg.ldl_factor_ex(torch.zeros(2, 2)).info
     tensor(1, dtype=torch.int32)
     """
-    lapack.square(A)
-    LD, pivots, info = _Factors.apply(A, hermitian)
-    if check_errors:
-        lapack.succeeded(info, "is singular: element {0} of D's diagonal is 0, from 1")
-    return (LD, pivots, info)
+    return _factored(A, hermitian, check_errors)
 
 
 @function(out=True)
