@@ -17,11 +17,11 @@ const int64_t *first_outside(const char *p, int64_t stride, int64_t n, int64_t l
                              int64_t size)
 {
     const uint64_t span = (uint64_t)(size - low);
-    bool found = false;
-    if (stride == sizeof(int64_t))
+    bool found = stride != sizeof(int64_t); /* those are compared one by one */
+    if (!found)
         for (int64_t i = 0; i < n; i++)
             found |= (uint64_t)(((const int64_t *)p)[i] - low) >= span;
-    for (int64_t i = 0; i < n && (found || stride != sizeof(int64_t)); i++) {
+    for (int64_t i = 0; found && i < n; i++) {
         const int64_t *each = (const int64_t *)(p + i * stride);
         if ((uint64_t)(*each - low) >= span)
             return each;

@@ -40,12 +40,12 @@ class Ahead:
 
     def those_after(self) -> list[Any]:
         """Where it is outermost: the others, in the order of the pass before."""
-        found: list[Any] = []
+        found: dict[Any, None] = {}
         each = self._precedes()
         while each is not None and each.ahead is not self and each not in found:
-            found.append(each)
+            found[each] = None
             each = each.ahead._precedes()
-        return found
+        return [*found]
 
     def sends(self, start: Callable[[], Any]) -> Any:
         """Start to send gradients, after those before have been sent: so the memory of
