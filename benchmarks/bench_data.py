@@ -21,7 +21,7 @@ IMAGES, SIDE = 4000, 64
 
 
 def read(path):
-    """The file's bytes, by the system's call alone: what it takes at least."""
+    """Read the file with system calls alone: the least time that any way takes."""
     into = memoryview(bytearray(4 * ROW * BATCH))
     with open(path, "rb", buffering=0) as file:
         while file.readinto(into):

@@ -130,7 +130,7 @@ def code_of(case, name):
 
 
 def run(name):
-    """Prints the seconds of each case of a library, null for what it has not."""
+    """Print the seconds of each case in a library, null for a case that it lacks."""
     library = import_module(name)
     scope = {"np" if name == "numpy" else "torch": library}
     if name != "numpy":

@@ -109,7 +109,7 @@ Mark::~Mark()
 {
     auto &all = table->marks;
     all.erase(std::find(all.begin(), all.end(), this));
-    if (table->own) { /* so that no process waits for it for ever */
+    if (table->own) { /* else another process would wait forever */
         reach(load(shared().recorded));
         table->used[number] = false;
     }

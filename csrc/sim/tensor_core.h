@@ -77,7 +77,8 @@ inline void mma(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2])
     meet(32, mine, multiply<T>);
 }
 
-/* A row that a lane passes, what it gets, and where that was. */
+/* The row whose address a lane passes, the registers that it loads, and the addresses that
+ * these come from. */
 struct Row {
     const uint16_t *given;
     unsigned *to;
