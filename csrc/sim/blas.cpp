@@ -362,8 +362,8 @@ static int preference_set(void *preference, int attribute, const void *value,
     return which < 0 || which > 3 ? 7 : put(&p->alignments[which], value, bytes);
 }
 
-/* Knows no way for matrices that begin at odd places, as the library may not. The
- * algorithm's first word is the workspace that it was found for. */
+/* Finds no algorithm for misaligned matrices, as the library may not. The algorithm's
+ * first word is the workspace that it was found for. */
 static int choose DT_CUBLASLT_CHOOSE
 {
     const Preference *p = (const Preference *)preference;
@@ -393,6 +393,11 @@ static int matmul DT_CUBLASLT_MATMUL
         (tb ? lb->rows : lb->columns) != lc->columns ||
         algorithm->data[0] > workspace_bytes)
         return 7; /* CUBLAS_STATUS_INVALID_VALUE */
+    {
+        sim::Entry in(sim::Entry::kNothing);
+        if (sim::failure("cublaslt", cudaErrorNotSupported))
+            return 15; /* CUBLAS_STATUS_NOT_SUPPORTED */
+    }
     const CublasProduct p = {
         of->op_a, of->op_b, lc->rows, lc->columns, k, la->ld, lb->ld,
         lc->ld,   la->type, lc->type, of->compute, a, b,      d};

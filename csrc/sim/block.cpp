@@ -5,6 +5,7 @@
  * one that fills a new block finds poison there, and not what was there before. */
 #include "check.h"
 #include "internal.h"
+#include "mapping.h"
 #include <algorithm>
 #include <string.h>
 
@@ -291,6 +292,22 @@ static const char *carve(Device &device, std::map<char *, Segment>::iterator at,
     } while (joined && end < limit && at != device.segments.end() && at->first == end &&
              end < reserved->first + reserved->second);
     return end;
+}
+
+void block_opened(void *pointer, size_t bytes)
+{
+    Entry in;
+    char *base = (char *)pointer;
+    Device *device = device_of(base);
+    if (in.error || !device)
+        return;
+    auto found = device->segments.find(base);
+    if (found == device->segments.end())
+        return;
+    carve(*device, found, base + bytes);
+    BlockRef block = std::make_shared<Block>(Block{device->index, base, bytes, bytes});
+    block->laid_out = block->filled = true;
+    device->taken[base] = block;
 }
 
 void block_taken(void *pointer, size_t bytes, size_t rounded, cudaStream_t handle)

@@ -67,7 +67,7 @@ Place place_of(const void *from)
     return {(uintptr_t)from - (uintptr_t)checked.launch->module->base - 1, 0};
 }
 
-/* near: a place of the same kernel. */
+/* near: a location in the same kernel. */
 Place place_of(uint64_t access, bool read, Place near)
 {
     if (!site_of(access))
@@ -373,15 +373,16 @@ CheckedVariable *variable_at(CheckedModule &module, const char *p)
     return next == list.begin() ? nullptr : &*std::prev(next);
 }
 
-Target target_in_module(const char *p, size_t bytes, bool *wrong)
+Target target_in_module(const char *p, size_t bytes, bool write, bool *wrong)
 {
     CheckedModule &module = *checked.launch->module;
     CheckedVariable *variable = variable_at(module, p);
     if (!variable || p >= variable->high)
         return {}; /* a constant of the compiler's */
-    *wrong = p + bytes > variable->high;
+    *wrong = p + bytes > variable->high ||
+             variable->holder >= (write ? kHeldConstant : kHeldByHost);
     Cell *cell = &module.cells[(size_t)(p - module.variables[0].low) / 4];
-    if (variable->shared)
+    if (variable->holder == kHeldByBlock)
         return {cell, kShared, key(shadow.block), key(shadow.block)};
     return {cell, kGlobal, key(shadow.launch), 0};
 }
@@ -412,7 +413,7 @@ inline Target target(const void *address, unsigned bytes, bool write, Place plac
     } else if (on_own_stack(p)) {
         return {nullptr, kLocal, 0, 0};
     } else if (p >= checked.launch->module->base && p < checked.launch->module->end) {
-        found = target_in_module(p, bytes, &wrong);
+        found = target_in_module(p, bytes, write, &wrong);
     } else {
         wrong = !is_of_others(p);
     }

@@ -23,7 +23,7 @@ struct Checks;
 struct Cost;
 struct Slot;
 
-/* A place in the program: an address in the module, or a line. */
+/* A location in the program: an address in the module, or a line. */
 struct Place {
     uintptr_t at = 0; /* from the module's base on; 0: unknown */
     int line = 0;
@@ -45,9 +45,10 @@ struct Operand {
 };
 
 /* A variable of a module, or the memory between two. */
+enum Holder : int { kHeldByDevice, kHeldByBlock, kHeldConstant, kHeldByHost };
 struct CheckedVariable {
     char *low, *high;
-    bool shared;
+    Holder holder;
     std::string name;
 };
 
@@ -72,12 +73,13 @@ extern bool check_runs;
 /* The library's own kernels, if they are compiled with checks; else NULL. */
 extern CheckedModule *check_library;
 
-/* The module has been compiled with checks: "HANDLE BASE_TO_END FROM TO SHARED NAME ...",
+/* The module has been compiled with checks: "HANDLE BASE_TO_END FROM TO HOLDER NAME ...",
  * numbers relative to its base. NULL, or what is wrong. */
 const char *check_module_add(const char *text);
 /* The module that has the function, or NULL if it has no checks. */
 CheckedModule *check_module_of(const void *function);
-/* "off", "warn" or "error", of launches from now on. */
+/* "off", "warn" or "error", of this thread's launches from now on, and of those of
+ * threads that have not chosen. */
 bool check_set(const char *text);
 CheckMode check_mode();
 /* A finding by number, as JSON; "" if it is not known any more. */

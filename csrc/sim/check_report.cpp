@@ -1,5 +1,6 @@
 /* The modules that the checks know, and findings as JSON for Python. */
 #include <algorithm>
+#include <atomic>
 #include <dlfcn.h>
 #include <link.h>
 #include <stdio.h>
@@ -14,7 +15,9 @@ bool check_has_warnings;
 CheckedModule *check_library;
 
 enum { kKeptFindings = 256 };
-static CheckMode chosen = kCheckOff;
+enum { kUnset = -1 };
+static std::atomic<int> chosen{kCheckOff};    /* last, in any thread */
+static thread_local int chosen_here = kUnset; /* in this thread */
 static std::vector<std::unique_ptr<CheckedModule>> modules;
 static std::map<long, std::string> findings;
 static std::vector<long> warnings;
@@ -26,9 +29,10 @@ static long next_number = 1;
 bool check_set(const char *text)
 {
     static const char *const names[] = {"off", "warn", "error"};
+    Entry in(Entry::kNothing);
     for (int i = 0; i < 3; i++)
         if (!strcmp(text, names[i])) {
-            chosen = (CheckMode)i;
+            chosen = chosen_here = i;
             warned.clear();
             return true;
         }
@@ -37,7 +41,7 @@ bool check_set(const char *text)
 
 CheckMode check_mode()
 {
-    return chosen;
+    return (CheckMode)(chosen_here == kUnset ? chosen.load() : chosen_here);
 }
 
 CheckedModule *check_module_of(const void *function)
@@ -62,12 +66,12 @@ const char *check_module_add(const char *text)
     module->end = module->base + bytes;
     char name[512];
     size_t low, high;
-    int shared, more;
+    int holder, more;
     for (text += used;
-         sscanf(text, " %zu %zu %d %511s%n", &low, &high, &shared, name, &more) == 4;
+         sscanf(text, " %zu %zu %d %511s%n", &low, &high, &holder, name, &more) == 4;
          text += more)
         module->variables.push_back(
-            {module->base + low, module->base + high, shared != 0, name});
+            {module->base + low, module->base + high, (Holder)holder, name});
     if (!module->variables.empty())
         module->cells.resize(
             (size_t)(module->variables.back().high - module->variables.front().low) /
@@ -123,11 +127,12 @@ static std::string near_tensor(const char *p)
 
 static std::string near_variable(const CheckedModule &module, const char *p)
 {
+    static const char *const holders[] = {"variable", "shared", "constant", "host"};
     for (auto at = module.variables.rbegin(); at != module.variables.rend(); ++at)
         if (p >= at->low)
             return format("\"where\": \"%s\", \"name\": \"%s\", \"offset\": %lld, "
                           "\"high\": %zu",
-                          at->shared ? "shared" : "variable", at->name.c_str(),
+                          holders[at->holder], at->name.c_str(),
                           (long long)(p - at->low), (size_t)(at->high - at->low));
     return "\"where\": \"device\"";
 }
@@ -157,6 +162,9 @@ static bool is_of_module(const char *p)
 bool check_is_elsewhere(const void *address)
 {
     const char *p = (const char *)address;
+    for (const CheckedVariable &each : checked.launch->module->variables)
+        if (p >= each.low && p < each.high)
+            return each.holder >= kHeldConstant; /* which kernels cannot use so */
     return !is_of_tensors(p) && !is_of_block(p) && !is_of_module(p);
 }
 

@@ -127,7 +127,9 @@ static cudaError_t copy(void *to, bool to_device, int to_owner, const void *from
     };
     if (clock_runs())
         work.cost = copy_cost(to, from, bytes);
+    program_orders_peers(*stream, to, from, false);
     push(*stream, std::move(work));
+    program_orders_peers(*stream, to, from, true);
     return cudaSuccess;
 }
 

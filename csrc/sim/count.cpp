@@ -1,7 +1,8 @@
-/* The counts of kernel.report() and of the clock: the accesses of a checked kernel, by place in the code.
+/* The counts of kernel.report() and of the clock: the accesses of a checked kernel, by
+ * location in the code.
  *
  * Threads run one after another, so the lanes of a warp do not access memory together. A
- * request of a warp is taken to be what its lanes do at one place the same number of
+ * request of a warp is taken to be what its lanes do at one location the same number of
  * times since the last barrier: so lanes that are out of a loop sooner, or on the other
  * side of a condition, are idle. */
 #include <algorithm>
@@ -22,7 +23,7 @@ enum : unsigned { kSector = 32, kBanks = 32, kBank = 4, kMost = 1u << 23 };
 
 struct LaneAccess {
     uintptr_t address;
-    uint32_t at; /* the place in the module, or the line of an atomic */
+    uint32_t at; /* the address in the module, or the line of an atomic */
     uint16_t thread;
     uint8_t bytes, how;
 };
@@ -142,7 +143,7 @@ bool are_one(const LaneAccess &a, const LaneAccess &b)
            a.bytes == b.bytes;
 }
 
-/* The requests of a warp at one place, from the accesses of its lanes in order. */
+/* The requests of a warp at one location, from the accesses of its lanes in order. */
 void count_place(const LaneAccess *from, const LaneAccess *end)
 {
     const LaneAccess *next[33];

@@ -13,8 +13,8 @@ void count_access(Space space, const void *address, unsigned bytes, bool write,
 /* At a barrier and at the end of a block: lanes meet. */
 void count_settle();
 void count_block(); /* the next block begins */
-/* Ends the counting. The module, and rows by place from number `first` on, as many as a
- * reply holds. */
+/* Ends the counting. The module, and rows by location, from number `first` on, as many
+ * as a reply holds. */
 std::string count_rows(size_t first);
 
 } /* namespace sim */

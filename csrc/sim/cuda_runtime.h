@@ -21,7 +21,9 @@
     ERROR(cudaErrorInvalidValue, 1, "invalid argument")                                \
     ERROR(cudaErrorMemoryAllocation, 2, "out of memory")                               \
     ERROR(cudaErrorInitializationError, 3, "initialization error")                     \
+    ERROR(cudaErrorCudartUnloading, 4, "driver shutting down")                         \
     ERROR(cudaErrorInvalidConfiguration, 9, "invalid configuration argument")          \
+    ERROR(cudaErrorInvalidPitchValue, 12, "invalid pitch argument")                    \
     ERROR(cudaErrorInvalidSymbol, 13, "invalid device symbol")                         \
     ERROR(cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy")    \
     ERROR(cudaErrorInsufficientDriver, 35,                                             \
@@ -33,21 +35,39 @@
     ERROR(cudaErrorInvalidDevice, 101, "invalid device ordinal")                       \
     ERROR(cudaErrorDeviceUninitialized, 201, "invalid device context")                 \
     ERROR(cudaErrorNoKernelImageForDevice, 209, "no kernel image for this device")     \
+    ERROR(cudaErrorAlreadyAcquired, 210, "resource already mapped")                    \
     ERROR(cudaErrorECCUncorrectable, 214, "uncorrectable ECC error encountered")       \
     ERROR(cudaErrorPeerAccessUnsupported, 217, "peer access is not supported")         \
     ERROR(cudaErrorUnsupportedPtxVersion, 222,                                         \
           "the provided PTX was compiled with an unsupported toolchain")               \
+    ERROR(cudaErrorFileNotFound, 301, "file not found")                                \
     ERROR(cudaErrorOperatingSystem, 304, "OS call failed or operation not supported")  \
     ERROR(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")              \
     ERROR(cudaErrorIllegalState, 401, "the operation cannot be performed now")         \
+    ERROR(cudaErrorSymbolNotFound, 500, "named symbol not found")                      \
     ERROR(cudaErrorNotReady, 600, "device not ready")                                  \
     ERROR(cudaErrorIllegalAddress, 700, "an illegal memory access was encountered")    \
     ERROR(cudaErrorLaunchOutOfResources, 701,                                          \
           "too many resources requested for launch")                                   \
+    ERROR(cudaErrorLaunchTimeout, 702, "the launch timed out and was terminated")      \
     ERROR(cudaErrorPeerAccessAlreadyEnabled, 704, "peer access is already enabled")    \
     ERROR(cudaErrorPeerAccessNotEnabled, 705, "peer access has not been enabled")      \
+    ERROR(cudaErrorContextIsDestroyed, 709, "context is destroyed")                    \
     ERROR(cudaErrorAssert, 710, "device-side assert triggered")                        \
+    ERROR(cudaErrorTooManyPeers, 711, "peer mapping resources exhausted")              \
+    ERROR(cudaErrorHostMemoryAlreadyRegistered, 712,                                   \
+          "part or all of the requested memory range is already mapped")               \
+    ERROR(cudaErrorHostMemoryNotRegistered, 713,                                       \
+          "pointer does not correspond to a registered memory region")                 \
+    ERROR(cudaErrorHardwareStackError, 714, "hardware stack error")                    \
+    ERROR(cudaErrorIllegalInstruction, 715, "an illegal instruction was encountered")  \
+    ERROR(cudaErrorMisalignedAddress, 716, "misaligned address")                       \
+    ERROR(cudaErrorInvalidAddressSpace, 717,                                           \
+          "operation not supported on global/shared address space")                    \
+    ERROR(cudaErrorInvalidPc, 718, "invalid program counter")                          \
     ERROR(cudaErrorLaunchFailure, 719, "unspecified launch failure")                   \
+    ERROR(cudaErrorCooperativeLaunchTooLarge, 720,                                     \
+          "too many blocks in cooperative launch")                                     \
     ERROR(cudaErrorNotPermitted, 800, "operation not permitted")                       \
     ERROR(cudaErrorNotSupported, 801, "operation not supported")                       \
     ERROR(cudaErrorSystemNotReady, 802, "system not yet initialized")                  \
@@ -166,18 +186,55 @@ struct cudaDeviceProp {
     int cooperativeLaunch, streamPrioritiesSupported;
 };
 
+/* ATTRIBUTE(name, number, the member of cudaDeviceProp) */
+#define SIM_ATTRIBUTES(ATTRIBUTE)                                                      \
+    ATTRIBUTE(MaxThreadsPerBlock, 1, maxThreadsPerBlock)                               \
+    ATTRIBUTE(MaxBlockDimX, 2, maxThreadsDim[0])                                       \
+    ATTRIBUTE(MaxBlockDimY, 3, maxThreadsDim[1])                                       \
+    ATTRIBUTE(MaxBlockDimZ, 4, maxThreadsDim[2])                                       \
+    ATTRIBUTE(MaxGridDimX, 5, maxGridSize[0])                                          \
+    ATTRIBUTE(MaxGridDimY, 6, maxGridSize[1])                                          \
+    ATTRIBUTE(MaxGridDimZ, 7, maxGridSize[2])                                          \
+    ATTRIBUTE(MaxSharedMemoryPerBlock, 8, sharedMemPerBlock)                           \
+    ATTRIBUTE(TotalConstantMemory, 9, totalConstMem)                                   \
+    ATTRIBUTE(WarpSize, 10, warpSize)                                                  \
+    ATTRIBUTE(MaxPitch, 11, memPitch)                                                  \
+    ATTRIBUTE(MaxRegistersPerBlock, 12, regsPerBlock)                                  \
+    ATTRIBUTE(ClockRate, 13, clockRate)                                                \
+    ATTRIBUTE(GpuOverlap, 15, deviceOverlap)                                           \
+    ATTRIBUTE(MultiProcessorCount, 16, multiProcessorCount)                            \
+    ATTRIBUTE(KernelExecTimeout, 17, kernelExecTimeoutEnabled)                         \
+    ATTRIBUTE(Integrated, 18, integrated)                                              \
+    ATTRIBUTE(CanMapHostMemory, 19, canMapHostMemory)                                  \
+    ATTRIBUTE(ComputeMode, 20, computeMode)                                            \
+    ATTRIBUTE(ConcurrentKernels, 31, concurrentKernels)                                \
+    ATTRIBUTE(EccEnabled, 32, ECCEnabled)                                              \
+    ATTRIBUTE(PciBusId, 33, pciBusID)                                                  \
+    ATTRIBUTE(PciDeviceId, 34, pciDeviceID)                                            \
+    ATTRIBUTE(TccDriver, 35, tccDriver)                                                \
+    ATTRIBUTE(MemoryClockRate, 36, memoryClockRate)                                    \
+    ATTRIBUTE(GlobalMemoryBusWidth, 37, memoryBusWidth)                                \
+    ATTRIBUTE(L2CacheSize, 38, l2CacheSize)                                            \
+    ATTRIBUTE(MaxThreadsPerMultiProcessor, 39, maxThreadsPerMultiProcessor)            \
+    ATTRIBUTE(AsyncEngineCount, 40, asyncEngineCount)                                  \
+    ATTRIBUTE(UnifiedAddressing, 41, unifiedAddressing)                                \
+    ATTRIBUTE(PciDomainId, 50, pciDomainID)                                            \
+    ATTRIBUTE(ComputeCapabilityMajor, 75, major)                                       \
+    ATTRIBUTE(ComputeCapabilityMinor, 76, minor)                                       \
+    ATTRIBUTE(StreamPrioritiesSupported, 78, streamPrioritiesSupported)                \
+    ATTRIBUTE(MaxSharedMemoryPerMultiprocessor, 81, sharedMemPerMultiprocessor)        \
+    ATTRIBUTE(MaxRegistersPerMultiprocessor, 82, regsPerMultiprocessor)                \
+    ATTRIBUTE(ManagedMemory, 83, managedMemory)                                        \
+    ATTRIBUTE(IsMultiGpuBoard, 84, isMultiGpuBoard)                                    \
+    ATTRIBUTE(ConcurrentManagedAccess, 89, concurrentManagedAccess)                    \
+    ATTRIBUTE(CooperativeLaunch, 95, cooperativeLaunch)                                \
+    ATTRIBUTE(MaxSharedMemoryPerBlockOptin, 97, sharedMemPerBlockOptin)                \
+    ATTRIBUTE(MaxBlocksPerMultiprocessor, 106, maxBlocksPerMultiProcessor)
+
 enum cudaDeviceAttr : int {
-    cudaDevAttrMaxThreadsPerBlock = 1,
-    cudaDevAttrMaxSharedMemoryPerBlock = 8,
-    cudaDevAttrWarpSize = 10,
-    cudaDevAttrMultiProcessorCount = 16,
-    cudaDevAttrMaxThreadsPerMultiProcessor = 39,
-    cudaDevAttrComputeCapabilityMajor = 75,
-    cudaDevAttrComputeCapabilityMinor = 76,
-    cudaDevAttrManagedMemory = 83,
-    cudaDevAttrConcurrentManagedAccess = 89,
-    cudaDevAttrCooperativeLaunch = 95,
-    cudaDevAttrMaxSharedMemoryPerBlockOptin = 97
+#define ATTRIBUTE(name, number, member) cudaDevAttr##name = number,
+    SIM_ATTRIBUTES(ATTRIBUTE)
+#undef ATTRIBUTE
 };
 
 /* Whole programs (program.h) link with the simulator's library. */
@@ -230,6 +287,8 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stre
 /* --- streams and events --- */
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *out, unsigned flags,
                                          int priority);
+cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority);
+cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned *flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaStreamQuery(cudaStream_t stream);

@@ -134,13 +134,15 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *out, int device)
     out->pciDeviceID = device;
     out->totalConstMem = 64 << 10;
     out->memPitch = 0x7fffffff;
-    out->sharedMemPerMultiprocessor = out->sharedMemPerBlockOptin + 1024;
+    out->sharedMemPerMultiprocessor =
+        out->sharedMemPerBlockOptin + (size_t)kept_shared(10 * out->major);
     for (int i = 0; i < 3; i++) {
         out->maxThreadsDim[i] = i < 2 ? 1024 : 64;
         out->maxGridSize[i] = i ? 65535 : 0x7fffffff;
     }
     out->regsPerBlock = out->regsPerMultiprocessor = 65536;
-    out->maxBlocksPerMultiProcessor = threads == 1024 ? 16 : threads == 1536 ? 24 : 32;
+    const bool is_ada = out->major == 8 && out->minor == 9;
+    out->maxBlocksPerMultiProcessor = threads == 2048 ? 32 : is_ada ? 24 : 16;
     out->asyncEngineCount = 2;
     out->deviceOverlap = out->concurrentKernels = 1;
     out->unifiedAddressing = out->managedMemory = out->canMapHostMemory = 1;
@@ -150,43 +152,16 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *out, int device)
 
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device)
 {
-    SIM_ENTER(Entry::kRuntime);
-    if (!exists(device))
-        return answer(cudaErrorInvalidDevice);
-    int threads, shared;
-    limits_of(10 * major_of() + minor_of(), &threads, &shared);
+    cudaDeviceProp facts;
+    if (cudaError_t error = cudaGetDeviceProperties(&facts, device))
+        return error;
     switch (attribute) {
-    case cudaDevAttrComputeCapabilityMajor:
-        *value = major_of();
+#define ATTRIBUTE(name, number, member)                                                \
+    case cudaDevAttr##name:                                                            \
+        *value = (int)facts.member;                                                    \
         return cudaSuccess;
-    case cudaDevAttrComputeCapabilityMinor:
-        *value = minor_of();
-        return cudaSuccess;
-    case cudaDevAttrMaxThreadsPerBlock:
-        *value = kMaxThreads;
-        return cudaSuccess;
-    case cudaDevAttrMaxSharedMemoryPerBlock:
-        *value = kSharedBytes;
-        return cudaSuccess;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-        *value = shared << 10;
-        return cudaSuccess;
-    case cudaDevAttrWarpSize:
-        *value = 32;
-        return cudaSuccess;
-    case cudaDevAttrMultiProcessorCount:
-        *value = card() ? card()->sms : 4;
-        return cudaSuccess;
-    case cudaDevAttrMaxThreadsPerMultiProcessor:
-        *value = threads;
-        return cudaSuccess;
-    case cudaDevAttrManagedMemory:
-    case cudaDevAttrConcurrentManagedAccess:
-        *value = 1;
-        return cudaSuccess;
-    case cudaDevAttrCooperativeLaunch:
-        *value = 0;
-        return cudaSuccess;
+        SIM_ATTRIBUTES(ATTRIBUTE)
+#undef ATTRIBUTE
     }
     return answer(cudaErrorInvalidValue);
 }

@@ -10,9 +10,21 @@ namespace sim {
 
 cudaError_t answer(cudaError_t error)
 {
-    if (error)
-        thread().last = error;
+    Thread &me = thread();
+    if (error) {
+        me.last = error;
+        if (error == me.reported && me.explained != me.calls)
+            me.reported = cudaSuccess; /* the text is of an earlier call */
+    }
     return error;
+}
+
+void explain(cudaError_t error, const char *text)
+{
+    Thread &me = thread();
+    me.reported = error;
+    me.explained = me.calls;
+    snprintf(me.text, sizeof me.text, "%s", text);
 }
 
 void blame(int device, cudaError_t error, const std::string &text)
@@ -45,9 +57,7 @@ void stand_in(int device, const char *what, const std::function<int()> &call)
 cudaError_t report_fault(Device &device)
 {
     cudaError_t error = device.fault;
-    Thread &me = thread();
-    me.reported = error;
-    snprintf(me.text, sizeof me.text, "%s", device.fault_text.c_str());
+    explain(error, device.fault_text.c_str());
     device.reported = state().options.sticky;
     if (!device.reported) {
         device.fault = cudaSuccess;

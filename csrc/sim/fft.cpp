@@ -204,7 +204,7 @@ void give(const Plan &plan, const Numbers &whole, T *y)
 }
 
 template <typename T>
-void run(const Plan &plan, bool forward, const void *x, void *y)
+void transform_array(const Plan &plan, bool forward, const void *x, void *y)
 {
     Numbers whole((size_t)(plan.batch * plan.numel(true)));
     take(plan, (const T *)x, whole);
@@ -228,9 +228,9 @@ int queue(int number, int type, void *x, void *y, bool forward)
                      [of = *plan, forward, x_bytes](void *const *seen) {
                          memset(seen[2], 0xff, WORKSPACE);
                          if (of.is_wide())
-                             run<double>(of, forward, seen[0], seen[1]);
+                             transform_array<double>(of, forward, seen[0], seen[1]);
                          else
-                             run<float>(of, forward, seen[0], seen[1]);
+                             transform_array<float>(of, forward, seen[0], seen[1]);
                          if (of.to_real())
                              memset(seen[0], 0xff, x_bytes);
                      });

@@ -91,8 +91,8 @@ static bool reserve_stacks(Runner &r)
     return true;
 }
 
-/* The stack of number i, each of which begins at other places in a page than those near
- * to it: they would share the few lines of the processor's cache for such addresses. */
+/* Stack i. Each begins at another offset in a page than those near it: they would share
+ * the few lines of the processor's cache for such addresses. */
 static bool open_stack(Runner &r, Fiber *fiber, size_t i)
 {
     static_assert((kMaxThreads + 1) * (kStack + kGuard) + kGuard <= kStacks);
@@ -280,7 +280,7 @@ static void __attribute__((cold, noinline)) report_stuck(Runner &r)
 }
 
 /* Nothing else of the block can run: lanes that ask which are active get those that ask
- * at the same place. The next runnable thread then; -1 if there is none. */
+ * at the same location. The next runnable thread then; -1 if there is none. */
 static int release_active(Runner &r)
 {
     for (unsigned i = 0; i < r.threads; i++) {

@@ -57,6 +57,13 @@ class thread_block : public thread_group {
     static dim3 thread_index() { return dim3(threadIdx.x, threadIdx.y, threadIdx.z); }
     static dim3 group_dim() { return blockDim; }
     static dim3 dim_threads() { return blockDim; }
+    /* Arriving does not wait; the wait is for all threads. */
+    struct arrival_token {};
+    static arrival_token barrier_arrive() { return {}; }
+    static void barrier_wait(arrival_token &&SIM_AND_LINE)
+    {
+        __syncthreads(SIM_OWN_LINE);
+    }
 
   private:
     thread_block() : thread_group(true, 0) {}

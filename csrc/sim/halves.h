@@ -52,6 +52,12 @@ inline float to_odd(double value)
         return *this = *this op other;                                                 \
     }
 
+/* __half_raw and its kin. */
+template <class S>
+struct Raw {
+    unsigned short x;
+};
+
 /* S: dt_float16 or dt_bfloat16. The functions are found by their arguments. */
 template <class S>
 struct Half {
@@ -64,6 +70,8 @@ struct Half {
     Half(T value) : Half((double)value)
     {
     }
+    Half(Raw<S> raw) : bits(raw.x) {}
+    operator Raw<S>() const { return {bits}; }
     operator float() const
     {
         S stored;
@@ -130,6 +138,12 @@ struct Half {
     SIM_HALF_TEST(__hle, a <= b)
     SIM_HALF_TEST(__hgt, a > b)
     SIM_HALF_TEST(__hge, a >= b)
+    SIM_HALF_TEST(__hequ, !(a < b || a > b))
+    SIM_HALF_TEST(__hneu, a != b)
+    SIM_HALF_TEST(__hltu, !(a >= b))
+    SIM_HALF_TEST(__hleu, !(a > b))
+    SIM_HALF_TEST(__hgtu, !(a <= b))
+    SIM_HALF_TEST(__hgeu, !(a < b))
     friend bool __hisnan(Half a) { return (float)a != (float)a; }
     friend int __hisinf(Half a)
     {
@@ -143,6 +157,15 @@ struct Half {
         return to_odd(sum, (product - (sum - part)) + (other - part));
     }
     friend Half fma(Half a, Half b, Half c) { return __hfma(a, b, c); }
+    friend Half __hfma_sat(Half a, Half b, Half c)
+    {
+        return Half(__saturatef(__hfma(a, b, c)));
+    }
+    friend Half __hfma_relu(Half a, Half b, Half c)
+    {
+        const Half sum = __hfma(a, b, c);
+        return (float)sum < 0 ? Half(0.0f) : sum;
+    }
     SIM_HALF_UNARY(hexp, exp((double)a))
     SIM_HALF_UNARY(hexp2, exp2((double)a))
     SIM_HALF_UNARY(hexp10, exp10((double)a))
@@ -152,6 +175,7 @@ struct Half {
     SIM_HALF_UNARY(hsin, sin((double)a))
     SIM_HALF_UNARY(hcos, cos((double)a))
     SIM_HALF_UNARY(htanh, tanh((double)a))
+    SIM_HALF_UNARY(htanh_approx, tanh((double)a))
     SIM_HALF_UNARY(hsqrt, sqrtf(a))
     SIM_HALF_UNARY(hrsqrt, 1 / sqrt((double)a))
     SIM_HALF_UNARY(hrcp, 1 / a)
@@ -171,11 +195,21 @@ struct Half {
     {                                                                                  \
         return {of(a.x, b.x), of(a.y, b.y)};                                           \
     }
-/* 1 or 0 for each component, and whether it is so for both. */
+#define SIM_PAIR_FMA(name, of)                                                         \
+    friend Pair name(Pair a, Pair b, Pair c)                                           \
+    {                                                                                  \
+        return {of(a.x, b.x, c.x), of(a.y, b.y, c.y)};                                 \
+    }
+/* 1 or 0 for each component, all of its bits, and whether it is so for both. */
 #define SIM_PAIR_TEST(name)                                                            \
     friend Pair __h##name##2(Pair a, Pair b)                                           \
     {                                                                                  \
         return {H(__h##name(a.x, b.x)), H(__h##name(a.y, b.y))};                       \
+    }                                                                                  \
+    friend unsigned __h##name##2_mask(Pair a, Pair b)                                  \
+    {                                                                                  \
+        return (__h##name(a.x, b.x) ? 0xffffu : 0) |                                   \
+               (__h##name(a.y, b.y) ? 0xffff0000u : 0);                                \
     }                                                                                  \
     friend bool __hb##name##2(Pair a, Pair b)                                          \
     {                                                                                  \
@@ -197,8 +231,13 @@ struct alignas(4) Pair {
     Pair &operator-=(Pair b) { return *this = *this - b; }
     Pair &operator*=(Pair b) { return *this = *this * b; }
     Pair &operator/=(Pair b) { return *this = *this / b; }
-    friend bool operator==(Pair a, Pair b) { return a.x == b.x && a.y == b.y; }
-    friend bool operator!=(Pair a, Pair b) { return !(a == b); }
+    /* Whether it is so for both. */
+    friend bool operator==(Pair a, Pair b) { return __hbeq2(a, b); }
+    friend bool operator!=(Pair a, Pair b) { return __hbneu2(a, b); }
+    friend bool operator<(Pair a, Pair b) { return __hblt2(a, b); }
+    friend bool operator<=(Pair a, Pair b) { return __hble2(a, b); }
+    friend bool operator>(Pair a, Pair b) { return __hbgt2(a, b); }
+    friend bool operator>=(Pair a, Pair b) { return __hbge2(a, b); }
     SIM_PAIR_BINARY(__hadd2, __hadd)
     SIM_PAIR_BINARY(__hsub2, __hsub)
     SIM_PAIR_BINARY(__hmul2, __hmul)
@@ -211,6 +250,9 @@ struct alignas(4) Pair {
     SIM_PAIR_BINARY(__hmul2_sat, __hmul_sat)
     SIM_PAIR_BINARY(__hmin2, __hmin)
     SIM_PAIR_BINARY(__hmax2, __hmax)
+    SIM_PAIR_BINARY(__hmin2_nan, __hmin_nan)
+    SIM_PAIR_BINARY(__hmax2_nan, __hmax_nan)
+    SIM_PAIR_UNARY(__hisnan2, __hisnan)
     SIM_PAIR_UNARY(operator-, __hneg)
     SIM_PAIR_UNARY(__hneg2, __hneg)
     SIM_PAIR_UNARY(__habs2, __habs)
@@ -223,6 +265,7 @@ struct alignas(4) Pair {
     SIM_PAIR_UNARY(h2sin, hsin)
     SIM_PAIR_UNARY(h2cos, hcos)
     SIM_PAIR_UNARY(h2tanh, htanh)
+    SIM_PAIR_UNARY(h2tanh_approx, htanh)
     SIM_PAIR_UNARY(h2sqrt, hsqrt)
     SIM_PAIR_UNARY(h2rsqrt, hrsqrt)
     SIM_PAIR_UNARY(h2rcp, hrcp)
@@ -230,9 +273,14 @@ struct alignas(4) Pair {
     SIM_PAIR_UNARY(h2ceil, hceil)
     SIM_PAIR_UNARY(h2trunc, htrunc)
     SIM_PAIR_UNARY(h2rint, hrint)
-    friend Pair __hfma2(Pair a, Pair b, Pair c)
+    SIM_PAIR_FMA(__hfma2, __hfma)
+    SIM_PAIR_FMA(__hfma2_sat, __hfma_sat)
+    SIM_PAIR_FMA(__hfma2_relu, __hfma_relu)
+    /* Complex numbers: a * b + c. */
+    friend Pair __hcmadd(Pair a, Pair b, Pair c)
     {
-        return {__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y)};
+        return {__hfma(-a.y, b.y, __hfma(a.x, b.x, c.x)),
+                __hfma(a.y, b.x, __hfma(a.x, b.y, c.y))};
     }
     SIM_PAIR_TEST(eq)
     SIM_PAIR_TEST(ne)
@@ -240,6 +288,12 @@ struct alignas(4) Pair {
     SIM_PAIR_TEST(le)
     SIM_PAIR_TEST(gt)
     SIM_PAIR_TEST(ge)
+    SIM_PAIR_TEST(equ)
+    SIM_PAIR_TEST(neu)
+    SIM_PAIR_TEST(ltu)
+    SIM_PAIR_TEST(leu)
+    SIM_PAIR_TEST(gtu)
+    SIM_PAIR_TEST(geu)
     friend H __low2half(Pair a) { return a.x; }
     friend H __high2half(Pair a) { return a.y; }
     friend H __low2bfloat16(Pair a) { return a.x; }
@@ -252,6 +306,8 @@ struct alignas(4) Pair {
     friend Pair __high2bfloat162(Pair a) { return {a.y, a.y}; }
     friend Pair __lows2half2(Pair a, Pair b) { return {a.x, b.x}; }
     friend Pair __highs2half2(Pair a, Pair b) { return {a.y, b.y}; }
+    friend Pair __lows2bfloat162(Pair a, Pair b) { return {a.x, b.x}; }
+    friend Pair __highs2bfloat162(Pair a, Pair b) { return {a.y, b.y}; }
     friend Pair __lowhigh2highlow(Pair a) { return {a.y, a.x}; }
 };
 
@@ -261,6 +317,26 @@ constexpr bool can_shuffle<Half<S>> = true;
 template <class S>
 constexpr bool can_shuffle<Pair<S>> = true;
 
+/* A number in 16 bits, rounded as it says. */
+template <class H, class T>
+H half_rounded(T value, Rounding how)
+{
+    H near((double)value);
+    const long double exact = (long double)value, there = (float)near;
+    const bool negative = near.bits >> 15;
+    const bool up = there < exact && (how == kUp || (how == kToZero && exact < 0));
+    const bool down = there > exact && (how == kDown || (how == kToZero && exact > 0));
+    if ((up || down) && !(near.bits & 0x7fff))
+        near.bits = up ? 0x0001 : 0x8001;
+    else if (up || down)
+        near.bits = (uint16_t)(near.bits + (up == negative ? -1 : 1));
+    return near;
+}
+inline int clamped(int value, int least, int most)
+{
+    return value < least ? least : value > most ? most : value;
+}
+
 } /* namespace sim */
 
 #undef SIM_HALF_UNARY
@@ -269,7 +345,48 @@ constexpr bool can_shuffle<Pair<S>> = true;
 #undef SIM_HALF_ASSIGN
 #undef SIM_PAIR_UNARY
 #undef SIM_PAIR_BINARY
+#undef SIM_PAIR_FMA
 #undef SIM_PAIR_TEST
+
+/* Conversions of one format and one rounding. */
+#define SIM_HALF_TO(H, name, to)                                                       \
+    inline int __##name##2int##to(H a)                                                 \
+    {                                                                                  \
+        return __float2int##to(a);                                                     \
+    }                                                                                  \
+    inline unsigned __##name##2uint##to(H a)                                           \
+    {                                                                                  \
+        return __float2uint##to(a);                                                    \
+    }                                                                                  \
+    inline long long __##name##2ll##to(H a)                                            \
+    {                                                                                  \
+        return __float2ll##to(a);                                                      \
+    }                                                                                  \
+    inline unsigned long long __##name##2ull##to(H a)                                  \
+    {                                                                                  \
+        return __float2ull##to(a);                                                     \
+    }                                                                                  \
+    inline short __##name##2short##to(H a)                                             \
+    {                                                                                  \
+        return (short)sim::clamped(__float2int##to(a), -32768, 32767);                 \
+    }                                                                                  \
+    inline unsigned short __##name##2ushort##to(H a)                                   \
+    {                                                                                  \
+        return (unsigned short)sim::clamped(__float2int##to(a), 0, 65535);             \
+    }
+#define SIM_HALF_OF(H, name, T, made)                                                  \
+    inline H name(T a)                                                                 \
+    {                                                                                  \
+        return made;                                                                   \
+    }
+#define SIM_HALF_OF_NUMBERS(H, name, of_float, to, made)                               \
+    SIM_HALF_OF(H, of_float##to, float, made)                                          \
+    SIM_HALF_OF(H, __int2##name##to, int, made)                                        \
+    SIM_HALF_OF(H, __uint2##name##to, unsigned, made)                                  \
+    SIM_HALF_OF(H, __short2##name##to, short, made)                                    \
+    SIM_HALF_OF(H, __ushort2##name##to, unsigned short, made)                          \
+    SIM_HALF_OF(H, __ll2##name##to, long long, made)                                   \
+    SIM_HALF_OF(H, __ull2##name##to, unsigned long long, made)
 
 /* The names of one format. */
 #define SIM_HALF_NAMES(S, H, name, to_float, of_float)                                 \
@@ -284,29 +401,25 @@ constexpr bool can_shuffle<Pair<S>> = true;
     {                                                                                  \
         return a;                                                                      \
     }                                                                                  \
-    inline H of_float##_rn(float a)                                                    \
-    {                                                                                  \
-        return a;                                                                      \
-    }                                                                                  \
+    SIM_HALF_OF_NUMBERS(H, name, of_float, _rn, a)                                     \
+    SIM_HALF_OF_NUMBERS(H, name, of_float, _rz, sim::half_rounded<H>(a, sim::kToZero)) \
+    SIM_HALF_OF_NUMBERS(H, name, of_float, _rd, sim::half_rounded<H>(a, sim::kDown))   \
+    SIM_HALF_OF_NUMBERS(H, name, of_float, _ru, sim::half_rounded<H>(a, sim::kUp))     \
+    SIM_HALF_TO(H, name, _rn)                                                          \
+    SIM_HALF_TO(H, name, _rz)                                                          \
+    SIM_HALF_TO(H, name, _rd)                                                          \
+    SIM_HALF_TO(H, name, _ru)                                                          \
     inline H __double2##name(double a)                                                 \
     {                                                                                  \
         return a;                                                                      \
     }                                                                                  \
-    inline H __int2##name##_rn(int a)                                                  \
+    inline signed char __##name##2char_rz(H a)                                         \
     {                                                                                  \
-        return a;                                                                      \
+        return (signed char)sim::clamped(__float2int_rz(a), -128, 127);                \
     }                                                                                  \
-    inline H __uint2##name##_rn(unsigned a)                                            \
+    inline unsigned char __##name##2uchar_rz(H a)                                      \
     {                                                                                  \
-        return a;                                                                      \
-    }                                                                                  \
-    inline int __##name##2int_rn(H a)                                                  \
-    {                                                                                  \
-        return __float2int_rn(a);                                                      \
-    }                                                                                  \
-    inline int __##name##2int_rz(H a)                                                  \
-    {                                                                                  \
-        return __float2int_rz(a);                                                      \
+        return (unsigned char)sim::clamped(__float2int_rz(a), 0, 255);                 \
     }                                                                                  \
     inline unsigned short __##name##_as_ushort(H a)                                    \
     {                                                                                  \
@@ -364,15 +477,31 @@ constexpr bool can_shuffle<Pair<S>> = true;
 SIM_HALF_NAMES(dt_float16, __half, half, __half2float, __float2half)
 SIM_HALF_NAMES(dt_bfloat16, __nv_bfloat16, bfloat16, __bfloat162float, __float2bfloat16)
 #undef SIM_HALF_NAMES
+#undef SIM_HALF_OF_NUMBERS
+#undef SIM_HALF_OF
+#undef SIM_HALF_TO
 
+using __half_raw = sim::Raw<dt_float16>;
+using __nv_bfloat16_raw = sim::Raw<dt_bfloat16>;
 using half = __half;
 using half2 = __half2;
 using nv_bfloat16 = __nv_bfloat16;
 using nv_bfloat162 = __nv_bfloat162;
 #define __CUDA_FP16_TYPES_EXIST__
 #define __CUDA_BF16_TYPES_EXIST__
-#define CUDART_INF_FP16  __ushort_as_half(0x7c00)
-#define CUDART_ONE_FP16  __ushort_as_half(0x3c00)
-#define CUDART_ZERO_FP16 __ushort_as_half(0)
+#define CUDART_INF_FP16        __ushort_as_half(0x7c00)
+#define CUDART_NAN_FP16        __ushort_as_half(0x7fff)
+#define CUDART_MAX_NORMAL_FP16 __ushort_as_half(0x7bff)
+#define CUDART_MIN_DENORM_FP16 __ushort_as_half(0x0001)
+#define CUDART_NEG_ZERO_FP16   __ushort_as_half(0x8000)
+#define CUDART_ONE_FP16        __ushort_as_half(0x3c00)
+#define CUDART_ZERO_FP16       __ushort_as_half(0)
+#define CUDART_INF_BF16        __ushort_as_bfloat16(0x7f80)
+#define CUDART_NAN_BF16        __ushort_as_bfloat16(0x7fff)
+#define CUDART_MAX_NORMAL_BF16 __ushort_as_bfloat16(0x7f7f)
+#define CUDART_MIN_DENORM_BF16 __ushort_as_bfloat16(0x0001)
+#define CUDART_NEG_ZERO_BF16   __ushort_as_bfloat16(0x8000)
+#define CUDART_ONE_BF16        __ushort_as_bfloat16(0x3f80)
+#define CUDART_ZERO_BF16       __ushort_as_bfloat16(0)
 
 #endif

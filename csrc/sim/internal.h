@@ -27,6 +27,11 @@ size_t shared_optin();
 /* The threads that a multiprocessor holds, and the KiB of shared memory that a block may
  * have, in the tables of the CUDA C++ programming guide for compute capabilities. */
 void limits_of(int capability, int *threads, int *shared);
+/* Bytes of shared memory that a multiprocessor takes for a block beside its own. */
+inline int kept_shared(int capability)
+{
+    return capability >= 80 ? 1024 : 0;
+}
 
 /* --- memory --- */
 
@@ -67,9 +72,10 @@ struct Segment { /* one cudaMalloc, or one of another process */
 /* Memory of a device that is to be mapped (mapping.cpp). */
 struct Physical {
     size_t bytes;
-    off_t offset; /* in the device's file of these */
+    off_t offset;  /* in the device's file of these, or another process's */
+    int file = -1; /* another process's */
     int mapped = 0;
-    bool released = false;
+    bool released = false, exportable = false, exported = false;
 };
 
 /* Pages of a file that are mapped in a device's window. */
@@ -142,11 +148,12 @@ struct Stream {
     bool destroyed = false;
     int drained = 0;       /* by so many threads */
     bool blocking = false; /* the default stream waits for it, and it for that one */
+    int priority = 0;      /* as it was asked for, which changes nothing */
     /* Its units of work; those of the default stream that it waits for; its own that the
      * default stream waits for (program.cpp). */
     uint64_t pushed = 0, waited = 0, awaited = 0;
     std::deque<Work> queue;
-    unsigned number = next_number(); /* its place in vector clocks; from 1 on */
+    unsigned number = next_number(); /* its index in vector clocks; from 1 on */
     VectorClock known;
     static unsigned next_number();
     Times end;          /* of what is queued, on the clocks */
@@ -220,7 +227,6 @@ struct State {
     std::map<cudaEvent_t, struct Event *> events;
     std::map<char *, size_t> pinned;
     std::unordered_set<void *> managed; /* of pinned, by cudaMallocManaged */
-    size_t shared_limit = kSharedBytes; /* dynamic shared memory of a block */
     Races races;
     std::vector<CaptureRef> captures; /* that are under way */
     std::string violation;
@@ -263,9 +269,10 @@ struct Thread {
     int device = 0;
     bool inside = false; /* inside a call of the runtime */
     cudaError_t last = cudaSuccess;
-    cudaError_t reported = cudaSuccess; /* the fault that `text` describes */
+    cudaError_t reported = cudaSuccess; /* the error that `text` describes */
     char text[1024] = {};
-    char words[1536] = {}; /* what cudaGetErrorString returns */
+    unsigned calls = 0, explained = 0; /* of the runtime; the one that set `text` */
+    char words[1536] = {};             /* what cudaGetErrorString returns */
     char complaint[512] = {};
     Watched *watched = nullptr; /* the state's, once races are looked for */
     int own_waits = 0;          /* see OwnWait */
@@ -275,9 +282,11 @@ Thread &thread();
 
 /* Sets this thread's last error and returns it. */
 cudaError_t answer(cudaError_t error);
+/* Sets the details that cudaGetErrorString adds to an error; the call returns it next. */
+void explain(cudaError_t error, const char *text);
 /* Records a fault of queued work; the device's next synchronization reports it. */
 void blame(int device, cudaError_t error, const std::string &text);
-/* Runs queued work on the CPU, in place of a library for GPUs. Its failure is the
+/* Runs queued work on the CPU instead of in a library for GPUs. Its failure is the
  * device's: an error that waits in the thread's slot, where it may run, stays there. */
 void stand_in(int device, const char *what, const std::function<int()> &call);
 /* The result of a call that synchronized with or queried a device: the device's
@@ -419,6 +428,9 @@ extern bool program_runs;
 bool program_refuses(const Work &work);
 /* Streams wait for the default stream, and that one for them. */
 void program_orders(Stream &stream);
+/* A copy between devices in the default stream waits for the default streams of both, and
+ * later work of these (`after`) for it. */
+void program_orders_peers(Stream &stream, const void *to, const void *from, bool after);
 /* Before and after work runs on a device: its __device__ variables are there. */
 void program_enters(int device);
 void program_leaves();

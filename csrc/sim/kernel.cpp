@@ -14,7 +14,7 @@ static cudaError_t check_extents(const Launch &launch)
         return cudaErrorInvalidConfiguration;
     if (b.x > 1024 || b.y > 1024 || b.z > 64 || b.x * b.y * b.z > kMaxThreads)
         return cudaErrorInvalidConfiguration;
-    if (launch.shared > (launch.opted_in ? shared_optin() : state().shared_limit))
+    if (launch.shared > (launch.opted_in ? shared_optin() : (size_t)kSharedBytes))
         return cudaErrorInvalidValue;
     return cudaSuccess;
 }

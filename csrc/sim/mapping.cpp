@@ -4,8 +4,10 @@
  * mapping needs no descriptor of its own.
  *
  * Stricter than a driver: memory is mapped whole, in a range that the current device has
- * reserved; and what queued work uses is not unmapped, where a driver does not look. */
+ * reserved; and what queued work uses is not unmapped, where a driver does not look. Memory
+ * that another process made is gone when that one releases it. */
 #include "mapping.h"
+#include "base/shared_file.h"
 #include "internal.h"
 #include <fcntl.h>
 #include <string.h>
@@ -42,7 +44,8 @@ static off_t free_offset(const Device &device, size_t bytes)
 {
     std::map<off_t, size_t> taken;
     for (auto &each : device.physical)
-        taken[each.second.offset] = each.second.bytes;
+        if (each.second.file < 0)
+            taken[each.second.offset] = each.second.bytes;
     off_t at = 0;
     for (auto &each : taken) {
         if ((size_t)(each.first - at) >= bytes)
@@ -67,12 +70,24 @@ static void let_go(Device &device, unsigned long long number)
     Physical &memory = device.physical[number];
     if (memory.mapped || !memory.released)
         return;
+    if (memory.file >= 0) {
+        close(memory.file);
+        device.physical.erase(number);
+        return;
+    }
     device.used -= memory.bytes;
     device.counted.frees++;
     /* Where the system cannot, it keeps the pages for the next owner. */
     (void)!fallocate(device.more, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                      memory.offset, (off_t)memory.bytes);
     device.physical.erase(number);
+}
+
+static unsigned long long add_memory(Device &device, const Physical &memory)
+{
+    static unsigned long long last;
+    device.physical[++last] = memory;
+    return last;
 }
 
 /* The device whose memory it is; NULL: there is none of this number. */
@@ -83,6 +98,12 @@ static Device *owner_of(unsigned long long number)
             return device.get();
     return nullptr;
 }
+
+/* The contents of the file that a descriptor of exported memory opens. */
+struct Exported {
+    char file[DT_SHARED_FILE]; /* of the device's memory */
+    uint64_t offset, bytes;
+};
 
 /* The device in whose window a range is mapped from end to end, by whole mappings; NULL: it
  * is not. */
@@ -104,7 +125,9 @@ static bool is_memory_of_device(const CUmemAllocationProp *what)
     return what && what->type == CU_MEM_ALLOCATION_TYPE_PINNED &&
            what->location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
            what->location.id >= 0 && what->location.id < (int)state().devices.size() &&
-           !what->requestedHandleTypes && !what->win32HandleMetaData;
+           (what->requestedHandleTypes == CU_MEM_HANDLE_TYPE_NONE ||
+            what->requestedHandleTypes == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) &&
+           !what->win32HandleMetaData;
 }
 
 } /* namespace sim */
@@ -152,7 +175,6 @@ int cuMemAddressFree(CUdeviceptr at, size_t bytes)
 int cuMemCreate(CUmemGenericAllocationHandle *out, size_t bytes,
                 const CUmemAllocationProp *what, unsigned long long flags)
 {
-    static unsigned long long last;
     SIM_ENTER();
     if (!out || !bytes || bytes % kGranularity || flags || !is_memory_of_device(what))
         return answer(cudaErrorInvalidValue);
@@ -164,8 +186,9 @@ int cuMemCreate(CUmemGenericAllocationHandle *out, size_t bytes,
         !make_room(device, (size_t)offset + bytes))
         return answer(cudaErrorMemoryAllocation);
     device.used += bytes;
-    device.physical[++last] = {bytes, offset};
-    *out = last;
+    Physical memory{bytes, offset};
+    memory.exportable = what->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE;
+    *out = add_memory(device, memory);
     return cudaSuccess;
 }
 
@@ -199,12 +222,14 @@ int cuMemMap(CUdeviceptr at, size_t bytes, size_t offset,
         return answer(cudaErrorInvalidValue);
     if (cudaError_t error = refuse_while_capturing())
         return answer(error);
-    Pages pages{bytes, device->more, memory.offset};
+    Pages pages{bytes, memory.file < 0 ? device->more : memory.file, memory.offset};
     pages.of = handle;
     if (cudaError_t error = map_pages(*device, base, std::move(pages), false))
         return answer(error);
-    device->segments[base].whole =
-        std::make_shared<Block>(Block{device->index, base, bytes, bytes});
+    Segment &segment = device->segments[base];
+    segment.whole = std::make_shared<Block>(Block{device->index, base, bytes, bytes});
+    segment.whole->laid_out = segment.whole->filled = memory.file >= 0;
+    segment.shared = memory.file >= 0 || memory.exported;
     memory.mapped++;
     return cudaSuccess;
 }
@@ -268,5 +293,53 @@ int cuMemUnmap(CUdeviceptr at, size_t bytes)
         let_go(*device, number);
     }
     device->segments.erase(first, end);
+    return cudaSuccess;
+}
+
+int cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHandle handle,
+                                 CUmemAllocationHandleType type,
+                                 unsigned long long flags)
+{
+    SIM_ENTER();
+    Device *device = owner_of(handle);
+    if (!out || !device || !device->physical[handle].exportable || flags ||
+        type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+        return answer(cudaErrorInvalidValue);
+    Physical &memory = device->physical[handle];
+    Exported facts = {};
+    char unused[DT_SHARED_FILE];
+    if (dt_shared_file_name(device->more, facts.file))
+        return answer(cudaErrorOperatingSystem);
+    facts.offset = (uint64_t)memory.offset;
+    facts.bytes = memory.bytes;
+    const int made = dt_shared_file_new("cuMem", sizeof facts, unused);
+    if (made < 0 || pwrite(made, &facts, sizeof facts, 0) != (ssize_t)sizeof facts) {
+        if (made >= 0)
+            close(made);
+        return answer(cudaErrorOperatingSystem);
+    }
+    memory.exported = true;
+    for (auto &each : device->pages)
+        if (each.second.of == handle)
+            device->segments[each.first].shared = true;
+    *(int *)out = made;
+    return cudaSuccess;
+}
+
+int cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *out, void *descriptor,
+                                   CUmemAllocationHandleType type)
+{
+    SIM_ENTER();
+    Exported facts;
+    if (!out || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
+        pread((int)(intptr_t)descriptor, &facts, sizeof facts, 0) !=
+            (ssize_t)sizeof facts)
+        return answer(cudaErrorInvalidValue);
+    facts.file[sizeof facts.file - 1] = '\0';
+    const int file = dt_shared_file_open(facts.file);
+    if (file < 0) /* its process has ended, or belongs to another user */
+        return answer(cudaErrorInvalidResourceHandle);
+    Physical memory{(size_t)facts.bytes, (off_t)facts.offset, file};
+    *out = add_memory(device_at(thread().device), memory);
     return cudaSuccess;
 }

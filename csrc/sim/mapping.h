@@ -9,6 +9,10 @@ typedef unsigned long long CUdeviceptr;
 typedef unsigned long long CUmemGenericAllocationHandle;
 enum CUmemAllocationType : int { CU_MEM_ALLOCATION_TYPE_PINNED = 1 };
 enum CUmemLocationType : int { CU_MEM_LOCATION_TYPE_DEVICE = 1 };
+enum CUmemAllocationHandleType : int {
+    CU_MEM_HANDLE_TYPE_NONE = 0,
+    CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR = 1
+};
 enum CUmemAccess_flags : int {
     CU_MEM_ACCESS_FLAGS_PROT_NONE = 0,
     CU_MEM_ACCESS_FLAGS_PROT_READWRITE = 3
@@ -19,7 +23,7 @@ struct CUmemLocation {
 };
 struct CUmemAllocationProp {
     CUmemAllocationType type;
-    int requestedHandleTypes; /* 0 */
+    CUmemAllocationHandleType requestedHandleTypes;
     CUmemLocation location;
     void *win32HandleMetaData;
     struct {
@@ -46,5 +50,15 @@ int cuMemMap(CUdeviceptr at, size_t bytes, size_t offset,
 int cuMemSetAccess(CUdeviceptr at, size_t bytes, const CUmemAccessDesc *access,
                    size_t count);
 int cuMemUnmap(CUdeviceptr at, size_t bytes);
+int cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHandle handle,
+                                 CUmemAllocationHandleType type,
+                                 unsigned long long flags);
+int cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *out, void *descriptor,
+                                   CUmemAllocationHandleType type);
+
+namespace sim {
+/* Says that memory of another process, which is mapped page by page, is one block. */
+void block_opened(void *pointer, size_t bytes);
+} /* namespace sim */
 
 #endif

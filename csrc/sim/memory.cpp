@@ -1,8 +1,8 @@
 /* Device memory: one memfd per device, mapped twice. The program holds addresses in
  * the first mapping, which is inaccessible; work uses the second, at a constant
  * distance. cudaMalloc is first fit among more addresses than the device has memory: as
- * on a card, whose pages are mapped wherever they lie, memory that is free in parts has
- * room for a large allocation. Pages of the second mapping are accessible while anything
+ * on a card, which maps any free pages, a large allocation needs no contiguous free
+ * memory. Pages of the second mapping are accessible while anything
  * in them is allocated. Behind each device's addresses is its window. */
 #include "check.h"
 #include "internal.h"

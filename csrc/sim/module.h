@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <limits>
 #include <type_traits>
 #include "device/module.h"
 #include "intrinsics.h"
@@ -52,6 +53,8 @@ struct DynamicShared {
 template <class P>
 constexpr dt_module_parameter describe()
 {
+    static_assert(!std::is_reference_v<P>,
+                  "a kernel has no parameter that is a reference: pass a pointer");
     static_assert(__is_trivially_copyable(typename dt::Bare<P>::type),
                   "a parameter of a kernel is copied byte by byte");
     return dt_module_parameter_of(dt::Row<P>::value);
@@ -78,7 +81,7 @@ struct Launcher<void (*)(P...)> {
     template <size_t... I>
     static SIM_QUIET void call(void (*kernel)(P...), void *const *values, Indices<I...>)
     {
-        kernel(*(std::remove_reference_t<P> *)values[I]...);
+        kernel(*(P *)values[I]...);
     }
     template <void (*kernel)(P...)>
     static void run(void *const *values)

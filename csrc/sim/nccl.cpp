@@ -337,7 +337,7 @@ int end(dt_nccl_comm comm, bool abort)
         while (!comm->ended) {
             if (abort && !comm->aborted) {
                 comm->aborted = true;
-                core.groups->leave(comm->group);
+                core.groups->leave(comm->group, "");
             }
             abort = !await_meeting() || abort; /* Ctrl-C */
         }

@@ -265,7 +265,7 @@ void ncclComm::run()
         if (good)
             good = exchange(*call, &why);
         else
-            core.groups->leave(group);
+            core.groups->leave(group, "");
         Entry in(Entry::kNothing);
         finish(call, good, aborted ? "" : why.c_str());
     }

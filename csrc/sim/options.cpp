@@ -146,10 +146,10 @@ static int set_schedule(const char *text)
 
 static int set_failures(const char *text)
 {
-    static const char *const kinds[] = {"malloc", "host",    "copy",     "memset",
-                                        "launch", "stream",  "event",    "record",
-                                        "wait",   "cublas",  "cusolver", "cudnn",
-                                        "cufft",  "capture", "graph"};
+    static const char *const kinds[] = {"malloc", "host",   "copy",     "memset",
+                                        "launch", "stream", "event",    "record",
+                                        "wait",   "cublas", "cublaslt", "cusolver",
+                                        "cudnn",  "cufft",  "capture",  "graph"};
     std::map<std::string, Failure> wanted;
     for (const char *at = text; *at;) {
         const char *colon = strchr(at, ':');
@@ -171,7 +171,7 @@ static int set_failures(const char *text)
                 format("'%.60s' is not a list of failures: give KIND:NUMBER,..., "
                        "KIND:NUMBER+,... or KIND:NUMBER:ERROR,... with kinds malloc, "
                        "host, copy, memset, launch, stream, event, record, wait, "
-                       "cublas, cusolver, cudnn, cufft",
+                       "cublas, cublaslt, cusolver, cudnn, cufft, capture, graph",
                        text));
         wanted[kind] = {(long)n, always, (cudaError_t)error};
         at = *end ? end + 1 : end;

@@ -229,8 +229,9 @@ double price_accesses(const dt_sim_card &card, const Cost &cost)
     limits_of(10 * card.major + card.minor, &threads, &shared);
     const double warps = ceil(cost.threads / cost.blocks / 32);
     const double busiest = ceil(cost.blocks / card.sms); /* its blocks */
+    const int kept = kept_shared(10 * card.major);
     const double fit = floor(std::min(
-        threads / (32 * warps), 1024.0 * (shared + 1) / (double)(a.shared + 1024)));
+        threads / (32 * warps), (1024.0 * shared + kept) / ((double)a.shared + kept)));
     const double resident = warps * std::clamp(busiest, 1.0, std::max(fit, 1.0));
     const double cycles =
         std::max({a.requests * kIssue, a.waves, a.sectors / kBeyondAtOnce,

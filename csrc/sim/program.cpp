@@ -1,5 +1,5 @@
-/* Whole programs: an executable of `pydevtensor nvcc` starts the simulator, whose memory
- * and __device__ variables are out of reach of its host code. */
+/* Whole programs: an executable of `pydevtensor nvcc` starts the simulator. Its host code
+ * cannot access the memory of devices, nor __device__ variables. */
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <signal.h>
@@ -20,16 +20,16 @@ bool program_runs;
 
 enum { kPage = SIM_PROGRAM_PAGE, kOpened = 256 };
 
-static const char *begin_of_program; /* an address in its file */
+static const char *begin_of_program; /* an address in the program's file */
 /* The section of __device__ variables. */
 static char *begin, *end;
 static std::vector<char> initial;
-/* The memory in its place, of each device that has been used. */
+/* The copy of the section that each device in use has. */
 static char *symbols[DT_MAX_SIMULATED];
-static int placed = -1; /* the device whose memory is there */
+static int placed = -1; /* the device whose copy is mapped; -1: none */
 
-/* Blocks that a kernel reached by pointers that were not its arguments: they are open to
- * it at the program's addresses, and closed when it ends. */
+/* Blocks that a kernel accessed by pointers other than its arguments. They stay accessible
+ * at the program's addresses until the kernel ends. */
 static struct {
     char *at;
     size_t bytes;
@@ -53,13 +53,11 @@ bool program_refuses(const Work &work)
 {
     if (!program_runs || !work.fault)
         return false;
-    Thread &me = thread();
-    me.reported = cudaErrorInvalidValue;
-    snprintf(me.text, sizeof me.text, "%s", work.fault_text.c_str());
+    explain(cudaErrorInvalidValue, work.fault_text.c_str());
     return true;
 }
 
-/* Whether the instruction is the program's own; *offset is where in its file. */
+/* Whether an instruction is of the program's file; sets *offset to its offset there. */
 static bool is_own(const void *code, size_t *offset)
 {
     Dl_info found, self;
@@ -106,8 +104,8 @@ const char *program_line(const void *code)
     return line;
 }
 
-/* The innermost instruction of the program's own on the stack: a function of the C
- * library may have touched what the program gave it. */
+/* The innermost instruction of the program's file on the stack: the fault may be in a
+ * function of the C library that the program has called. */
 static const void *own_code(const void *code)
 {
     void *frames[32];
@@ -154,7 +152,7 @@ void program_crashed(int signal, const void *address, const void *code)
         return;
 }
 
-/* --- memory that kernels reach --- */
+/* --- memory that kernels access --- */
 
 bool program_opens(const void *address)
 {
@@ -182,7 +180,7 @@ bool program_opens(const void *address)
     return true;
 }
 
-/* A device gets its variables when they are first needed. */
+/* Gets a device's copy of the section, which is made at the first call. */
 static cudaError_t symbols_of(int device, char **out)
 {
     if (!symbols[device]) {
@@ -265,11 +263,32 @@ void program_orders(Stream &stream)
     stream.pushed++;
 }
 
+void program_orders_peers(Stream &stream, const void *to, const void *from, bool after)
+{
+    const Device *one = device_of(to), *other = device_of(from);
+    if (!program_runs || stream.capture || !one || !other || one == other ||
+        &stream != device_at(stream.device).own_stream.get())
+        return;
+    for (const Device *device : {one, other}) {
+        Stream &own = *device->own_stream;
+        if (&own == &stream)
+            continue;
+        if (!after) {
+            program_orders(own); /* which waits for the device's streams */
+            order(stream, own);
+        } else {
+            order(own, stream);
+            own.pushed++; /* so that the device's streams wait for it */
+        }
+    }
+}
+
 } /* namespace sim */
 
 using namespace sim;
 
-int dt_program_start(Services *services, int abi, char *first, char *last)
+int dt_program_start(Services *services, int abi, char *first, char *last,
+                     const dt_program_array *arrays)
 {
     if (abi != SIM_PROGRAM_ABI) {
         fprintf(stderr,
@@ -277,12 +296,13 @@ int dt_program_start(Services *services, int abi, char *first, char *last)
                 "compile it again\n");
         _exit(127);
     }
-    /* As a GPU does: work runs later than the call, and an error of a kernel stays. */
+    /* As on a GPU, work runs after the call returns, and errors of kernels are sticky. */
     setenv("PYDEVTENSOR_SIM_GPUS", "1", 0);
     setenv("PYDEVTENSOR_SIM_CARD", "t4", 0);
     setenv("PYDEVTENSOR_SIM_SCHEDULE", "lazy", 0);
     setenv("PYDEVTENSOR_SIM_STICKY", "1", 0);
     serve(services);
+    program_arrays = arrays;
     begin_of_program = first;
     program_runs = true;
     if (last - first > kPage) { /* the first page holds nothing */
@@ -300,7 +320,7 @@ cudaError_t dt_program_answer(cudaError_t error)
     return answer(error);
 }
 
-/* The bytes that a launch reads and writes, as far as its pointers say. */
+/* An estimate, from its pointers, of the bytes that a launch reads and writes. */
 static double bytes_of(const dt_module_call &call, bool strides)
 {
     const double threads = (double)call.grid[0] * call.grid[1] * call.grid[2] *
@@ -336,6 +356,8 @@ cudaError_t dt_program_launch(const dt_module_kernel *kernel, dim3 grid, dim3 bl
     memcpy(call.block, b, sizeof b);
     call.shared = shared;
     call.values = values;
+    if (cudaError_t error = program_refuses_block(kernel->name, b, shared))
+        return error;
     if (in_kernel() && thread().inside)
         abandon_block("launches a kernel, which simulated GPUs cannot do in a kernel");
     {
@@ -343,7 +365,7 @@ cudaError_t dt_program_launch(const dt_module_kernel *kernel, dim3 grid, dim3 bl
         if (clock_runs())
             clock_begin_operation(bytes_of(call, strides), 0, DT_FLOAT32);
     }
-    const cudaError_t error = queue_module(call, stream);
+    const cudaError_t error = queue_module(call, stream, true);
     Entry in(Entry::kNothing);
     if (clock_runs())
         clock_end_operation();
@@ -359,60 +381,6 @@ const dt_module_kernel *dt_program_enlisted(const void *address)
 {
     auto found = enlisted().find(address);
     return found == enlisted().end() ? nullptr : found->second;
-}
-
-cudaError_t dt_program_attribute(int attribute, int value)
-{
-    enum { kDynamicShared = 8 };
-    cudaDeviceProp facts;
-    cudaError_t error = cudaGetDeviceProperties(&facts, thread().device);
-    if (error || attribute != kDynamicShared)
-        return error;
-    if (value < 0 || (size_t)value > facts.sharedMemPerBlockOptin)
-        return answer(cudaErrorInvalidValue);
-    Entry in(Entry::kNothing);
-    if ((size_t)value > state().shared_limit)
-        state().shared_limit = (size_t)value;
-    return cudaSuccess;
-}
-
-cudaError_t dt_program_occupancy(int *blocks, int threads, size_t shared)
-{
-    cudaDeviceProp facts;
-    cudaError_t error = cudaGetDeviceProperties(&facts, thread().device);
-    if (error)
-        return error;
-    if (!blocks || threads <= 0)
-        return answer(cudaErrorInvalidValue);
-    const int warps = (threads + facts.warpSize - 1) / facts.warpSize;
-    int most = facts.maxThreadsPerMultiProcessor / (warps * facts.warpSize);
-    if (most > facts.maxBlocksPerMultiProcessor)
-        most = facts.maxBlocksPerMultiProcessor;
-    if (threads > facts.maxThreadsPerBlock)
-        most = 0;
-    /* The runtime keeps 1 KiB of each block's from capability 8.0 on. */
-    const size_t each = shared + (facts.major >= 8 ? 1024 : 0);
-    if (each && (size_t)most > facts.sharedMemPerMultiprocessor / each)
-        most = (int)(facts.sharedMemPerMultiprocessor / each);
-    *blocks = most;
-    return cudaSuccess;
-}
-
-cudaError_t dt_program_block(int *grid, int *block, size_t shared, int limit)
-{
-    cudaDeviceProp facts;
-    cudaError_t error = cudaGetDeviceProperties(&facts, thread().device);
-    int best = 0, most = limit > 0 && limit < 1024 ? limit : 1024;
-    for (int size = most / 32 * 32; size >= 32 && !error; size -= 32) {
-        int blocks;
-        error = dt_program_occupancy(&blocks, size, shared);
-        if (!error && blocks * size > best) {
-            best = blocks * size;
-            *block = size;
-            *grid = blocks * facts.multiProcessorCount;
-        }
-    }
-    return error;
 }
 
 cudaError_t dt_program_symbol(void **out, const void *symbol, size_t bytes)

@@ -1,32 +1,34 @@
-/* The header that `pydevtensor nvcc` puts before each file of a program, after module.h:
- * the functions of CUDA's runtime that the backend does without, and launches. Programs link
- * with the simulator's library. */
+/* The header that `pydevtensor nvcc` puts before each file of a program, after module.h. It
+ * has launches, and the functions of CUDA's runtime that the library itself does not call.
+ * Programs link with the simulator's library. */
 #ifndef DT_SIM_PROGRAM_H
 #define DT_SIM_PROGRAM_H
 
-#include <assert.h> /* C's, in place of module.h's: hosts assert too */
+#include <assert.h> /* the C library's instead of module.h's, which is for kernels alone */
 #include <tuple>
 #include "cuda_runtime.h"
 #include "program_calls.h"
 
-/* How CUDA's functions and their callbacks are called, which one system alone says. */
+/* Calling conventions; empty on Linux. */
 #define CUDART_CB
 #define CUDARTAPI
 
-/* __device__ variables are in a section of whole pages, in place of which each device has
- * memory of its own; the two objects that the program is linked between have its ends. */
+/* The bounds of the section of __device__ variables. It has whole pages, and each device
+ * maps its own memory over them. The first and the last object of a program define them. */
 extern "C" char dt_device_begin[], dt_device_end[];
+extern "C" const dt_program_array dt_program_arrays[];
 
 namespace sim {
 
-inline const int program_started = dt_program_start(
-    &dt_module_services, SIM_PROGRAM_ABI, dt_device_begin, dt_device_end);
+inline const int program_started =
+    dt_program_start(&dt_module_services, SIM_PROGRAM_ABI, dt_device_begin,
+                     dt_device_end, dt_program_arrays);
 
-/* The place of a launch: its kernel, and what is between <<< and >>>. */
+/* A launch: the kernel's name, and the values between <<< and >>>. */
 struct Launching {
     const char *name;
     bool barriers; /* its threads may wait for one another */
-    bool strides;  /* a thread may use more than an element of each array */
+    bool strides;  /* a thread may use several elements of each array */
     dim3 grid, block;
     size_t shared;
     cudaStream_t stream;
@@ -45,7 +47,7 @@ template <class F>
 constexpr dt_module_parameter describe_closure()
 {
     static_assert(std::is_trivially_copyable_v<F>,
-                  "what a launch takes along is copied byte by byte");
+                  "the arguments of a launch are copied byte by byte");
     return {'s', false, false, 1, sizeof(F), alignof(F)};
 }
 
@@ -76,7 +78,7 @@ void launch(const Launching &how, F kernel, A... arguments)
                       how.strides);
 }
 
-/* A launch that waits for its arguments: of a template, whose parameters they say. */
+/* A launch before it gets its arguments. Of a template: they determine its parameters. */
 template <class F>
 struct Launchable {
     Launching how;
@@ -114,6 +116,12 @@ bool enlist(const char *name, bool barriers)
     return true;
 }
 
+/* Tells what __launch_bounds__ of a kernel says. */
+inline bool bounded(const char *name, int threads)
+{
+    return dt_program_bound(name, threads) != 0;
+}
+
 } /* namespace sim */
 
 inline cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block,
@@ -134,7 +142,7 @@ cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block,
                             stream);
 }
 
-/* --- of kernels --- */
+/* --- attributes of kernels --- */
 enum cudaFuncAttribute : int {
     cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
     cudaFuncAttributePreferredSharedMemoryCarveout = 9
@@ -145,13 +153,50 @@ enum cudaFuncCache : int {
     cudaFuncCachePreferL1 = 2,
     cudaFuncCachePreferEqual = 3
 };
+struct cudaFuncAttributes {
+    size_t sharedSizeBytes, constSizeBytes, localSizeBytes;
+    int maxThreadsPerBlock, numRegs; /* registers are not known: 0 */
+    int ptxVersion, binaryVersion, cacheModeCA;
+    int maxDynamicSharedSizeBytes, preferredShmemCarveout;
+};
+namespace sim {
+/* A kernel with its name. `pydevtensor nvcc` writes named() around the kernels that are
+ * arguments of the functions below. */
 template <class F>
-cudaError_t cudaFuncSetAttribute(F *, cudaFuncAttribute attribute, int value)
+struct Named {
+    const char *name;
+    F kernel;
+};
+template <class F>
+Named<F> named(const char *name, F kernel)
 {
-    return dt_program_attribute(attribute, value);
+    return {name, kernel};
 }
 template <class F>
-cudaError_t cudaFuncSetCacheConfig(F *, cudaFuncCache)
+const char *name_of(const F &)
+{
+    return "";
+}
+template <class F>
+const char *name_of(const Named<F> &kernel)
+{
+    return kernel.name;
+}
+} /* namespace sim */
+template <class F>
+cudaError_t cudaFuncSetAttribute(F kernel, cudaFuncAttribute attribute, int value)
+{
+    return dt_program_attribute(sim::name_of(kernel), attribute, value);
+}
+template <class F>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *out, F kernel)
+{
+    *out = {};
+    return dt_program_shared(sim::name_of(kernel), &out->sharedSizeBytes,
+                             &out->maxDynamicSharedSizeBytes, &out->maxThreadsPerBlock);
+}
+template <class F>
+cudaError_t cudaFuncSetCacheConfig(F, cudaFuncCache)
 {
     return cudaSuccess;
 }
@@ -160,16 +205,16 @@ inline cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache)
     return cudaSuccess;
 }
 template <class F>
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, F *, int threads,
-                                                          size_t shared)
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, F kernel,
+                                                          int threads, size_t shared)
 {
-    return dt_program_occupancy(blocks, threads, shared);
+    return dt_program_occupancy(sim::name_of(kernel), blocks, threads, shared);
 }
 template <class F>
-cudaError_t cudaOccupancyMaxPotentialBlockSize(int *grid, int *block, F *,
+cudaError_t cudaOccupancyMaxPotentialBlockSize(int *grid, int *block, F kernel,
                                                size_t shared = 0, int limit = 0)
 {
-    return dt_program_block(grid, block, shared, limit);
+    return dt_program_block(sim::name_of(kernel), grid, block, shared, limit);
 }
 
 /* --- symbols --- */
@@ -185,7 +230,7 @@ cudaError_t cudaGetSymbolSize(size_t *out, const T &symbol)
     *out = sizeof(T);
     return dt_program_symbol(&at, (const void *)&symbol, sizeof(T));
 }
-/* *at: byte `offset` of a symbol, behind which `bytes` are. */
+/* Sets *at to byte `offset` of a symbol, which has `bytes` from there on. */
 template <class T>
 cudaError_t dt_program_part(void **at, const T &symbol, size_t bytes, size_t offset)
 {
@@ -233,7 +278,7 @@ cudaError_t cudaMemcpyFromSymbol(void *to, const T &symbol, size_t bytes,
     return error ? error : cudaStreamSynchronize(0);
 }
 
-/* --- memory, of any pointer's type --- */
+/* --- memory --- */
 template <class T>
 cudaError_t cudaMallocHost(T **out, size_t bytes, unsigned flags = 0)
 {
@@ -280,7 +325,7 @@ inline cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream)
     return error ? error : cudaFree(pointer);
 }
 
-/* --- copies that the host waits for --- */
+/* --- synchronous copies --- */
 inline cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes,
                               cudaMemcpyKind kind)
 {
@@ -306,13 +351,106 @@ inline cudaError_t cudaMemset(void *to, int value, size_t bytes)
 {
     return cudaMemsetAsync(to, value, bytes);
 }
-inline cudaError_t cudaMemset2D(void *to, size_t pitch, int value, size_t width,
-                                size_t rows)
+inline cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width,
+                                     size_t rows, cudaStream_t stream = 0)
 {
     cudaError_t error = cudaSuccess;
     for (size_t i = 0; i < rows && !error; i++)
-        error = cudaMemsetAsync((char *)to + i * pitch, value, width);
+        error = cudaMemsetAsync((char *)to + i * pitch, value, width, stream);
     return error;
+}
+inline cudaError_t cudaMemset2D(void *to, size_t pitch, int value, size_t width,
+                                size_t rows)
+{
+    return cudaMemset2DAsync(to, pitch, value, width, rows);
+}
+/* Boxes of rows: a pitch is the bytes of a row, `ysize` rows are a slice. */
+struct cudaExtent {
+    size_t width, height, depth;
+};
+struct cudaPos {
+    size_t x, y, z;
+};
+struct cudaPitchedPtr {
+    void *ptr;
+    size_t pitch, xsize, ysize;
+};
+typedef struct cudaArray *cudaArray_t; /* which simulated GPUs do not have */
+struct cudaMemcpy3DParms {
+    cudaArray_t srcArray;
+    cudaPos srcPos;
+    cudaPitchedPtr srcPtr;
+    cudaArray_t dstArray;
+    cudaPos dstPos;
+    cudaPitchedPtr dstPtr;
+    cudaExtent extent;
+    cudaMemcpyKind kind;
+};
+inline cudaExtent make_cudaExtent(size_t width, size_t height, size_t depth)
+{
+    return {width, height, depth};
+}
+inline cudaPos make_cudaPos(size_t x, size_t y, size_t z)
+{
+    return {x, y, z};
+}
+inline cudaPitchedPtr make_cudaPitchedPtr(void *p, size_t pitch, size_t x, size_t y)
+{
+    return {p, pitch, x, y};
+}
+namespace sim {
+/* The first byte of row y of slice z. */
+inline char *row_of(const cudaPitchedPtr &box, size_t y, size_t z)
+{
+    return (char *)box.ptr + (z * box.ysize + y) * box.pitch;
+}
+inline bool fits(const cudaPitchedPtr &box, const cudaPos &at, const cudaExtent &size)
+{
+    return at.x + size.width <= box.pitch &&
+           (size.depth <= 1 || at.y + size.height <= box.ysize);
+}
+} /* namespace sim */
+inline cudaError_t cudaMalloc3D(cudaPitchedPtr *out, cudaExtent size)
+{
+    *out = {nullptr, 0, size.width, size.height};
+    return cudaMallocPitch(&out->ptr, &out->pitch, size.width,
+                           size.height * size.depth);
+}
+inline cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms *p,
+                                     cudaStream_t stream = 0)
+{
+    const cudaPos &to = p->dstPos, &from = p->srcPos;
+    if (p->srcArray || p->dstArray)
+        return dt_program_answer(cudaErrorNotSupported);
+    if (!sim::fits(p->dstPtr, to, p->extent) || !sim::fits(p->srcPtr, from, p->extent))
+        return dt_program_answer(cudaErrorInvalidValue);
+    cudaError_t error = cudaSuccess;
+    for (size_t z = 0; z < p->extent.depth && !error; z++)
+        error = cudaMemcpy2DAsync(
+            sim::row_of(p->dstPtr, to.y, to.z + z) + to.x, p->dstPtr.pitch,
+            sim::row_of(p->srcPtr, from.y, from.z + z) + from.x, p->srcPtr.pitch,
+            p->extent.width, p->extent.height, p->kind, stream);
+    return error;
+}
+inline cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms *p)
+{
+    cudaError_t error = cudaMemcpy3DAsync(p);
+    return error ? error : cudaStreamSynchronize(0);
+}
+inline cudaError_t cudaMemset3DAsync(cudaPitchedPtr box, int value, cudaExtent size,
+                                     cudaStream_t stream = 0)
+{
+    if (!sim::fits(box, {}, size))
+        return dt_program_answer(cudaErrorInvalidValue);
+    cudaError_t error = cudaSuccess;
+    for (size_t z = 0; z < size.depth && !error; z++)
+        error = cudaMemset2DAsync(sim::row_of(box, 0, z), box.pitch, value, size.width,
+                                  size.height, stream);
+    return error;
+}
+inline cudaError_t cudaMemset3D(cudaPitchedPtr box, int value, cudaExtent size)
+{
+    return cudaMemset3DAsync(box, value, size);
 }
 /* Managed memory is the host's here, and each GPU reaches it: nothing has to move. */
 enum cudaMemoryAdvise : int {
@@ -362,6 +500,34 @@ inline cudaError_t cudaStreamCreate(cudaStream_t *out)
 {
     return cudaStreamCreateWithFlags(out, cudaStreamDefault);
 }
+typedef void (*cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status,
+                                     void *data);
+namespace sim {
+struct Callback {
+    cudaStreamCallback_t function;
+    cudaStream_t stream;
+    void *data;
+
+    static void run(void *self)
+    {
+        const Callback call = *(Callback *)self;
+        delete (Callback *)self;
+        call.function(call.stream, cudaSuccess, call.data);
+    }
+};
+} /* namespace sim */
+inline cudaError_t cudaStreamAddCallback(cudaStream_t stream,
+                                         cudaStreamCallback_t function, void *data,
+                                         unsigned flags)
+{
+    if (!function || flags)
+        return dt_program_answer(cudaErrorInvalidValue);
+    auto *call = new sim::Callback{function, stream, data};
+    const cudaError_t error = cudaLaunchHostFunc(stream, sim::Callback::run, call);
+    if (error)
+        delete call;
+    return error;
+}
 inline cudaError_t cudaEventCreate(cudaEvent_t *out, unsigned flags = cudaEventDefault)
 {
     return cudaEventCreateWithFlags(out, flags);
@@ -371,7 +537,7 @@ inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t graph,
 {
     return cudaGraphInstantiateWithFlags(out, graph, flags);
 }
-/* As CUDA 11 had it; node and log are for what went wrong. */
+/* The form of CUDA 11; node and log describe an error. */
 typedef struct CUgraphNode_st *cudaGraphNode_t;
 inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t graph,
                                         cudaGraphNode_t *, char *log, size_t size)
@@ -420,12 +586,13 @@ inline cudaError_t cudaProfilerStop()
 #undef NULL
 #define NULL nullptr /* keeps its type in a launch */
 
-/* `pydevtensor nvcc` reads these words of the program. */
+/* `pydevtensor nvcc` needs these words in the preprocessed program. */
 #undef __global__
 #undef __device__
 #undef __shared__
 #undef __constant__
 #undef __managed__
+#undef __launch_bounds__
 #undef __noinline__ /* which is an attribute's name to the C++ library */
 
 #endif

@@ -19,6 +19,9 @@ struct cusolverDnParams {
 struct syevjInfo {
     int unused;
 };
+struct gesvdjInfo {
+    int unused;
+};
 
 namespace sim {
 
@@ -89,6 +92,40 @@ static void spoil(void *device, const Workspace &work)
         memset(work.host, 0xFF, work.host_bytes);
 }
 
+template <class T>
+static T conjugate(T x)
+{
+    return x;
+}
+template <class Part>
+static dt_complex<Part> conjugate(dt_complex<Part> z)
+{
+    return {z.real, -z.imag};
+}
+
+template <class T>
+static void turn(T *square, int64_t n)
+{
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i <= j; i++) {
+            const T upper = square[j * n + i];
+            square[j * n + i] = conjugate(square[i * n + j]);
+            square[i * n + j] = conjugate(upper);
+        }
+}
+
+static void turn(void *square, int64_t n, dt_dtype dtype)
+{
+    if (dtype == DT_FLOAT32)
+        turn((float *)square, n);
+    else if (dtype == DT_FLOAT64)
+        turn((double *)square, n);
+    else if (dtype == DT_COMPLEX64)
+        turn((dt_complex<float> *)square, n);
+    else
+        turn((dt_complex<double> *)square, n);
+}
+
 /* The call for one matrix, whose operands are at `where`. */
 static void run_lapack(int device, dt_lapack_call call,
                        const std::vector<Matrix> &matrices,
@@ -106,6 +143,9 @@ static void run_lapack(int device, dt_lapack_call call,
     }
     stand_in(device, "the CPU's LAPACK in place of cuSOLVER",
              [&] { return sim::core.cpu_lapack({0, nullptr}, &call); });
+    for (size_t i = 0; i < packed.size(); i++)
+        if (matrices[i].turned && kinds[i].size)
+            turn(packed[i].data(), matrices[i].rows, kinds[i].dtype);
     for (size_t i = 0; i < packed.size(); i++)
         if (where[i] && kinds[i].written)
             lay(where[i], matrices[i].ld, packed[i].data(), matrices[i].rows,
@@ -172,6 +212,7 @@ cudaError_t queue_lapack(cudaStream_t stream, const char *name, dt_lapack_call c
 
 namespace {
 
+using sim::conjugate;
 using sim::Matrix;
 
 template <dt_dtype D>
@@ -179,17 +220,6 @@ using Part = std::conditional_t<D == DT_FLOAT64 || D == DT_COMPLEX128, double, f
 template <dt_dtype D>
 using Element = std::conditional_t<D == DT_COMPLEX64 || D == DT_COMPLEX128,
                                    dt_complex<Part<D>>, Part<D>>;
-
-template <class T>
-T conjugate(T x)
-{
-    return x;
-}
-template <class Part>
-dt_complex<Part> conjugate(dt_complex<Part> z)
-{
-    return {z.real, -z.imag};
-}
 
 int status_of(cudaError_t error)
 {
@@ -247,6 +277,18 @@ int destroy_syevj(dt_cusolver_syevj params)
     return DT_CUSOLVER_SUCCESS;
 }
 
+int create_gesvdj(dt_cusolver_gesvdj *params)
+{
+    *params = new gesvdjInfo{0};
+    return DT_CUSOLVER_SUCCESS;
+}
+
+int destroy_gesvdj(dt_cusolver_gesvdj params)
+{
+    delete params;
+    return DT_CUSOLVER_SUCCESS;
+}
+
 /* Whether a matrix's sizes or leading dimension are invalid. */
 bool wrong(int64_t rows, int64_t columns, int64_t ld)
 {
@@ -266,7 +308,7 @@ bool too_small(int size, int m, int n, int more)
     some(&least, m, n, more);
     return size < least;
 }
-enum { GETRF = 1, POTRF, GEQRF, ORGQR, ORMQR, SYEVD, SYEVJ, GESVD, GEEV };
+enum { GETRF = 1, POTRF, GEQRF, ORGQR, ORMQR, SYEVD, SYEVJ, GESVD, GESVDJ, GEEV };
 
 sim::Workspace elements(void *work, int size, size_t item)
 {
@@ -471,6 +513,70 @@ struct Typed {
                                {vt, vectors ? n : 0, n, ldvt},
                                {info, 1, 1, 1}},
                               elements(work, size, sizeof(T))));
+    }
+
+    /* V is the conjugate transpose of what the CPU's routine gives. */
+    static int rotate(cudaStream_t stream, const char *name, int flags, int batch,
+                      int m, int n, const sim::Matrix &a, void *s, void *u, int ldu,
+                      void *v, int ldv, int *infos, const sim::Workspace &work)
+    {
+        const bool vectors = flags & DT_LAPACK_VECTORS;
+        const int columns = flags & DT_LAPACK_FULL ? m : n;
+        Matrix right = {v, vectors ? n : 0, n, ldv, (int64_t)ldv * n};
+        right.turned = vectors;
+        return status_of(sim::queue_lapack(
+            stream, name, {DT_LAPACK_gesdd, D, flags, batch, m, n, 0, 0, {}},
+            {a,
+             {u, vectors ? m : 0, columns, ldu, (int64_t)ldu * columns},
+             {s, n, 1, n, n},
+             right,
+             {infos, 1, 1, 1, 1}},
+            work));
+    }
+    static bool wrong_shape(int m, int n, int lda, int ldu, int ldv)
+    {
+        return m < n || wrong(m, n, lda) || wrong(m, n, ldu) || wrong(n, n, ldv);
+    }
+
+    static int gesvdj_size DT_CUSOLVER_GESVDJ_SIZE
+    {
+        (void)handle, (void)job, (void)a, (void)s, (void)u, (void)v;
+        return wrong_shape(m, n, lda, ldu, ldv) || !params
+                   ? DT_CUSOLVER_INVALID_VALUE
+                   : some(size, m, n, GESVDJ + econ);
+    }
+    static int gesvdj DT_CUSOLVER_GESVDJ
+    {
+        if (wrong_shape(m, n, lda, ldu, ldv) || !params || !info ||
+            too_small(size, m, n, GESVDJ + econ))
+            return DT_CUSOLVER_INVALID_VALUE;
+        const int flags = (job == DT_CUSOLVER_VECTORS ? DT_LAPACK_VECTORS : 0) |
+                          (econ ? 0 : DT_LAPACK_FULL);
+        return rotate(handle->stream, "cusolverDnXgesvdj", flags, 1, m, n,
+                      {a, m, n, lda}, s, u, ldu, v, ldv, info,
+                      elements(work, size, sizeof(T)));
+    }
+
+    static int gesvdj_batched_size DT_CUSOLVER_GESVDJ_BATCHED_SIZE
+    {
+        (void)handle, (void)job, (void)a, (void)s, (void)u, (void)v;
+        const bool large = m > 32 || n > 32;
+        return wrong_shape(m, n, lda, ldu, ldv) || large || !params || batch < 1
+                   ? DT_CUSOLVER_INVALID_VALUE
+                   : some(size, m, n, GESVDJ + batch);
+    }
+    static int gesvdj_batched DT_CUSOLVER_GESVDJ_BATCHED
+    {
+        int least = 0;
+        if (gesvdj_batched_size(handle, job, m, n, a, lda, s, u, ldu, v, ldv, &least,
+                                params, batch) ||
+            size < least || !infos)
+            return DT_CUSOLVER_INVALID_VALUE;
+        const int flags =
+            job == DT_CUSOLVER_VECTORS ? DT_LAPACK_VECTORS | DT_LAPACK_FULL : 0;
+        return rotate(handle->stream, "cusolverDnXgesvdjBatched", flags, batch, m, n,
+                      {a, m, n, lda, (int64_t)lda * n}, s, u, ldu, v, ldv, infos,
+                      elements(work, size, sizeof(T)));
     }
 };
 

@@ -17,6 +17,7 @@ struct Matrix {
     int64_t rows, columns, ld;
     int64_t step = 0;
     bool table = false;
+    bool turned = false; /* square; in memory its conjugate transpose */
 };
 
 /* Device memory that a routine may overwrite, and host memory. */

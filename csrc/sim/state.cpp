@@ -42,6 +42,7 @@ Entry::Entry(Need need) : error(cudaSuccess), locked(false)
     }
     dt_lock(DT_LOCK_SIMULATOR);
     thread().inside = true;
+    thread().calls++;
     locked = true;
     if (clock_runs())
         clock_enter();

@@ -270,7 +270,8 @@ void push(Stream &stream, Work work)
 
 using namespace sim;
 
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t *out, unsigned flags, int)
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *out, unsigned flags,
+                                         int priority)
 {
     SIM_ENTER();
     if (!out || flags & ~1u)
@@ -280,8 +281,31 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *out, unsigned flags, int)
     std::unique_ptr<Stream> stream(new Stream);
     stream->device = thread().device;
     stream->blocking = !(flags & cudaStreamNonBlocking);
+    /* Within what cudaDeviceGetStreamPriorityRange says. */
+    stream->priority = std::max(-5, std::min(0, priority));
     *out = (cudaStream_t)stream.get();
     state().streams.push_back(std::move(stream));
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamGetPriority(cudaStream_t handle, int *priority)
+{
+    SIM_ENTER();
+    const Stream *stream = stream_of(handle);
+    if (!stream || !priority)
+        return answer(stream ? cudaErrorInvalidValue : cudaErrorInvalidResourceHandle);
+    *priority = stream->priority;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamGetFlags(cudaStream_t handle, unsigned *flags)
+{
+    SIM_ENTER();
+    const Stream *stream = stream_of(handle);
+    if (!stream || !flags)
+        return answer(stream ? cudaErrorInvalidValue : cudaErrorInvalidResourceHandle);
+    const bool own = stream == device_at(stream->device).own_stream.get();
+    *flags = own || stream->blocking ? cudaStreamDefault : cudaStreamNonBlocking;
     return cudaSuccess;
 }
 
