@@ -1,4 +1,4 @@
-"""Jupyter and IPython sessions: names of cells, and memory after an error.
+"""Jupyter and IPython sessions: memory after an error.
 
 The traceback of the last error keeps the frames of the functions that failed, and so
 their tensors: after a GPU has run out of memory, the next cell would find it just as
@@ -16,17 +16,6 @@ _FREED = (
     "pydevtensor: the tensors of the functions that failed are freed; those that the "
     "notebook's own variables hold are alive (del them)"
 )
-
-
-def name_of_file(file: str) -> str:
-    """ "In[4]" for the file that stands for a cell, else the file."""
-    session = sys.modules.get("IPython")
-    shell: Any = session.get_ipython() if session is not None else None
-    try:
-        _, name = shell.compile.format_code_name(file)
-    except (AttributeError, TypeError):  # no session, an old one, or no cell
-        return file
-    return name
 
 
 def watch(error: type[BaseException]) -> None:

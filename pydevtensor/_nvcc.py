@@ -35,15 +35,8 @@ FLAGS = (
     *("-fsigned-char", "-fno-strict-aliasing", "-fno-delete-null-pointer-checks"),
     *("-fwrapv", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"),
 )
-# Files that the headers above stand for.
-STUBS = (
-    *("cuda.h", "cuda_runtime.h", "cuda_runtime_api.h", "cuda_profiler_api.h"),
-    *("device_launch_parameters.h", "device_functions.h", "device_atomic_functions.h"),
-    *("vector_types.h", "vector_functions.h", "math_functions.h", "math_constants.h"),
-    *("driver_types.h", "host_defines.h", "sm_20_atomic_functions.h"),
-)
-# The objects that a program's are linked between: where __device__ variables are, from
-# the first page on; and C's assert(), which a kernel may call too.
+# A program's objects are linked between these two, which define the bounds of the
+# section of __device__ variables, and C's assert(), which kernels may call too.
 ENDS = (
     """\
 #define PAGE %(page)s
@@ -55,6 +48,8 @@ __attribute__((section("dt_device"), aligned(PAGE))) char dt_device_begin[PAGE] 
 #define PAGE %(page)s
 extern "C" {
 __attribute__((section("dt_device"), aligned(PAGE))) char dt_device_end[PAGE] = {1};
+extern const struct { const char *kernel; unsigned long bytes; } dt_program_arrays[] = {
+    %(arrays)s {0, 0}};
 void dt_program_assert(const char *, const char *, unsigned, const char *);
 void __assert_fail(const char *text, const char *file, unsigned line, const char *name)
 {
@@ -64,8 +59,8 @@ void __assert_fail(const char *text, const char *file, unsigned line, const char
 }
 """,
 )
-# Options that say how code for a GPU is made or what is reported of it: alone, with a
-# value after "=", and with a value after "=" or as the next word.
+# Options for a GPU's code generator and its reports, which have no effect here: without
+# a value, and with one, after "=" or as the next word.
 ALONE = re.compile(
     r"-G|-g|-w|-m64|-lineinfo|--?(use_fast_math|generate-line-info|device-debug|debug|"
     r"restrict|extra-device-vectorization|expt-relaxed-constexpr|extended-lambda|"
@@ -83,7 +78,7 @@ LIBRARIES = re.compile(
 
 
 class Wrong(Exception):
-    """The command cannot be carried out: what to tell the user."""
+    """The command cannot be carried out; the text says why."""
 
 
 class Command(NamedTuple):
@@ -96,74 +91,117 @@ class Command(NamedTuple):
     arguments: list[str]  # of the program that -run starts
 
 
-def _parsed(words: Sequence[str]) -> Command:
-    sources: list[str] = []
-    flags: list[str] = []
-    linked: list[str] = []
-    output, only, runs = None, False, False
-    rest = [*words]
+class _Parser:
+    """Reads the words of a command, one option at a time."""
 
-    def value(word: str, name: str) -> str:
+    def __init__(self, words: Sequence[str]) -> None:
+        self._rest = [*words]
+        self._sources: list[str] = []
+        self._flags: list[str] = []
+        self._linked: list[str] = []
+        self._output: str | None = None
+        self._objects_only = self._runs = False
+
+    def parse(self) -> Command:
+        """The whole command. Raises Wrong."""
+        while self._rest:
+            word = self._rest.pop(0)
+            if word == "--":
+                break
+            name = word.partition("=")[0]
+            if not word.startswith("-"):
+                self._sources.append(word)
+            elif not (
+                self._takes_output(word, name)
+                or self._takes_compiling(word, name)
+                or self._takes_linking(word, name)
+            ):
+                self._ignore(word, name)
+        for library in self._linked:
+            if LIBRARIES.fullmatch(library):
+                raise Wrong(
+                    f"{library}: simulated GPUs do not have this library of CUDA's"
+                )
+        return Command(
+            self._sources,
+            self._output,
+            self._objects_only,
+            self._runs,
+            self._flags,
+            self._linked,
+            self._rest,
+        )
+
+    def _value(self, word: str, name: str) -> str:
+        """An option's value: after its name, after "=", or the next word."""
         if word != name:
             return word[len(name) :].removeprefix("=")
-        if not rest:
+        if not self._rest:
             raise Wrong(f"the option {name} needs a value")
-        return rest.pop(0)
+        return self._rest.pop(0)
 
-    while rest:
-        word = rest.pop(0)
-        name = word.partition("=")[0]
-        if word == "--":
-            return Command(sources, output, only, runs, flags, linked, rest)
-        if not word.startswith("-"):
-            sources.append(word)
-        elif name in ("-o", "--output-file"):
-            output = value(word, name)
+    def _takes_output(self, word: str, name: str) -> bool:
+        """Whether it is an option that says what to make, and whether to run it."""
+        if name in ("-o", "--output-file"):
+            self._output = self._value(word, name)
         elif word in ("-c", "-dc", "--compile", "--device-c"):
-            only = True
+            self._objects_only = True
         elif word in ("-run", "--run"):
-            runs = True
-        elif name in ("-Xcompiler", "--compiler-options"):
-            flags += value(word, name).replace(",", " ").split()
-        elif name in ("-Xlinker", "--linker-options"):
-            linked += ["-Wl," + value(word, name)]
+            self._runs = True
+        else:
+            return False
+        return True
+
+    def _takes_compiling(self, word: str, name: str) -> bool:
+        """Whether it is an option for the compiler, which gets it."""
+        if name in ("-Xcompiler", "--compiler-options"):
+            self._flags += self._value(word, name).replace(",", " ").split()
         elif name in ("-std", "--std"):
-            standard = value(word, name)
+            standard = self._value(word, name)
             if not re.fullmatch(r"c\+\+(03|11|14|17|20|23|2a|2b)", standard):
                 raise Wrong(f"the option {word} is not known; give such as -std=c++17")
             if standard not in ("c++03", "c++11", "c++14"):
-                flags.append(f"-std={standard}")
+                self._flags.append(f"-std={standard}")
         elif name in ("--include-path", "--define-macro", "--undefine-macro"):
-            flags.append(f"-{name[2].upper()}{value(word, name)}")
-        elif name in ("--library", "--library-path"):
-            linked.append(f"-{'L' if 'path' in name else 'l'}{value(word, name)}")
+            self._flags.append(f"-{name[2].upper()}{self._value(word, name)}")
         elif name == "-isystem":
-            flags.append(f"-I{value(word, name)}")
+            self._flags.append(f"-I{self._value(word, name)}")
         elif word[:2] in ("-I", "-D", "-U"):
-            flags.append(word[:2] + value(word, word[:2]))
+            self._flags.append(word[:2] + self._value(word, word[:2]))
+        else:
+            return False
+        return True
+
+    def _takes_linking(self, word: str, name: str) -> bool:
+        """Whether it is an option for the linker, which gets it."""
+        if name in ("-Xlinker", "--linker-options"):
+            self._linked.append("-Wl," + self._value(word, name))
+        elif name in ("--library", "--library-path"):
+            letter = "L" if "path" in name else "l"
+            self._linked.append(f"-{letter}{self._value(word, name)}")
         elif word[:2] in ("-L", "-l") and word not in ("-lineinfo", "-lib"):
-            linked.append(word[:2] + value(word, word[:2]))
-        elif name in ("-x", "--x"):
-            value(word, name)
-        elif re.fullmatch("--?(ptx|cubin|fatbin|shared|lib)", word):
+            self._linked.append(word[:2] + self._value(word, word[:2]))
+        else:
+            return False
+        return True
+
+    def _ignore(self, word: str, name: str) -> None:
+        """Skip an option that has no effect here. Raises Wrong for any other."""
+        if re.fullmatch("--?(ptx|cubin|fatbin|shared|lib)", word):
             raise Wrong(
                 f"{word} makes code for a GPU or a library; simulated GPUs have "
                 "programs alone"
             )
-        elif ALONE.fullmatch(word):
-            pass
-        elif WITH_VALUE.fullmatch(name):
-            value(word, name)
-        else:
+        if name in ("-x", "--x") or (
+            WITH_VALUE.fullmatch(name) and not ALONE.fullmatch(word)
+        ):
+            self._value(word, name)
+        elif not ALONE.fullmatch(word):
             raise Wrong(f"the option {word!r} is not known")
-    for library in linked:
-        if LIBRARIES.fullmatch(library):
-            raise Wrong(f"{library}: simulated GPUs do not have this library of CUDA's")
-    return Command(sources, output, only, runs, flags, linked, [])
 
 
 def _run(command: Sequence[str], folder: str | None) -> str:
-    """The output of a program; what it complains of is shown."""
+    """The output of a program, whose messages are shown."""
     done = subprocess.run(
         command,
         cwd=folder,
@@ -181,9 +219,9 @@ def _run(command: Sequence[str], folder: str | None) -> str:
 
 
 def _of_the_program(said: str) -> str:
-    """A compiler's messages without those of what a launch was made to.
+    """A compiler's messages without those about code that a launch was translated to.
 
-    On the line of a launch columns are those of the rewritten text.
+    On the line of a launch, columns are those of the translated text.
     """
     messages: list[list[str]] = [[]]
     waiting: list[str] = []  # they may belong to the next message
@@ -214,12 +252,12 @@ def _of_the_program(said: str) -> str:
 
 
 def _of_the_compiler(flags: Sequence[str]) -> list[str]:
-    """Without what the preprocessor has done."""
+    """The flags without those for the preprocessor."""
     return [flag for flag in flags if not flag.startswith(("-I", "-D", "-U"))]
 
 
 def _check(path: Path, source: str) -> None:
-    """Names what simulated GPUs do not have, with its line."""
+    """Raise for what simulated GPUs do not support, with its line."""
     from pydevtensor.cuda import _kernel_source
 
     if not path.is_file():
@@ -244,7 +282,10 @@ def _object(
     _check(Path(folder or "", source), source)
     with tempfile.TemporaryDirectory(prefix="pydevtensor-") as name:
         scratch = Path(name)
-        texts = {**dict.fromkeys(STUBS, ""), **_kernel_compiler.stubs()}
+        texts = {
+            **dict.fromkeys(_kernel_compiler.EMPTY, ""),
+            **_kernel_compiler.stubs(),
+        }
         _kernel_compiler.write_headers(scratch / "stubs", texts)
         path = Path(folder or "") / source
         given = path.read_text(errors="replace")
@@ -265,7 +306,7 @@ def _object(
             text = _program_source.rewritten(text, tuple(map(str, HEADERS)))
         except _program_source.SourceError as error:
             raise Wrong(str(error)) from None
-        made = scratch / Path(source).name  # debug information names it
+        made = scratch / Path(source).name  # the name in debug information
         made.write_text(text, errors="surrogateescape")
         words = [*compiler, "-x", "c++", *FLAGS, *_of_the_compiler(flags)]
         words += ["-c", str(made)]
@@ -281,11 +322,15 @@ def _link(
 ) -> None:
     import platform
 
+    from pydevtensor.cuda import _program_source
+
     page = "4096" if platform.machine() == "x86_64" else "65536"
     with tempfile.TemporaryDirectory(prefix="pydevtensor-") as name:
         ends = [Path(name) / "begin.cpp", Path(name) / "end.cpp"]
         for path, text in zip(ends, ENDS, strict=True):
-            path.write_text(text % {"page": page})
+            path.write_text(
+                text % {"page": page, "arrays": _program_source.arrays(parts, folder)}
+            )
         first, last = (str(path) for path in ends)
         linked = [f for f in command.linked if not re.fullmatch(r"-lcud\w+", f)]
         words = [*compiler, *FLAGS, "-pie", *_of_the_compiler(command.flags)]
@@ -293,11 +338,16 @@ def _link(
         _run(words, folder)
 
 
-def build(words: Sequence[str], folder: str | None = None) -> int:
-    """Does what the command says, in a folder; gives its exit status."""
+def parse(words: Sequence[str]) -> Command:
+    """The command of these words. Raises Wrong."""
+    return _Parser(words).parse()
+
+
+def build(command: Command, folder: str | None = None) -> int:
+    """Carry out the command in a folder. Returns its exit status. Raises Wrong, and
+    RuntimeError where there is no compiler."""
     from pydevtensor.cuda import _kernel_compiler
 
-    command = _parsed(words)
     if not command.sources:
         raise Wrong("no source is given, such as program.cu")
     compiler = _kernel_compiler.compiler()
@@ -325,7 +375,14 @@ def build(words: Sequence[str], folder: str | None = None) -> int:
     return 0
 
 
-def main(words: Sequence[str], folder: str | None = None) -> int:
+def report(error: Exception) -> None:
+    """Show the message of an error of parse() or build()."""
+    text = str(error).removeprefix("compile_kernel(): ")
+    if text:
+        print(text if ": error:" in text else f"nvcc: {text}", file=sys.stderr)
+
+
+def main(words: Sequence[str]) -> int:
     if not words or words[0] in ("-h", "--help"):
         print(USAGE)
         return 0
@@ -335,14 +392,7 @@ def main(words: Sequence[str], folder: str | None = None) -> int:
         print(f"pydevtensor {__version__}, for simulated GPUs, with CUDA 13.0's names")
         return 0
     try:
-        return build(words, folder)
-    except Wrong as error:
-        if str(error):
-            print(
-                f"nvcc: {error}" if ": error:" not in str(error) else error,
-                file=sys.stderr,
-            )
-        return 1
-    except RuntimeError as error:  # there is no compiler
-        print(f"nvcc: {str(error).removeprefix('compile_kernel(): ')}", file=sys.stderr)
+        return build(parse(words))
+    except (Wrong, RuntimeError) as error:
+        report(error)
         return 1

@@ -46,12 +46,9 @@ def nvcc(*words, folder=None):
 def run(program, *arguments, **environment):
     """Exit status, output and errors of a program."""
     chosen = {k: v for k, v in os.environ.items() if not k.startswith("PYDEVTENSOR_")}
-    done = subprocess.run(
-        [program, *arguments],
-        capture_output=True,
-        text=True,
-        env={**chosen, **HOST, **environment},
-    )
+    chosen |= {**HOST, **environment}
+    command = [program, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, env=chosen)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -89,7 +86,8 @@ def test_a_program_of_a_course(name, tmp_path):
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.cu")), ids=lambda p: p.stem)
 def test_nvidias_compiler_takes_the_program(path, tmp_path):
     command = ["nvcc", "-c", "-Werror", "all-warnings", "-o", tmp_path / "out.o", path]
-    done = subprocess.run(command, capture_output=True, text=True)
+    # Where descriptor 0 is closed, nvcc opens a file of its own there, and fails.
+    done = subprocess.run(command, input="", capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
@@ -160,7 +158,7 @@ def test_a_wrong_command(words, reason):
         ("y<<<1, 1>>>();", "program.cu:5: error: 'y' was not declared in this scope"),
         ('asm("nop");', "program.cu:5: error: simulated GPUs do not have PTX"),
         ("cudaStreamCreate(5);", "program.cu:5:22: error:"),  # notes are of our header
-        ("cudaMallocAsync(0, 4, 0);", "do not have memory pools; use cudaMalloc"),
+        ("cudaMemPoolTrimTo(0, 4);", "do not have memory pools; use cudaMalloc"),
         ("cudaLaunchCooperativeKernel(0);", "do not have cooperative launches; end"),
     ],
 )
@@ -259,8 +257,8 @@ def test_errors_of_a_call_are_its_own(program):
     assert (status, error) == (0, "")
     lines = out.splitlines()
     configuration = "invalid configuration argument"
-    assert lines[:4] == [configuration, configuration, "no error", "invalid argument"]
-    assert lines[4:6] == ["no error", "no error"]
+    assert lines[:3] + lines[4:6] == [configuration] * 2 + ["no error"] * 3
+    assert lines[3].startswith("invalid argument: nothing may have 49152 bytes of dyn")
     assert re.fullmatch(
         r"invalid argument: the target of a copy of 40 bytes is 0x\w+, not an address in "
         "device memory",
@@ -581,20 +579,3 @@ def test_a_kernel_without_barriers_runs_without_fibers():
     text = rewritten(source + "void f() { a<<<1, 1>>>(1); b<<<1, 1>>>(); }")
     assert 'launching("a", 0, 0, 1, 1).with(&a)' in text
     assert 'launching("b", 1, 0, 1, 1).with(&b)' in text
-
-
-# --- in a notebook
-
-
-@pytest.mark.slow
-def test_the_magic(capsys):
-    shell = pytest.importorskip("IPython.core.interactiveshell").InteractiveShell()
-    shell.run_line_magic("load_ext", "pydevtensor")
-    capsys.readouterr()
-    cell = '#include <cstdio>\nint main() { int n; cudaGetDeviceCount(&n); printf("%d\\n", n); }\n'
-    shell.run_cell_magic("cuda", "--gpus 3 --card=h100 -O3", cell)
-    assert capsys.readouterr() == ("3\n", "")
-    shell.run_cell_magic("cuda", "", "int main() { return 3; }\n")
-    assert capsys.readouterr() == ("", "the program ended with exit status 3\n")
-    shell.run_cell_magic("cuda", "", "int main() { return x; }\n")
-    assert "cell.cu:2:21: error:" in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """The checks of kernels from source: every planted mistake is named, no right kernel is."""
 
 import re
+import threading
 import warnings
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from conftest import GPUS, SIMULATED
 from kernel_programs import ADD, compiled, run
 
 import pydevtensor as torch
+from pydevtensor.cuda import checks
 
 pytestmark = pytest.mark.skipif(
     GPUS > 0 and not SIMULATED, reason="the checks are those of the simulator"
@@ -266,6 +268,61 @@ def test_the_mode_is_chosen(here):
         ValueError, match=r"mode is 'on'; give 'off', 'warn' or 'error'"
     ):
         torch.cuda.kernel_checks("on")
+
+
+def test_a_block_is_that_of_its_thread(here):
+    """Two threads enter and leave blocks in turn, and launch in between."""
+    f = compiled("__global__ void f(int *x) { x[0] += 1; } // of a thread")
+    steps = threading.Barrier(2, timeout=60)
+
+    def caught():
+        x = torch.zeros(1, dtype=torch.int32, device=here)
+        stream = torch.cuda.Stream(device=here)
+        try:
+            f(1, 32, (x,), stream=stream)
+            stream.synchronize()
+        except torch.cuda.KernelError:
+            return True
+        return False
+
+    def work(mode, late):
+        if late:
+            steps.wait()
+        with torch.cuda.kernel_checks(mode):
+            if not late:
+                steps.wait()
+            for turn in range(2):
+                steps.wait()
+                if turn == late:
+                    found[mode] = caught()
+        steps.wait()
+
+    found = {}
+    threads = [
+        threading.Thread(target=work, args=("off", False)),
+        threading.Thread(target=work, args=("error", True)),
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {"off": False, "error": True}
+    assert caught()  # neither has left its mode
+
+
+def test_a_call_holds_for_all_threads(here):
+    with torch.cuda.kernel_checks("off"):
+        seen = []
+        for mode in ("warn", "off", "warn"):
+            torch.cuda.kernel_checks(mode)
+            thread = threading.Thread(target=lambda: seen.append(checks.chosen()))
+            thread.start()
+            thread.join()
+        assert seen == ["warn", "off", "warn"]
+        assert checks.chosen() == "off"
+    assert checks.chosen() == "warn"
+    torch.cuda.kernel_checks("error")
+    assert len(checks._chosen) <= 2  # what cannot hold again is not kept
 
 
 def test_the_environment_chooses():

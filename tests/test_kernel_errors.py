@@ -182,6 +182,8 @@ def test_a_compile_error_is_at_the_programs_line(here):
         torch.cuda.CompileError, match=r"f: it names no function that returns void"
     ):
         compiled("__global__ int f() { return 1; }", "f")
+    with pytest.raises(torch.cuda.CompileError, match=r"f: .*a reference: pass a poi"):
+        compiled("__global__ void f(float &x) { x = 1; }", "f")
 
 
 @simulated

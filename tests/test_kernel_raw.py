@@ -177,8 +177,9 @@ def test_attributes(here):
     assert kernel.attributes["max_threads_per_block"] == 128
     assert kernel.attributes["max_dynamic_shared_size_bytes"] == 48 << 10
     simulated = torch.cuda.is_simulated()
-    for name in ("num_regs", "local_size_bytes", "shared_size_bytes"):
+    for name in ("num_regs", "local_size_bytes", "const_size_bytes"):
         assert (getattr(kernel, name) is None) == simulated
+    assert kernel.shared_size_bytes == 0
 
 
 # --- NVRTC: compiles without a GPU, where the package is installed -------------------

@@ -448,11 +448,22 @@ def test_a_folder_that_others_can_write_to_is_not_used(tmp_path):
 
 
 def test_without_a_compiler(tmp_path):
-    program = "torch.cuda.compile_kernel(ADD)"
+    program = (
+        "import sys\nsys.modules['ziglang'] = None  # is not installed\n"
+        "torch.cuda.compile_kernel(ADD)"
+    )
     own = str(tmp_path / "own")
     away = {"PATH": str(tmp_path), "CXX": "", "PYDEVTENSOR_KERNEL_CACHE": own}
     assert "sudo apt-get install g++" in run(program, **away)[1]
     assert "CXX is none-such" in run(program, CXX="none-such")[1]
+    away = {"CXX": "false", "PYDEVTENSOR_KERNEL_CACHE": own}
+    assert "is CXX a C++ compiler?" in run(program, **away)[1]
+
+
+@pytest.mark.parametrize("name", ["f\n", " f", "f;", "f<int,\nint>"])
+def test_a_name_is_one_line_of_a_name(here, name):
+    with pytest.raises(ValueError, match="give a kernel's name, such as 'add'"):
+        compiled("__global__ void f(int *x) {}", name)
 
 
 def test_the_compiler_of_the_package_ziglang(tmp_path):

@@ -120,7 +120,7 @@ def current_device() -> int:
 
 
 def set_device(device: Any) -> None:
-    """Make a device current: the one that 'cuda' means in this thread.
+    """Make a device current: 'cuda' means this one in this thread.
 
     >>> torch.cuda.set_device('cuda:0')
     >>> torch.cuda.current_device()

@@ -15,9 +15,11 @@ from typing import Any
 from pydevtensor import _C, version
 
 HEADER = Path(__file__).parents[1] / "_chain.h"
-# System headers that the kernels include, which are empty here: the simulator declares
-# the names of the first, and standard_names.h those of all for NVRTC.
+# System headers that the kernels include, empty for NVRTC: standard_names.h has their
+# names.
 EMPTY = ("cuda_runtime.h", "stdbool.h", "stdint.h", "string.h", "type_traits")
+# Macros that users' kernels have on simulated GPUs, and the library's do not.
+HOST = "#undef __CUDACC__\n#undef __CUDACC_RTC__\n#undef __CUDA_ARCH__\n"
 # The options of the library's own kernels, for the same values.
 OPTIONS = ("-fmad=false", "-default-device")
 
@@ -54,7 +56,7 @@ def _library(device: int, source: str) -> Any:
     if _is_simulated(device):
         from pydevtensor.cuda._kernel_compiler import Library
 
-        headers |= dict.fromkeys(EMPTY[:1], "")
+        headers["chain.h"] = HOST + headers["chain.h"]
         return Library(source, "chain", ("chain",), OPTIONS, headers)
     from pydevtensor.cuda._kernel_nvrtc import Cubin, architecture_of
 

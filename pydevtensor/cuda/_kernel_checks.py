@@ -1,6 +1,6 @@
-"""Findings of the checks of kernels in words: the line, what is wrong, the cure.
+"""Messages for the findings of kernel checks: the line, the error, how to fix it.
 
-The simulator (csrc/sim/check.h) knows addresses, this module the program's source.
+The simulator (csrc/sim/check.h) reports addresses; this module maps them to the source.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from pydevtensor import _C
@@ -22,60 +21,28 @@ class _Module(NamedTuple):
     object: _kernel_object.Object
     source: str
     headers: dict[str, str]
-    lines: list[list[_kernel_object.Row]]  # once they are wanted
+    lines: list[list[_kernel_object.Row]]  # read when first needed
 
 
 _modules: dict[int, _Module] = {}
 
 
 def register(handle: int, data: bytes, source: str, headers: dict[str, str]) -> None:
-    """The library, which has been compiled with checks, is loaded."""
+    """Note a loaded library that was compiled with checks."""
     made = _kernel_object.Object(data)
     _modules[handle] = _Module(made, source, headers, [])
-    named = shared_names((source, *headers.values()))
+    owners = dict.fromkeys(_kernel_source.host_variables(source), 3)
+    owners |= dict.fromkeys(_kernel_source.constants(source), 2)
+    texts = (source, *headers.values())
+    owners |= dict.fromkeys(_kernel_object.shared_names(texts), 1)
     rows = []
     for symbol in made.variables():
-        name = plain_name(symbol.name)
+        name = _kernel_object.plain_name(symbol.name)
         if name is None:
             continue
-        local = symbol.name.startswith("_ZZ")
-        rows.append(
-            f"{symbol.low} {symbol.low + symbol.bytes} {int(local or name in named)} "
-            f"{name}"
-        )
+        owner = 1 if symbol.name.startswith("_ZZ") else owners.get(name, 0)
+        rows.append(f"{symbol.low} {symbol.low + symbol.bytes} {owner} {name}")
     _C._sim_control(" ".join(["checked", f"{handle:#x}", str(made.end), *rows]))
-
-
-def shared_names(texts: Iterable[str]) -> set[str]:
-    """The names of the variables that the texts declare as __shared__."""
-    names = set()
-    code = "\n".join(map(_kernel_source.blank, texts))
-    for found in re.finditer(r"\b__shared__\b([^;{}]*)", code):
-        for each in _kernel_source.split(found[1], "([<{", ")]>}"):
-            name = re.search(r"(\w+)\s*(?:\[[^\]]*\]\s*)*(?:=.*)?$", each.strip())
-            if name:
-                names.add(name[1])
-    return names
-
-
-def plain_name(symbol: str) -> str | None:
-    """The program's name of a variable; None: it is not the program's."""
-    if re.search(r"3sim\d|dt_module|^_ZZ?GV|^_ZT|\bcompleted|^__|^_DYNAMIC", symbol):
-        return None
-    if not symbol.startswith("_Z"):
-        return symbol
-    if symbol.startswith("_ZZ"):
-        symbol = symbol[symbol.rindex("E") :] if "E" in symbol else symbol
-        found = re.match(r"E(?:L)?(\d+)", symbol)
-        if not found:
-            return symbol
-        return symbol[found.end() : found.end() + int(found[1])]
-    name, at = "", 0
-    for found in re.finditer(r"\d+", symbol):
-        if found.start() >= at:
-            at = found.end() + int(found[0])
-            name = symbol[found.end() : at]
-    return name or symbol
 
 
 # --- findings ------------------------------------------------------------------------
@@ -115,7 +82,7 @@ def _index(of: list[int]) -> str:
 
 
 class _Finding:
-    """One, and its words."""
+    """A finding, and its message."""
 
     def __init__(self, found: dict[str, Any]) -> None:
         self.found = found
@@ -174,7 +141,7 @@ class _Finding:
             f"{self._quoted()}\n{cure}"
         )
 
-    # --- the kinds: what is wrong, and the cure
+    # --- messages by kind: the error, and how to fix it
 
     def _what(self) -> str:
         """The memory that the access is to."""
@@ -294,7 +261,7 @@ class _Finding:
         )
 
     def _waits_between(self, first: int, second: int) -> set[str]:
-        """The barriers between two lines."""
+        """The barriers between two lines of the source."""
         if not self.module or (self.file, self.other_file) != (FILE, FILE):
             return set()
         code = _kernel_source.blank(self.module.source).splitlines()[first - 1 : second]
@@ -362,6 +329,18 @@ class _Finding:
 
     def _wrong_memory(self) -> tuple[str, str]:
         does = "writes to" if self.found["write"] else "reads"
+        where, name = self.found.get("where"), self.found.get("name")
+        if where == "constant":
+            return (
+                f"wrong memory: it writes to {name}, which is __constant__",
+                "Kernels read such a variable alone: declare it __device__, or set it "
+                "from the program with get_global()",
+            )
+        if where == "host":
+            return (
+                f"wrong memory: it {does} {name}, a variable of the host",
+                "Declare it __device__ or __constant__",
+            )
         return (
             f"wrong memory: it {does} {self.found['words']}",
             "A kernel reaches the tensors that it is passed, and no memory of the "

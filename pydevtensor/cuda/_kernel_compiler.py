@@ -1,8 +1,8 @@
 """Compiles the CUDA C of a program for simulated GPUs, and keeps what it has compiled.
 
-The host's compiler makes a library of the program's kernels and csrc/sim/module.h,
-which is installed as _module.h. Libraries are kept in a folder by a digest of all that
-they depend on, and loaded for each GPU from a copy, so that each GPU has its own
+The host's compiler compiles the program's kernels, with csrc/sim/module.h before them
+(installed as _module.h), to a shared library. Libraries are cached in a folder under a
+digest of everything that they depend on. Each GPU loads a copy, so it has its own
 __device__ variables.
 """
 
@@ -16,29 +16,31 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydevtensor import _C, __version__
-from pydevtensor.cuda import _kernel_source
+from pydevtensor.cuda import _kernel_object, _kernel_source
+from pydevtensor.cuda._kernel_shared import SHARED
 from pydevtensor.cuda.checks import program_level
-from pydevtensor.cuda.kernels import SHARED, CompileError
+from pydevtensor.cuda.kernels import CompileError
 
 HEADER = Path(__file__).parents[1] / "_module.h"
-FILE = "kernel.cu"  # the program's source in messages of the compiler
+FILE = "kernel.cu"  # the name of the program's source in the compiler's messages
 FLAGS = (
     *("-x", "c++", "-c", "-O2", "-fPIC", "-fvisibility=hidden", "-w", "-pipe"),
-    # As nvcc has it, or more tolerant: char is signed, memory has no types, and NULL is
-    # an address.
+    # nvcc's rules, or more tolerant ones: char is signed, no strict aliasing, and NULL
+    # may be dereferenced.
     *("-fsigned-char", "-fno-strict-aliasing", "-fno-delete-null-pointer-checks"),
     *("-fwrapv", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"),
     *("-ftabstop=1", "-fdiagnostics-color=never"),
-    "-fno-exceptions",
+    *("-fno-exceptions", "-fno-threadsafe-statics"),
 )
 LINKED = ("-shared", "-Wl,-z,defs")
 # For checked kernels: the compiler's instrumentation, lines, and few optimizations, so
 # that there is a call for each access of the source, on its line.
+CHECKED_LINES = ("-g1", "-gdwarf-4", "-gz=none")
 CHECKED = (
-    *("-DSIM_CHECKED", "-O1", "-g1", "-gdwarf-4", "-gz=none"),
+    *("-DSIM_CHECKED", "-O1", *CHECKED_LINES),
     *("-fno-optimize-sibling-calls", "-fno-finite-loops"),
 )
 CHECKED_GCC = (
@@ -53,12 +55,12 @@ CHECKED_CLANG = (
     *("-fsanitize=thread,array-bounds,alignment", "-mllvm"),
     *("-tsan-distinguish-volatile=1", "-fno-vectorize", "-fno-slp-vectorize"),
 )
-# Locals that are read before they are written, as far as the compiler sees them.
+# Warnings about locals that are read before they are written.
 DOUBTS_GCC = ("-Wuninitialized", "-Wmaybe-uninitialized")
 DOUBTS_CLANG = ("-Wuninitialized", "-Wconditional-uninitialized")
 TAKEN = re.compile(r"-[DUI].+|--?std=(c|gnu)\+\+\d\w")
-OLD = re.compile(r"--?std=.*(03|0x|11|1y|14|98)")  # C++17 is the least that works
-# They say how a GPU's code is made.
+OLD = re.compile(r"--?std=.*(03|0x|11|1y|14|98)")  # older than C++17, which is required
+# Options for a GPU's code generator, which have no effect here.
 IGNORED = re.compile(
     r"-G|-g|-O[0-3]|-w|--?(use_fast_math|lineinfo|generate-line-info|device-debug|"
     r"restrict|extra-device-vectorization|default-device|dopt|disable-warnings)|"
@@ -66,6 +68,23 @@ IGNORED = re.compile(
     r"prec-sqrt|relocatable-device-code|rdc|diag-suppress|dopt)=.*"
 )
 
+# The macros that NVRTC defines.
+NVRTC = "".join(
+    f"#define __{name}\n"
+    for name in (
+        "CUDACC__",
+        "CUDACC_RTC__",
+        "CUDACC_VER_MAJOR__ 13",
+        "CUDACC_VER_MINOR__ 0",
+    )
+)
+# Empty headers: HEADER has their names.
+EMPTY = (
+    *("cuda.h", "cuda_runtime.h", "cuda_runtime_api.h", "cuda_profiler_api.h"),
+    *("device_launch_parameters.h", "device_functions.h", "device_atomic_functions.h"),
+    *("vector_types.h", "vector_functions.h", "math_functions.h", "math_constants.h"),
+    *("driver_types.h", "host_defines.h", "sm_20_atomic_functions.h"),
+)
 # The headers of CUDA's that HEADER has on request, by what requests them.
 STUBS = {
     "SIM_HALVES": ("cuda_fp16.h", "cuda_bf16.h"),
@@ -78,6 +97,7 @@ STUBS = {
 
 _lock = threading.Lock()
 _modules: dict[tuple[str, int], int] = {}
+_data: dict[str, bytes] = {}  # of simulated GPUs' libraries, by key
 
 
 def compiler() -> list[str]:
@@ -106,15 +126,16 @@ def _zig() -> list[str]:
 
 
 def identity(command: Sequence[str]) -> str:
-    """Differs between compilers, and versions of one; needs no process."""
+    """A text that differs between compilers and their versions. Starts no process."""
     seen = [os.path.realpath(_which(word) or word) for word in command]
     facts = (os.stat(path) for path in seen if os.path.isfile(path))
     return repr((seen, [(f.st_size, f.st_mtime_ns) for f in facts]))
 
 
 def flags_of(options: Sequence[str]) -> list[str]:
-    """The options that the host's compiler takes."""
-    if isinstance(options, str) or not all(isinstance(o, str) for o in options):
+    """The options for the host's compiler."""
+    several = isinstance(options, Sequence) and not isinstance(options, str)
+    if not several or not all(isinstance(o, str) for o in options):
         raise TypeError(
             f"compile_kernel(): options is {options!r}; give a list of str, such as "
             "['-DN=16']"
@@ -134,7 +155,7 @@ def flags_of(options: Sequence[str]) -> list[str]:
 
 
 def _included(texts: Iterable[str], folders: Sequence[Path]) -> set[str]:
-    """The names that texts include, and the files of folders that they reach so."""
+    """The names that texts include, directly and through files of these folders."""
     named: set[str] = set()
     waiting = [*texts]
     while waiting:
@@ -156,10 +177,10 @@ def macros(
 ) -> tuple[str, list[str]]:
     """The macros among a program's options as text, and its other options.
 
-    They come after all of HEADER that these texts include, also by files of the
-    folders: it uses such names as T and N itself, which a program may define before it
-    includes a header of CUDA's. Reserved names are for the system's headers, and NDEBUG
-    for assert.
+    The text is placed after the parts of HEADER that the program includes, directly or
+    through files of the folders: HEADER uses names such as T and N itself, and a
+    program may define them before it includes a header of CUDA's. Reserved names remain
+    options, for the system's headers, and so does NDEBUG, for assert.
     """
     named = _included(texts, folders)
     said = [f"#include <{name}>" for name in stubs() if name in named]
@@ -176,7 +197,7 @@ def macros(
 
 
 def cache() -> Path | None:
-    """The folder of libraries; None: the user wants none, or has none of their own."""
+    """The cache's folder; None where it is turned off, or not the user's own."""
     chosen = os.environ.get("PYDEVTENSOR_KERNEL_CACHE")
     if chosen == "":
         return None
@@ -187,35 +208,48 @@ def cache() -> Path | None:
         facts = folder.stat()
     except (OSError, RuntimeError):
         return None
-    # Whoever can write there could have this process run their code.
+    # Anyone who can write there could make this process run their code.
     own = facts.st_uid == os.getuid() and not facts.st_mode & 0o022
     return folder if own and os.access(folder, os.W_OK) else None
 
 
 def stubs() -> dict[str, str]:
     """Texts of headers that take more of HEADER."""
+    # Which would be a GPU's code, if it saw these.
+    hidden = ("__CUDACC__", "__CUDA_ARCH__")
+    before = "".join(f'#pragma push_macro("{m}")\n#undef {m}\n' for m in hidden)
+    after = "".join(f'#pragma pop_macro("{m}")\n' for m in hidden)
     return {
-        name: f'#define {word}\n#include "{HEADER}"\n'
+        name: f'{before}#define {word}\n#include "{HEADER}"\n{after}'
         for word, names in STUBS.items()
         for name in names
     }
 
 
 def write_headers(folder: Path, texts: Mapping[str, str]) -> None:
-    """Writes headers by their names, which may have folders in them."""
+    """Write headers under their names, which may contain folders."""
     for name, text in texts.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
 
+class Error(NamedTuple):
+    """A message of the compiler, with its line."""
+
+    line: int  # 0: outside of the program
+    column: int
+    text: str
+    file: str = ""  # the program's header that has the line; "": its source
+
+
 class Compiled:
     """Kernels and variables of a source, compiled at first use and kept in the cache.
 
-    `name` is the kernel that was asked for, `named` are all.
+    `name` is the kernel that the program wants, `named` are all that it may ask for.
     """
 
-    suffix = ""  # of files in the cache
+    suffix = ""  # of the cache's files
 
     def __init__(
         self,
@@ -229,7 +263,8 @@ class Compiled:
         self.checked = checked
         self.source, self.name, self.headers = source, name, dict(headers)
         self.named, self.variables = named, _kernel_source.variables(source)
-        self.doubtful = False  # the compiler has warned: the next program is, too
+        self._fixed: dict[str, int] = {}
+        self.doubtful = False  # the compiler has warned, and is to warn again
         self.flags = self.chosen(options)
         if not any(flag.startswith("-std=") for flag in self.flags):
             self.flags.append("-std=c++17")
@@ -239,7 +274,7 @@ class Compiled:
         self.key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
     def chosen(self, options: Sequence[str]) -> list[str]:
-        """The options that the compiler takes."""
+        """The options for the compiler."""
         return flags_of(options)
 
     def whole(self) -> str:
@@ -247,36 +282,41 @@ class Compiled:
         raise NotImplementedError
 
     def identity(self) -> list[str]:
-        """All else that the result depends on."""
+        """Everything else that the result depends on."""
         raise NotImplementedError
 
     def compile(self) -> bytes:
-        """The bytes to keep. CompileError"""
+        """Compile. Returns the bytes to cache. Raises CompileError."""
         raise NotImplementedError
 
     def loaded(self, module: int, data: bytes) -> None:
-        """Called with each new module and what is kept of it."""
+        """Called with each new module and its cached bytes."""
 
     def code(self, data: bytes) -> bytes:
-        """The file to load, of what is kept."""
+        """The file to load, from the cached bytes."""
         return data
 
     def described(self, name: str) -> tuple[str, tuple[int, ...]]:
-        """A kernel's name in the code, and its parameters if the code has them not."""
+        """A kernel's symbol, and its parameters if the code does not describe them."""
         return name, ()
 
     def on(self, device: int) -> Compiled:
-        """The same for another GPU."""
+        """The same program for another GPU."""
         return self
 
+    def fixed(self, kernel: str) -> int:
+        """Bytes of a kernel's __shared__ arrays of fixed size, where the GPU's driver
+        does not know."""
+        return 0
+
     def variable(self, device: int, name: str, data: bytes | None = None) -> bytes:
-        """The bytes of a variable; data: sets them."""
+        """The bytes of a variable. data: write these to it first."""
         module = self.module(device)
         value: bytes = _C._module_variable(module, device, self.symbol(name), data)
         return value
 
     def symbol(self, name: str) -> str:
-        """A variable's name in the code."""
+        """A variable's symbol."""
         return name
 
     def kernel(self, device: int, name: str) -> tuple[int, Any]:
@@ -294,22 +334,22 @@ class Compiled:
             return _modules[self.key, device]
 
     def data(self) -> bytes:
-        """The result of compiling, of the cache if that has it."""
-        # Files of folders that -I names may change.
+        """The result of compiling, from the cache if it is there."""
+        # Files in folders of -I may change.
         folder = None if any(f.startswith("-I") for f in self.flags) else cache()
         kept = folder and folder / f"{self.key}{self.suffix}"
         data = _read(kept) if kept else b""
         if not data:
             data = self.compile()
             if folder and kept and not self.doubtful:
-                # Whole or not at all; on a full disk, the next process compiles again.
+                # Atomic. On a full disk the next process compiles again.
                 with suppress(OSError):
                     os.replace(_write(folder, data + _seal(data)), kept)
         return data
 
     def _load(self, device: int) -> int:
         data = self.data()
-        # A copy of another name: the linker opens a library of one name once.
+        # A copy: the dynamic linker loads a path only once.
         uncached = any(f.startswith("-I") for f in self.flags)
         copy = _write(None if uncached else cache(), self.code(data))
         try:
@@ -324,23 +364,24 @@ class Compiled:
         finally:
             copy.unlink()
 
-    def explain(self, errors: Iterable[tuple[int, int, str]], output: str) -> str:
-        """The compiler's errors (see _errors) at the lines of the program."""
+    def explain(self, errors: Iterable[Error], output: str) -> str:
+        """The compiler's errors, with lines of the program."""
         errors = [*dict.fromkeys(errors)]
-        said = self.quoted([e for e in errors if e[0]][:5])
+        said = self.quoted([e for e in errors if e.line][:5])
         if not said and errors:
-            text = errors[0][2]
+            text = errors[0].text
             if "returning_void" in text:
                 text = "it names no function that returns void, or several"
             said.append(f"{self.name}: {text}")
-        said = said or [output.strip()[-1000:]]
+        said = said or [output.strip()[-1000:] or "no message; is CXX a C++ compiler?"]
         return "compile_kernel(): the source does not compile\n" + "\n".join(said)
 
-    def quoted(self, errors: Iterable[tuple[int, int, str]]) -> list[str]:
-        lines = self.source.splitlines()
+    def quoted(self, errors: Iterable[Error]) -> list[str]:
         said = []
-        for line, column, text in errors:
-            said.append(f"line {line}, column {column}: {text}")
+        for line, column, text, file in errors:
+            lines = self.headers.get(file, self.source).splitlines()
+            where = f"{file}, line {line}" if file else f"line {line}"
+            said.append(f"{where}, column {column}: {text}")
             if line <= len(lines):
                 said += [f"    {lines[line - 1]}", "    " + " " * (column - 1) + "^"]
         return said
@@ -370,8 +411,11 @@ class Library(Compiled):
             for name in self.named
         )
         variables = "".join(f"SIM_VARIABLE({name}) " for name in self.variables)
+        # After the headers, which would expect a GPU's compiler.
+        card = _C._device_properties(_C._device_index(None))
+        macros = f"#define __CUDA_ARCH__ {100 * card['major'] + 10 * card['minor']}\n"
         return (
-            f'{self.macros}#line 1 "{FILE}"\n'
+            f'{self.macros}{NVRTC}{macros}#line 1 "{FILE}"\n'
             f"{_kernel_source.prepared(self.source)}\n"
             f'#line 1 "pydevtensor"\nSIM_MODULE_KERNELS({entries})\n'
             f"SIM_MODULE_VARIABLES({variables})\n"
@@ -381,57 +425,73 @@ class Library(Compiled):
         checks = (*CHECKED, *CHECKED_GCC) if self.checked else ()
         return [identity(self.command), repr((*FLAGS, *checks))]
 
+    def fixed(self, kernel: str) -> int:
+        if kernel not in self._fixed:
+            texts = (self.source, *self.headers.values())
+            made = _kernel_object.Object(_data[self.key])
+            self._fixed[kernel] = _kernel_object.fixed(made, texts, kernel)
+        return self._fixed[kernel]
+
     def loaded(self, module: int, data: bytes) -> None:
+        _data[self.key] = data
         if self.checked:
             from pydevtensor.cuda import _kernel_checks
 
             _kernel_checks.register(module, data, self.source, self.headers)
 
     def compile(self) -> bytes:
+        data, made = self._built()
+        runs = made.runs_when_loaded()
+        # The line tables say where that code is.
+        lined = self._built(CHECKED_LINES)[0] if runs and not self.checked else data
+        whole = _kernel_object.Object(lined)
+        line, text = _kernel_object.first_value(whole, runs, self.source, FILE)
+        if line:
+            raise CompileError(self.explain([Error(line, 1, text)], ""))
+        self._check_arrays(whole)
+        return data
+
+    def _built(self, more: Sequence[str] = ()) -> tuple[bytes, _kernel_object.Object]:
+        """The library, and its object file. more: further flags."""
         import tempfile
 
         with tempfile.TemporaryDirectory(prefix="pydevtensor-") as name:
             scratch = Path(name)
             (scratch / "source.cpp").write_text(self.text)
-            write_headers(scratch / "headers", {**stubs(), **self.headers})
+            empty = dict.fromkeys((*EMPTY, "assert.h", "cassert"), "")
+            texts = {**empty, **stubs(), **self.headers}
+            write_headers(scratch / "headers", texts)
             made, library = str(scratch / "made.o"), str(scratch / "made.so")
-            flags = [*(self._checks() if self.checked else FLAGS), *self.flags]
+            flags = [*(self._checks() if self.checked else FLAGS), *self.flags, *more]
             flags += ["-include", str(HEADER), "-I", str(scratch / "headers")]
-            strip = () if self.checked else ("-Wl,-s",)
-            # As C++, zig would compile a library of C++ first, for a minute.
+            # Keep the symbols: they have the sizes of shared arrays.
+            strip = () if self.checked or more else ("-Wl,-S",)
+            # To link C++, zig would first compile its C++ library for a minute.
             zig = os.path.basename(self.command[0]) == "zig"
             linker = [self.command[0], "cc"] if zig else self.command
             for command in (
                 [*self.command, *flags, str(scratch / "source.cpp"), "-o", made],
-                # Apart, so that no runtime of the instrumentation is linked.
+                # A separate step, so that no sanitizer runtime is linked.
                 [*linker, *LINKED, *strip, made, "-o", library, "-lm"],
             ):
                 done = _ran(command)
                 if done.returncode:
-                    raise CompileError(self.explain(_errors(done.stdout), done.stdout))
+                    errors = _errors(done.stdout, str(scratch / "headers"))
+                    raise CompileError(self.explain(errors, done.stdout))
                 self._warn(done.stdout)
             data = (scratch / "made.so").read_bytes()
-            if self.checked:
-                self._check_arrays(data)
-            return data
+            return data, _kernel_object.Object((scratch / "made.o").read_bytes())
 
-    def _check_arrays(self, data: bytes) -> None:
+    def _check_arrays(self, made: _kernel_object.Object) -> None:
         """Raise CompileError where a function's __shared__ arrays exceed the limit."""
-        from pydevtensor.cuda import _kernel_checks, _kernel_object
-
-        shared = _kernel_checks.shared_names((self.source, *self.headers.values()))
-        sums: dict[str, int] = {}
-        for symbol in _kernel_object.Object(data).variables():
-            function = re.match(r"_ZZN?L?(\d+)(\w+)", symbol.name)
-            if function and _kernel_checks.plain_name(symbol.name) in shared:
-                where = symbol.name[: symbol.name.rindex("E")]
-                sums[where] = sums.get(where, 0) + symbol.bytes
-                if sums[where] > SHARED:
-                    raise CompileError(
-                        f"compile_kernel(): {function[2][: int(function[1])]} has more "
-                        f"than {SHARED} bytes of __shared__ arrays, the limit of those "
-                        "of fixed size; make them smaller, or use dynamic shared memory"
-                    )
+        sums = _kernel_object.arrays(made, (self.source, *self.headers.values()))
+        for where, size in sums.items():
+            if size > SHARED:
+                raise CompileError(
+                    f"compile_kernel(): {_kernel_object.function(where)} has more than "
+                    f"{SHARED} bytes of __shared__ arrays, the limit of those of fixed "
+                    "size; make them smaller, or use dynamic shared memory"
+                )
 
     def _checks(self) -> list[str]:
         clang = "clang" in _ran([*self.command, "--version"]).stdout
@@ -439,10 +499,12 @@ class Library(Compiled):
         return [*(flag for flag in FLAGS if flag != "-w"), *CHECKED, *own]
 
     def _warn(self, output: str) -> None:
-        """Warns of locals without a value."""
+        """Warn about locals that are read before they are written."""
         row = rf"^{FILE}:(\d+):(\d+): warning: (.*) \[-W\w*-?uninitialized\]$"
         found = dict.fromkeys(re.findall(row, output, re.M))
-        said = self.quoted((int(line), int(column), t) for line, column, t in found)
+        said = self.quoted(
+            Error(int(line), int(column), t) for line, column, t in found
+        )
         if said:
             self.doubtful = True
             text = "\n".join(
@@ -468,42 +530,47 @@ def _ran(command: Sequence[str]) -> Any:
     )
 
 
-def _errors(output: str) -> Iterator[tuple[int, int, str]]:
-    """Line and column (0: unknown) and text of each error.
+def _errors(output: str, headers: str) -> Iterator[Error]:
+    """Yield the errors. headers: the folder of the program's headers.
 
-    One in a template of ours is the program's where it used the template; gcc says so
-    before the error, clang after it.
+    An error in a template of HEADER is reported where the program uses the template.
+    gcc says where before the error, clang after it.
     """
-    before, pending = (0, 0), ""
+    nowhere = Error(0, 0, "")
+    before, pending = nowhere, ""
     for row in output.splitlines():
         found = re.match(r"(.+?):(\d+):(\d+): +(.*)", row)
         linked = re.search(r"undefined reference to [`'](.+)'", row)
         if linked:
             name = linked[1].split("(")[0]
-            yield 0, 0, f"{name} is declared, and nothing defines it"
+            yield Error(0, 0, f"{name} is declared, and nothing defines it")
         if not found:
             continue
-        at = (int(found[2]), int(found[3])) if found[1] == FILE else (0, 0)
+        at = nowhere
+        own = found[1].removeprefix(headers + "/")
+        if found[1] == FILE or (own != found[1] and own not in stubs()):
+            file = "" if found[1] == FILE else own
+            at = Error(int(found[2]), int(found[3]), "", file)
         error = re.match(r"(?:fatal )?error: (.*)", found[4])
-        if pending and (at[0] or error):
-            yield *(at if at[0] and not error else (0, 0)), pending
+        if pending and (at.line or error):
+            yield (at if not error else nowhere)._replace(text=pending)
             pending = ""
-        if error and (at[0] or before[0]):
-            yield *(at if at[0] else before), error[1]
+        if error and (at.line or before.line):
+            yield (at if at.line else before)._replace(text=error[1])
         elif error:
             pending = error[1]
-        before = at if at[0] and not error else (0, 0) if error else before
+        before = at if at.line and not error else nowhere if error else before
     if pending:
-        yield 0, 0, pending
+        yield Error(0, 0, pending)
 
 
 def _seal(data: bytes) -> bytes:
-    """Ends a file of the cache: opening a damaged library could end the process."""
+    """The end of a cached file: to load a damaged library could crash the process."""
     return hashlib.sha256(data).digest()
 
 
 def _read(kept: Path) -> bytes:
-    """The library in a file of the cache; nothing where it is missing or damaged."""
+    """The library in a cached file; empty if it is missing or damaged."""
     try:
         data = kept.read_bytes()
     except OSError:
@@ -513,7 +580,7 @@ def _read(kept: Path) -> bytes:
 
 
 def _write(folder: Path | None, data: bytes) -> Path:
-    """A new file, in the folder or where temporary files are."""
+    """Write a new file, in the folder or, without one, where temporary files are."""
     if not folder:
         import tempfile
 

@@ -1,4 +1,4 @@
-"""Kernel.report(), which lets the simulator count a launch's accesses."""
+"""Kernel.report(), in which the simulator counts the accesses of a launch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Reports:
-    """What Kernel has of reports."""
+    """The methods of Kernel for reports."""
 
     def report(
         self,
@@ -21,7 +21,7 @@ class Reports:
         args: Sequence[Any] | None = None,
         shared_mem: int = 0,
     ) -> KernelReport:
-        """Launch the kernel, wait for it, and say what it does on which line.
+        """Launch the kernel, wait for it, and count its accesses by line.
 
         grid and block are the numbers of blocks and of a block's threads, args the
         kernel's arguments, shared_mem bytes of dynamic shared memory of a block, all

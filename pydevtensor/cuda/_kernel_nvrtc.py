@@ -1,7 +1,7 @@
 """Compiles the CUDA C of a program for real GPUs, by NVRTC.
 
-NVRTC gives code for one architecture, and the names that kernels and variables have in
-it. The parameters of a kernel come as such a name too, that of a template whose
+NVRTC returns code for one architecture, and the symbols of kernels and variables. The
+types of a kernel's parameters are encoded in a symbol too: that of a template whose
 arguments are the numbers that csrc/device/describe.h computes.
 """
 
@@ -10,15 +10,15 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydevtensor import _C
-from pydevtensor.cuda._kernel_compiler import FILE, HEADER, Compiled, flags_of
+from pydevtensor.cuda._kernel_compiler import FILE, HEADER, Compiled, Error, flags_of
 from pydevtensor.cuda.kernels import CompileError
 
-# Before the program's source, after describe.h.
+# Inserted after describe.h, before the program's source.
 BEFORE = """
 namespace dt {
 template <unsigned long long...> struct Rows {};
@@ -34,12 +34,12 @@ DT_HALVES('h', __half, __half2)
 DT_HALVES('g', __nv_bfloat16, __nv_bfloat162)
 #endif
 """
-# Headers that NVRTC does without, or has the declarations of.
+# Headers that NVRTC does not need, or whose declarations it has built in.
 BUILT_IN = {
     **dict.fromkeys(("assert.h", "cassert", "cmath", "cstdio", "cuda_runtime.h"), ""),
     **dict.fromkeys(("device_launch_parameters.h", "math.h", "stdio.h"), ""),
 }
-# The options of nvcc that NVRTC has too.
+# The options that nvcc and NVRTC share.
 KNOWN = re.compile(
     r"-[DUIG].*|-w|--?(std|fmad|ftz|prec-div|prec-sqrt|maxrregcount|diag-suppress)=.*|"
     r"--?(use_fast_math|lineinfo|generate-line-info|device-debug|"
@@ -68,7 +68,7 @@ class Cubin(Compiled):
         return Cubin(architecture, *self._given)
 
     def chosen(self, options: Sequence[str]) -> list[str]:
-        flags_of(options)  # none is unknown
+        flags_of(options)  # raises for an unknown option
         return [option for option in options if KNOWN.fullmatch(option)]
 
     def whole(self) -> str:
@@ -81,11 +81,11 @@ class Cubin(Compiled):
         )
 
     def identity(self) -> list[str]:
-        # The text does not have the names of templates' kernels, nor the code others.
+        # The text does not say which kernels of templates the code has.
         return [str(self.compiler), self.version, self.architecture, *self.named]
 
     def expressions(self) -> dict[str, str]:
-        """What NVRTC is to name: how each is asked for, and how it is kept."""
+        """The expressions to ask NVRTC symbols for, each with its key in the result."""
         found = {name: name for name in self.named}
         found |= {
             f"dt::described<decltype(dt::rows_of(&{name}))>": f"rows {name}"
@@ -94,13 +94,13 @@ class Cubin(Compiled):
         return found | {f"&{name}": f"&{name}" for name in self.variables}
 
     def folders(self) -> list[str]:
-        """Where CUDA's headers may be: beside NVRTC, or in a toolkit."""
+        """The folders that may have CUDA's headers: beside NVRTC, or in a toolkit."""
         homes = [os.environ.get(name) for name in ("CUDA_PATH", "CUDA_HOME")]
         candidates = [self.compiler.parents[1] if self.compiler.is_absolute() else None]
         candidates += [Path(home) for home in (*homes, "/usr/local/cuda") if home]
         folders = [home / "include" for home in candidates if home]
         folders = [f for f in folders if (f / "cuda_fp16.h").is_file()]
-        # The headers need those of libcu++, which a package of their own may have.
+        # They include those of libcu++, which may be in a package of its own.
         libraries = [
             each
             for folder in folders
@@ -130,7 +130,7 @@ class Cubin(Compiled):
                     f"compute capability {self.architecture}; install a newer "
                     "nvidia-cuda-nvrtc"
                 )
-            raise CompileError(self.explain(errors(log), log))
+            raise CompileError(self.explain(errors(log, self.headers), log))
         names = dict(zip(asked.values(), lowered, strict=True))
         return json.dumps(names).encode() + b"\n" + bytes(code)
 
@@ -154,14 +154,17 @@ def architecture_of(device: int) -> str:
     return f"{properties['major']}{properties['minor']}"
 
 
-def errors(log: str) -> Iterator[tuple[int, int, str]]:
-    """Line, column and text of each error of NVRTC's; a line of 0 is not known."""
+def errors(log: str, headers: Iterable[str] = ()) -> Iterator[Error]:
+    """Yield NVRTC's errors. headers: the names of the program's headers."""
     rows = log.splitlines()
     for i, row in enumerate(rows):
         found = re.match(r"(.+?)\((\d+)\): (?:catastrophic )?error: (.*)", row)
         if not found:
             continue
-        # NVRTC shows the line two columns further right, and a mark below it.
+        # NVRTC shows the line indented by two columns, and a mark below it.
         marks = (r.index("^") - 1 for r in rows[i + 1 : i + 6] if r.strip() == "^")
-        own = found[1] == FILE
-        yield int(found[2]) if own else 0, next(marks, 1) if own else 0, found[3]
+        if found[1] == FILE or found[1] in headers:
+            file = "" if found[1] == FILE else found[1]
+            yield Error(int(found[2]), next(marks, 1), found[3], file)
+        else:
+            yield Error(0, 0, found[3])

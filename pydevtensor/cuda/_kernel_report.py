@@ -1,6 +1,6 @@
 """Kernel.report(): how a launch accesses memory, line by line.
 
-The simulator counts (csrc/sim/count.h), this module finds the lines.
+The simulator counts (csrc/sim/count.h); this module finds the lines.
 """
 
 from __future__ import annotations
@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pydevtensor.cuda import _kernel_checks
 
-_FILE = "kernel.cu"  # the source's name, unless a header has the line
+_FILE = "kernel.cu"  # the name of the source, where the line is not of a header
 _WRITE, _SHARED, _ATOMIC = 1, 2, 4
-# Shared memory of a multiprocessor that each block takes beside its own.
-_RESERVED = 1024
 # Blocks that a multiprocessor holds at most, by compute capability; of others 32.
 _BLOCKS = {(7, 5): 16, (8, 6): 16, (8, 7): 16, (8, 9): 24}
 
@@ -156,12 +154,13 @@ def report(
     handle: int,
     rows: list[list[int]],
 ) -> KernelReport:
-    """The report on rows that the simulator counted, of a module by its handle."""
-    from pydevtensor.cuda import _kernel_checks
+    """The report of the rows that the simulator counted for a module."""
+    from pydevtensor.cuda import _kernel_checks, _kernel_object
 
     module = _kernel_checks._modules[handle]
     lines = _lines(module, rows)
-    shared += _fixed(module, kernel)
+    texts = (module.source, *module.headers.values())
+    shared += _kernel_object.fixed(module.object, texts, kernel)
     fit, limit = _resident(grid, block, shared, limits)
     threads = block[0] * block[1] * block[2]
     warps = (threads + 31) // 32
@@ -172,32 +171,23 @@ def report(
     )
 
 
-def _fixed(module: _kernel_checks._Module, kernel: str) -> int:
-    """Bytes of the arrays of fixed size that the kernel declares as __shared__."""
-    base = kernel.split("<")[0].rpartition("::")[2]
-    own = f"{len(base)}{base}"
-    return sum(
-        each.bytes
-        for each in module.object.variables()
-        if each.name.startswith("_ZZ") and own in each.name
-    )
-
-
 def _resident(
     grid: tuple[int, int, int],
     block: tuple[int, int, int],
     shared: int,
     limits: dict[str, Any],
 ) -> tuple[int, str]:
-    """How many blocks a multiprocessor holds, and why not more."""
+    """How many blocks a multiprocessor holds, and what limits them."""
     threads = limits["max_threads_per_multi_processor"]
     warps = (block[0] * block[1] * block[2] + 31) // 32
     blocks = _BLOCKS.get((limits["major"], limits["minor"]), 32)
-    memory = limits["shared_memory_per_block_optin"] + _RESERVED
+    # The runtime keeps some of each block's.
+    kept = 1024 if limits["major"] >= 8 else 0
+    memory = limits["shared_memory_per_block_optin"] + kept
     every = {
         "threads": threads // (32 * warps),
         "blocks": blocks,
-        "shared memory": memory // (shared + _RESERVED),
+        "shared memory": memory // max(shared + kept, 1),
         "grid": -(-grid[0] * grid[1] * grid[2] // limits["multi_processor_count"]),
     }
     limit = min(every, key=lambda each: every[each])

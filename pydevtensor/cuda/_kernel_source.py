@@ -1,7 +1,7 @@
-"""Reads the CUDA C of a program's kernels as far as a launch needs it.
+"""Scans the CUDA C of a program for kernels, variables and unsupported words.
 
-The compiler knows the types of parameters (csrc/sim/module.h). The text knows their
-names, which kernels there are, and what simulated GPUs lack.
+The compiler reports the types of parameters (csrc/sim/module.h); their names, and which
+kernels there are, come from the text.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from pydevtensor._signatures import split
 
-# Headers that every kernel has.
+# Headers whose contents every kernel has.
 BUILT_IN = re.compile(
     r"(cuda_runtime(_api)?|cuda|device_launch_parameters|device_functions|"
     r"device_atomic_functions|vector_types|vector_functions|math_functions|math_constants|assert)\.h|"
@@ -22,18 +22,21 @@ LACKING_HEADER = re.compile(
     r"(mma|cuda_fp[468]|curand\w*|cub|thrust|cute|cutlass|cublas\w*|cuda|nvToolsExt|"
     r"texture\w*|surface\w*|cuda_pipeline\w*|cuda_awbarrier\w*)(\.h|/.*)"
 )
-# Words that simulated GPUs do not have: what to say, by how they are found.
+# Patterns of what simulated GPUs do not support, each with the message.
 LACKING = {
     r"__asm__|\basm\b": "PTX assembly (asm); write it in CUDA C",
     r"\b(tex[123]D\w*|texture\s*<|cudaTextureObject_t|surf[123]D\w*|"
     r"cudaSurfaceObject_t)": "textures and surfaces; read a pointer",
+    r"\b(cudaArray(_t)?|cudaMalloc\w*Array|cudaMemcpy\w*Array\w*|"
+    r"cudaChannelFormat\w*)\b": "arrays of textures; use cudaMallocPitch or "
+    "cudaMalloc3D",
     r"<<<": "launches in the source; it takes kernels alone, and calling the Kernel "
     "launches one",
     r"\bcuda(Malloc|Memcpy|Memset|Free|DeviceSynchronize|GetLastError|Launch)\w*": ""
     "the CUDA runtime's functions; allocate and copy with tensors",
     r"\b(cudaLaunchCooperative\w*)": "cooperative launches; end the kernel where "
     "blocks wait for one another, and launch a second one",
-    r"\b(cudaMallocAsync|cudaFreeAsync|cudaMallocFromPool\w*|cudaMemPool\w*)": "memory "
+    r"\b(cudaMallocFromPool\w*|cudaMemPool\w*|cudaDeviceGetDefaultMemPool)": "memory "
     "pools; use cudaMalloc and cudaFree",
     r"\b(wmma|nvcuda)\b": "tensor cores (wmma); multiply with ordinary floats",
     r"\bcuda::": "libcu++ (cuda::); use CUDA C's own functions",
@@ -56,7 +59,7 @@ WAITS = re.compile(
     r"\b(__syncthreads\w*|__syncwarp|__\w+_sync|__activemask|cooperative_groups|"
     r"volatile|atomicCAS\w*|atomicExch\w*|__threadfence\w*|__nanosleep)\b"
 )
-# Memory of a block that the simulator's blocks have in one place.
+# Arrays that exist once for all blocks of the simulator.
 FIXED = re.compile(r"(?<!extern )\b__shared__\b|\b__syncthreads_\w+")
 DIRECTIVE = r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*"
 DYNAMIC = re.compile(
@@ -70,20 +73,20 @@ class Found(NamedTuple):
 
     name: str
     parameters: list[str]  # their text
-    max_threads: int | None  # that __launch_bounds__ allows
+    max_threads: int | None  # of __launch_bounds__
     template: bool
-    plain: bool  # it can be named from the end of the source
+    plain: bool  # its name is visible at the end of the source
 
 
 class Lacking(Exception):
-    """Simulated GPUs do not have something: what, and its line."""
+    """The source has something that simulated GPUs do not support."""
 
     def __init__(self, what: str, line: int) -> None:
         self.what, self.line = what, line
 
 
 def blank(source: str) -> str:
-    """The source with comments, texts and characters replaced by blanks."""
+    """The source with comments, strings and characters replaced by blanks."""
 
     literal = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\''
     return re.sub(rf"//[^\n]*|/\*.*?(?:\*/|\Z)|{literal}", _blanks, source, flags=re.S)
@@ -94,7 +97,7 @@ def _blanks(found: re.Match[str]) -> str:
 
 
 def macros_make_kernels(source: str) -> bool:
-    """Whether there may be kernels that kernels() does not find."""
+    """Whether macros may define kernels that kernels() does not find."""
     directives = re.findall(DIRECTIVE, blank(source), re.M)
     return any("__global__" in each for each in directives)
 
@@ -103,20 +106,37 @@ def _line(text: str, at: int) -> int:
     return text.count("\n", 0, at) + 1
 
 
-# The ones among them that whole programs may have.
+# The words that whole programs may use.
 _OF_PROGRAMS = (
     *("<<<", r"\bcuda(", r"\b__managed__", r"\b(throw|", r"(?<![\w.>:])(malloc|"),
     r"(?<![\w.>:])(abort|",
 )
 
 
+def _initialized(code: str) -> Iterator[int]:
+    """Where a __shared__ variable is that has an initial value."""
+    code = re.sub(DIRECTIVE, _blanks, code, flags=re.M)
+    for found in re.finditer(r"\b__shared__\b((?:\[[^\]]*\]|[^;{}=\[])*)(=|\{)", code):
+        is_type = re.search(r"\b(struct|union|class)\b", found[1])
+        if found[2] == "=" or not is_type:
+            yield found.start()
+
+
 def check(source: str, whole: bool = False) -> None:
-    """Raise Lacking for the first thing that simulated GPUs do not have.
+    """Raise Lacking for the first thing that simulated GPUs do not support.
 
     whole: the source is a program, with host code.
     """
     code = blank(source)
     faults = [
+        (
+            at,
+            "initial values of __shared__ variables, nor have other GPUs; let a "
+            "thread write them, and put __syncthreads() after it",
+        )
+        for at in _initialized(code)
+    ]
+    faults += [
         (found.start(), what)
         for word, what in LACKING.items()
         if not (whole and word.startswith(_OF_PROGRAMS))
@@ -133,7 +153,7 @@ def check(source: str, whole: bool = False) -> None:
 
 
 def includes(source: str, code: str) -> Iterator[tuple[int, int, str]]:
-    """Begin, end and name of each #include."""
+    """The begin, the end and the name of each #include."""
     pattern = r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"\n]+)[>\"]"
     for found in re.finditer(pattern, source, re.M):
         if code[found.start() : found.start(1) - 1].strip():
@@ -164,8 +184,8 @@ _MANGLED = dict(
 def unmangled(name: str) -> str:
     """The kernel that a mangled name such as _Z5scaleIfEvPT_i has, here scale<float>.
 
-    Any other name as it is, and what has other arguments than types of numbers, structs
-    and integers.
+    Other names are returned unchanged, also those of templates with arguments that are
+    not types of numbers, structs or integers.
     """
 
     def identifier(at: int) -> tuple[str, int]:
@@ -207,13 +227,13 @@ def unmangled(name: str) -> str:
 
 
 def spelled(name: str) -> str:
-    """A name without its blanks, to compare with."""
+    """A name without blanks, for comparisons."""
     text = re.sub(r"\bunsigned\b(?! *(int|char|short|long))", "unsigned int", name)
     return re.sub(r"\s|^::", "", text.replace("__half", "half"))
 
 
 def _conditional(code: str) -> Iterator[tuple[int, int]]:
-    """Where an #if begins and ends, the outermost ones."""
+    """The begin and the end of each outermost #if."""
     depth, start = 0, 0
     for found in re.finditer(r"^[ \t]*#[ \t]*(if|endif)", code, re.M):
         if found[1] == "if":
@@ -225,7 +245,7 @@ def _conditional(code: str) -> Iterator[tuple[int, int]]:
                 yield start, found.end()
 
 
-def _depth(code: str, at: int) -> int:
+def depth(code: str, at: int) -> int:
     """How many braces are open, but for those of extern "C"."""
     opened: list[str] = []
     for found in re.finditer(r"\bextern\s*\{|[{}]", code[:at]):
@@ -237,7 +257,7 @@ def _depth(code: str, at: int) -> int:
 
 
 def _matching(text: str, at: int) -> int:
-    """The end of what begins with the parenthesis at `at`."""
+    """The offset after the parenthesis that closes the one at `at`."""
     depth = 0
     for i in range(at, len(text)):
         depth += (text[i] == "(") - (text[i] == ")")
@@ -247,16 +267,16 @@ def _matching(text: str, at: int) -> int:
 
 
 def _parameters(text: str) -> list[str]:
-    """The parameters of a list."""
+    """The texts of the parameters in a list."""
     each = [" ".join(part.split()) for part in split(text, "(<[{", ")>]}")]
     return [] if each == ["void"] else each
 
 
 def kernels(source: str) -> list[Found]:
-    """All kernels, in the order of the source; a later definition replaces a former."""
+    """All kernels, in order. A later definition replaces an earlier one."""
     code = blank(source)
     conditional = [*_conditional(code)]
-    bounds: dict[int, int] = {}  # where one ends: the number
+    bounds: dict[int, int] = {}  # by their ends
 
     def remember(found: re.Match[str]) -> str:
         if found[1] == "__launch_bounds__":
@@ -279,22 +299,22 @@ def kernels(source: str) -> list[Found]:
             _parameters(code[opens + 1 : closes]),
             number[0] if number and number[0] else None,
             bool(re.search(r"\btemplate\s*<", code[before:start])),
-            not within and _depth(code, start) == 0,
+            not within and depth(code, start) == 0,
         )
     return [*found_by_name.values()]
 
 
-def variables(source: str) -> list[str]:
-    """The __device__ and __constant__ variables that are known at its end."""
+def variables(source: str, words: str = "device|constant") -> list[str]:
+    """The __device__ and __constant__ variables that are visible at the end."""
     code = blank(source)
     conditional = [*_conditional(code)]
     code = re.sub(ALIGNED, _blanks, re.sub(DIRECTIVE, _blanks, code, flags=re.M))
     names = []
-    for found in re.finditer(r"\b__(?:device|constant)__\b([^;{}()=]*[;={])", code):
+    for found in re.finditer(rf"\b__(?:{words})__\b([^;{{}}()=]*[;={{])", code):
         start = found.start()
         before = code[max(code.rfind(c, 0, start) for c in ";}{") + 1 : start]
         if (
-            _depth(code, start)
+            depth(code, start)
             or any(a <= start < b for a, b in conditional)
             or re.search(r"\b(template|extern)\b", before)
         ):
@@ -307,20 +327,46 @@ def variables(source: str) -> list[str]:
     return names
 
 
+def constants(source: str) -> list[str]:
+    """The __constant__ variables."""
+    return variables(source, "constant")
+
+
+def host_variables(source: str) -> list[str]:
+    """Variables of the host outside of functions, if they are declared in a plain way,
+    such as `static int n = 3;`."""
+    code = re.sub(DIRECTIVE, _blanks, blank(source), flags=re.M)
+    kinds = r"bool|char|short|int|long|float|double|size_t|u?int\d+_t|unsigned|signed"
+    pattern = (
+        rf"(?:^|[;}}])\s*(?:(?:static|volatile|{kinds})\s+)+\**\s*(\w+)\s*"
+        r"(?:\[[^\]]*\]\s*)*[=;]"
+    )
+    return [
+        found[1]
+        for found in re.finditer(pattern, code)
+        if found[1] not in kinds and not depth(code, found.start(1))
+    ]
+
+
 def prepared(source: str) -> str:
-    """The source as the host's compiler takes it, with the same lines."""
+    """The source for the host's compiler, line by line."""
     code = blank(source)
     changes = [
         (begin, end, "")
         for begin, end, name in includes(source, code)
         if BUILT_IN.fullmatch(name)
     ]
+    # __shared__ is static itself.
+    for found in re.finditer(r"\bstatic\b(?=[^;{}()=]*\b__shared__\b)", code):
+        changes.append((found.start(), found.end(), " "))
+    for found in re.finditer(r"\b__shared__\b[^;{}()=]*?\bstatic\b", code):
+        changes.append((found.end() - len("static"), found.end(), " "))
     for found in DYNAMIC.finditer(code):
         kind = ALIGNED.sub(" ", source[found.start(1) : found.end(2)])
         kind = " ".join(kind.replace("__shared__", " ").split())
         lines = "\n" * found[0].count("\n")
         name, rest = found[3], found[4]
-        if _depth(code, found.start()):
+        if depth(code, found.start()):
             text = f"{kind} (*{name}){rest}" if rest else f"{kind} *{name}"
             cast = f"({kind} (*){rest})" if rest else f"({kind} *)"
             text += f" = {cast}sim::dynamic_shared_memory();"

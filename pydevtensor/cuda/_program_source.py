@@ -1,18 +1,19 @@
-"""Rewrites the CUDA C of a whole program, as the preprocessor gives it, to C++.
+"""Translates a whole program, preprocessed CUDA C, to C++.
 
-A launch becomes a call of csrc/sim/program.h, a __device__ variable one of a section of
-its own. Lines stay where they are.
+A launch becomes a call of csrc/sim/program.h. A __device__ variable is put into a
+section of its own. Line numbers do not change.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
-from pydevtensor.cuda import _kernel_source
+from pydevtensor.cuda import _kernel_object, _kernel_source
 
-# The meanings of CUDA's words.
+# CUDA's words as macros.
 WORDS = "".join(
     f"#define {name} {meaning}\n"
     for name, meaning in {
@@ -21,15 +22,17 @@ WORDS = "".join(
         "__constant__": "",
         "__managed__": "",
         "__shared__": "static",
+        "__launch_bounds__(...)": "",
         "__device_variable__": '__attribute__((section("dt_device")))',
     }.items()
 )
 _MARKER = re.compile(r'^# (\d+) "([^"]*)"((?: \d)*)$', re.M)
 _OPENS, _CLOSES = "([{", ")]}"
+_TYPES = "(<[{", ")>]}"  # the same in types
 
 
 class SourceError(Exception):
-    """The source has something that cannot be compiled: what, file and line."""
+    """The source has something that cannot be compiled."""
 
     def __init__(self, what: str, file: str, line: int) -> None:
         super().__init__(f"{file}:{line}: error: {what}")
@@ -38,21 +41,21 @@ class SourceError(Exception):
 class _Kernel(NamedTuple):
     waits: bool  # its threads may wait for one another
     strides: bool  # a thread may use several elements
-    single: bool  # its name alone says which one it is
+    single: bool  # its name is unambiguous
 
 
 def rewritten(text: str, own: tuple[str, ...]) -> str:
-    """The output of the preprocessor as C++; `own`: the library's files."""
+    """The preprocessor's output as C++. own: the library's files."""
     user, others = _without_system(text, own)
     user = _kernel_source.prepared(user)
     code = _kernel_source.blank(user)
     code = re.sub(r"^#[^\n]*", lambda m: " " * len(m[0]), code, flags=re.M)
-    changes = [*_variables(code), *_launches(user, code)]
+    changes = [*_variables(code), *_launches(user, code), *_named(user, code)]
     for found in re.finditer(r"(?<![\w(])__noinline__\b", code):
         changes.append((found.start(), found.end(), "__attribute__((noinline))"))
-    enlisted = ""
+    enlisted = _bounded(code)
     if re.search(r"\bcudaLaunchKernel\b", code):
-        enlisted = _enlisted(code)
+        enlisted += _enlisted(code)
     for begin, end, new in sorted(changes, reverse=True):
         user = user[:begin] + new + user[end:]
     user = re.sub(
@@ -62,7 +65,7 @@ def rewritten(text: str, own: tuple[str, ...]) -> str:
 
 
 def _without_system(text: str, own: tuple[str, ...]) -> tuple[str, list[str]]:
-    """The program's parts, with a line in place of each part of a system's header."""
+    """Replaces each part from a system's header by a line; returns these parts, too."""
     parts: list[str] = []
     others: list[str] = []
     at = 0
@@ -83,7 +86,7 @@ def _without_system(text: str, own: tuple[str, ...]) -> tuple[str, list[str]]:
 
 
 def place(user: str, at: int) -> tuple[str, int]:
-    """File and line of a character of preprocessed text."""
+    """The file and the line of an offset in preprocessed text."""
     file, line, begin = "", 1, 0
     for found in _MARKER.finditer(user, 0, at):
         file, line, begin = found[2], int(found[1]), found.end() + 1
@@ -91,7 +94,7 @@ def place(user: str, at: int) -> tuple[str, int]:
 
 
 def _close(code: str, at: int) -> int:
-    """Where what the bracket at `at` opens is closed."""
+    """The offset of the bracket that closes the one at `at`."""
     depth = 0
     for i in range(at, len(code)):
         depth += (code[i] in _OPENS) - (code[i] in _CLOSES)
@@ -104,7 +107,7 @@ def _close(code: str, at: int) -> int:
 
 
 def _variables(code: str) -> Iterator[tuple[int, int, str]]:
-    """__device__ and __constant__ before a variable."""
+    """Replace __device__ and __constant__ before variables."""
     for found in re.finditer(
         r"\b(__device__|__constant__)(?![^;{}()]*\b__managed__\b)", code
     ):
@@ -131,7 +134,7 @@ def _variables(code: str) -> Iterator[tuple[int, int, str]]:
             continue
         value = (before + declared).rpartition("*")[2]
         if re.search(r"\b(const|constexpr)\b", value):
-            continue  # it never changes, so that the host's is as good
+            continue  # it never changes: the host's copy will do
         yield found.start(), found.end(), "__device_variable__"
 
 
@@ -139,7 +142,7 @@ def _variables(code: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _kernels(code: str) -> tuple[dict[str, _Kernel], bool]:
-    """All kernels, and whether another function may wait."""
+    """All kernels by name, and whether another function may wait."""
     every: dict[str, _Kernel] = {}
     seen = set()
     rest, at = [], 0
@@ -150,8 +153,8 @@ def _kernels(code: str) -> tuple[dict[str, _Kernel], bool]:
         before = code[
             max(code.rfind(c, 0, found.start()) for c in ";{}") + 1 : found.start()
         ]
-        # A kernel may be declared, and then defined; a launch may leave out arguments
-        # that the declaration gives.
+        # A kernel may be declared before it is defined, and have default arguments,
+        # which a launch leaves out.
         single = "template" not in before and (name, bool(opens)) not in seen
         single = single and "=" not in code[found.end() : closes]
         seen.add((name, bool(opens)))
@@ -203,11 +206,11 @@ def _launches(user: str, code: str) -> Iterator[tuple[int, int, str]]:
         opens = code.index("(", end)
         arguments = user[opens + 1 : _close(code, opens)]
         lines = "\n" * (user.count("\n", begin, opens) - inside.count("\n"))
-        # A template's arguments say which kernel it is.
+        # The arguments choose the instance of a template.
         which = f"[=](auto &...sim_a) {{ {callee}(sim_a...); }}"
         if kernel.single and callee.endswith(name):
             which = f"&{callee}"
-        # A call that does not run: of it the compiler tells the user what is wrong.
+        # A call that never runs, for the compiler's messages about the arguments.
         call = f"{callee}({' '.join(arguments.split())})"
         if "#" in arguments:
             call = "0"
@@ -217,8 +220,41 @@ def _launches(user: str, code: str) -> Iterator[tuple[int, int, str]]:
         at = code.find("<<<", end)
 
 
+# Functions with a kernel as an argument, and its position.
+_TAKE_KERNELS = {
+    "cudaFuncSetAttribute": 0,
+    "cudaFuncGetAttributes": 1,
+    "cudaOccupancyMaxActiveBlocksPerMultiprocessor": 1,
+    "cudaOccupancyMaxPotentialBlockSize": 2,
+}
+
+
+def _named(user: str, code: str) -> Iterator[tuple[int, int, str]]:
+    """Wrap the kernels in these calls in named()."""
+    calls = [*re.finditer(rf"\b({'|'.join(_TAKE_KERNELS)})\s*\(", code)]
+    kernels = _kernels(code)[0] if calls else {}
+    for found in calls:
+        end = _close(code, found.end() - 1)
+        commas = [found.end() - 1, *_commas(code, found.end(), end), end]
+        which = _TAKE_KERNELS[found[1]]
+        begin, end = ([at + 1 for at in commas] + [0, 0])[which : which + 2]
+        argument = user[begin : end - 1]
+        name = next((w for w in re.findall(r"\w+", argument) if w in kernels), None)
+        if name:
+            yield begin, end - 1, f'sim::named("{name}", {argument.strip()})'
+
+
+def _commas(code: str, at: int, end: int) -> Iterator[int]:
+    """The commas outside of brackets, which include < and >."""
+    depth = 0
+    for i in range(at, end):
+        depth += (code[i] in "([{<") - (code[i] in ")]}>")
+        if code[i] == "," and not depth:
+            yield i
+
+
 def _callee(code: str, at: int) -> int:
-    """Where the kernel of the launch at `at` begins: a name, with what is before it."""
+    """The offset of the kernel's expression in the launch at `at`; -1: none."""
     i = at
     while i > 0 and code[i - 1].isspace():
         i -= 1
@@ -242,7 +278,7 @@ def _callee(code: str, at: int) -> int:
 
 
 def _end_of_configuration(code: str, at: int) -> int:
-    """Where the >>> is that ends what begins at `at`; -1: nowhere."""
+    """The offset of the >>> of a launch; -1: none. at: after <<<."""
     i = at
     while i < len(code):
         if code[i] in _OPENS:
@@ -257,7 +293,7 @@ def _end_of_configuration(code: str, at: int) -> int:
 
 
 def _enlisted(code: str) -> str:
-    """Code that lets cudaLaunchKernel find the kernels by their addresses."""
+    """Code that registers the kernels by address, for cudaLaunchKernel."""
     kernels, waits = _kernels(code)
     plain = {
         each.name
@@ -269,3 +305,52 @@ def _enlisted(code: str) -> str:
         f"{kernels[name].waits or waits:d});"
         for name in sorted(plain)
     ) + ("\n" if plain else "")
+
+
+def _bounded(code: str) -> str:
+    """Code that sets the bounds of kernels: numbers, or constants that are known at
+    the end of the file. A template's are known where launches name its arguments."""
+    rows = {}
+    for found in re.finditer(r"[^;{}()]*\b__launch_bounds__\s*(\()", code):
+        template = re.search(r"\btemplate\s*<(.*)>", found[0], re.S)
+        end = _close(code, found.start(1))
+        bound = code[found.end() : next(_commas(code, found.end(), end), end)].strip()
+        name = re.compile(r"[^;{}()]*?\b(\w+)\s*\(").match(code, end + 1)
+        if not name or "__global__" not in code[found.start() : name.end()]:
+            continue
+        names = [
+            re.sub(r"\s*=.*", "", each, flags=re.S).split()[-1:]
+            for each in _kernel_source.split(template[1] if template else "", *_TYPES)
+        ]
+        within = _kernel_source.depth(code, found.start())
+        if not template and not (within and re.search(r"[A-Za-z_]", bound)):
+            rows[name[1]] = bound
+        for launch in re.finditer(rf"\b{name[1]}\s*<([^;{{}}]*?)>\s*<<<", code):
+            given = _kernel_source.split(launch[1], *_TYPES)
+            text = bound
+            for [parameter], argument in zip(names, given, strict=False):
+                text = re.sub(rf"\b{parameter}\b", f"({argument})", text)
+            if re.fullmatch(r"[\d\s()*+/-]+", text):
+                rows[" ".join(f"{name[1]}<{launch[1]}>".split())] = text
+    return "".join(
+        f'\nstatic const bool sim_bounds_{number} = sim::bounded("{name}", {bound});'
+        for number, (name, bound) in enumerate(rows.items())
+    ) + ("\n" if rows else "")
+
+
+def arrays(parts: Sequence[str], folder: str | None) -> str:
+    """A table for the simulator: the bytes of the static variables of each function.
+
+    A kernel's are its __shared__ arrays. A template counts as its smallest instance.
+    """
+    found: dict[str, int] = {}
+    for part in parts:
+        path = Path(folder or "", part)
+        data = path.read_bytes() if path.suffix == ".o" and path.is_file() else b""
+        if not data.startswith(b"\x7fELF"):
+            continue
+        sums = _kernel_object.arrays(_kernel_object.Object(data))
+        for where, size in sums.items():
+            name = _kernel_object.function(where)
+            found[name] = min(found.get(name, size), size)
+    return " ".join(f'{{"{name}", {size}}},' for name, size in found.items())

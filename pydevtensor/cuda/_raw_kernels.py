@@ -18,8 +18,8 @@ class RawKernel(Kernel):
     name      which kernel
     options   as of compile_kernel()
     backend, translate_cucomplex, enable_cooperative_groups, jitify
-              as in CuPy: 'nvrtc' and 'nvcc' are alike, and ValueError for what is not
-              there
+              as in CuPy: 'nvrtc' and 'nvcc' do the same; ValueError for options that
+              are not supported
 
     >>> count = torch.cuda.RawKernel(
     ...     'extern "C" __global__ void count(int *n) { atomicAdd(n, 1); }', 'count'
@@ -66,6 +66,11 @@ def _refuse(function: str, backend: str, complexes: bool, grids: bool) -> None:
             "which are not there; groups of a block need no option, and a kernel whose "
             "blocks wait for one another is to end there: launch a second one"
         )
+
+
+def _check_name(function: str, name: Any) -> None:
+    if not isinstance(name, str):
+        raise TypeError(f"{function}(): name is {name!r}; give a str")
 
 
 class RawModule:
@@ -125,6 +130,7 @@ class RawModule:
         """
         from pydevtensor.cuda import _kernel_source
 
+        _check_name("get_function", name)
         spelled = _kernel_source.spelled(_kernel_source.unmangled(name))
         for each in self._library.named:
             if _kernel_source.spelled(each) == spelled:
@@ -141,6 +147,7 @@ class RawModule:
 
     def get_global(self, name: str) -> GlobalVariable:
         """A __device__ or __constant__ variable of the current GPU, by name."""
+        _check_name("get_global", name)
         if name not in self._library.variables:
             raise ValueError(
                 f"get_global(): the module has no variable {name}; it has "
@@ -180,7 +187,13 @@ class GlobalVariable:
         if isinstance(value, _C.Tensor):
             data = memoryview(value.detach().cpu().contiguous()).tobytes()
         else:
-            data = bytes(value)
+            try:
+                data = memoryview(value).tobytes()
+            except TypeError:
+                raise TypeError(
+                    f"{self.name}: write() was given a {type(value).__name__}; give a "
+                    "tensor, an array of NumPy's, or bytes"
+                ) from None
         if len(data) != self.nbytes:
             raise ValueError(
                 f"{self.name} has {self.nbytes} bytes, and was given {len(data)}; give "

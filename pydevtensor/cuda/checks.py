@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+import weakref
 from typing import Any, Self
 
 from pydevtensor import _C
@@ -12,8 +14,19 @@ from pydevtensor._C import AcceleratorError
 __all__ = ["KernelError", "kernel_checks"]
 
 _MODES = ("off", "warn", "error")
-_mode: list[str] = []  # that the program has chosen; none: the environment has
-_applied: list[str] = []  # that the simulator has
+_lock = threading.Lock()
+# The program's choices, of which the last holds; where there is none, the environment's
+# does. A block's choice is here until the block is entered.
+_chosen: list[tuple[str, weakref.ref[kernel_checks]]] = []
+
+
+class _Thread(threading.local):
+    def __init__(self) -> None:
+        self.blocks: list[str] = []  # the modes of those that the thread is in
+        self.applied = ""  # the mode that the simulator has for the thread
+
+
+_thread = _Thread()
 warned: set[Any] = set()  # what has been warned of since
 
 
@@ -51,8 +64,9 @@ class kernel_checks:
 
     mode: 'error' (default): a KernelError at the next synchronization; 'warn': a
     warning of the same text; 'off': they are not looked for. It holds from now on; as a
-    context manager, within the block. A kernel that was compiled under 'off' is never
-    checked; it is faster. PYDEVTENSOR_KERNEL_CHECKS chooses it for a program.
+    context manager, within the block, for the thread that enters it. A kernel that was
+    compiled under 'off' is never checked; it is faster. PYDEVTENSOR_KERNEL_CHECKS
+    chooses it for a program.
 
     >>> with torch.cuda.kernel_checks('off'):
     ...     f = torch.cuda.compile_kernel("__global__ void f(int *x) { *x = 1; }")
@@ -65,24 +79,32 @@ class kernel_checks:
             raise ValueError(
                 f"kernel_checks(): mode is {mode!r}; give 'off', 'warn' or 'error'"
             )
-        self._before = list(_mode)
         self.mode = mode
-        _mode[:] = [mode]
+        with _lock:
+            # An object that is gone cannot be entered, so choices before it have ended.
+            while len(_chosen) > 1 and _chosen[-1][1]() is None:
+                del _chosen[-2]
+            _chosen.append((mode, weakref.ref(self)))
 
     def __enter__(self) -> Self:
+        with _lock:
+            _chosen[:] = [each for each in _chosen if each[1]() is not self]
+        _thread.blocks.append(self.mode)
         return self
 
     def __exit__(self, *_: Any) -> None:
-        _mode[:] = self._before
+        _thread.blocks.pop()
 
     def __repr__(self) -> str:
         return f"torch.cuda.kernel_checks({self.mode!r})"
 
 
 def chosen() -> str:
-    """The mode that holds now."""
-    if _mode:
-        return _mode[0]
+    """The mode that holds now, in this thread."""
+    if _thread.blocks:
+        return _thread.blocks[-1]
+    if _chosen:
+        return _chosen[-1][0]
     named = os.environ.get("PYDEVTENSOR_KERNEL_CHECKS") or "error"
     if named not in _MODES:
         raise ValueError(
@@ -103,8 +125,8 @@ def program_level() -> int:
 def apply() -> None:
     """Tell the simulator, if the GPUs are its, before a launch."""
     mode = chosen()
-    if _applied != [mode]:
+    if _thread.applied != mode:
         if _C._device_properties(None)["simulated"]:
             _C._sim_control(f"checks {mode}")
-        _applied[:] = [mode]
+        _thread.applied = mode
         warned.clear()

@@ -13,10 +13,10 @@ from pydevtensor import _C
 from pydevtensor._streams import Stream
 from pydevtensor.cuda import checks
 from pydevtensor.cuda._kernel_counting import Reports
+from pydevtensor.cuda._kernel_shared import SharedMemory
 
 __all__ = ["CompileError", "Kernel", "compile_kernel"]
 
-SHARED = 48 << 10  # bytes of shared memory that every kernel may have
 _LIMITS = {"grid": (0x7FFFFFFF, 65535, 65535), "block": (1024, 1024, 64)}
 # The element types for a pointer to numbers of a kind and size (csrc/device/module.h);
 # None: all.
@@ -59,7 +59,7 @@ def _attribute(number: int, doc: str) -> Any:
     return property(get, doc=doc)
 
 
-class Kernel(Reports):
+class Kernel(Reports, SharedMemory):
     """A kernel that compile_kernel() has compiled; calling it launches it.
 
     name         as it was given to compile_kernel()
@@ -68,10 +68,10 @@ class Kernel(Reports):
                             __launch_bounds__
     max_dynamic_shared_size_bytes   the dynamic shared memory that a launch may ask for;
                             setting it is set_shared_memory_config()
-    num_regs, shared_size_bytes, local_size_bytes, const_size_bytes
-                            for a thread registers and bytes of local memory, bytes of
-                            shared memory for a block, and constant ones; None on
-                            simulated GPUs
+    shared_size_bytes       bytes of shared memory of a block, without the dynamic ones
+    num_regs, local_size_bytes, const_size_bytes
+                            for a thread registers and bytes of local memory, and bytes
+                            of constant memory; None on simulated GPUs
 
     >>> fill = torch.cuda.compile_kernel(
     ...     "__global__ void fill(float *x, float v) { x[threadIdx.x] = v; }"
@@ -89,7 +89,6 @@ class Kernel(Reports):
         self._library = _library
         self._handles: dict[int, int] = {}
         self._properties: dict[int, dict[str, Any]] = {}
-        self._dynamic = SHARED
         self._types = self._load(_device)
         # A macro may have made a kernel that the text does not show.
         texts = _found.parameters if _found else []
@@ -102,6 +101,10 @@ class Kernel(Reports):
         most = _C._module_attribute(self._handles[_device], _device, 0)
         self.max_threads_per_block: int = min(limit, bound or limit, most or limit)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the handles, which another process or a copy gets for itself."""
+        return {**self.__dict__, "_handles": {}}
+
     def __repr__(self) -> str:
         return f"<torch.cuda.Kernel {self.name}({', '.join(self.parameters)})>"
 
@@ -110,27 +113,14 @@ class Kernel(Reports):
         self._handles[device], types = self._library.on(device).kernel(
             device, self.name
         )
-        if self._dynamic > SHARED:
-            self._set_shared(device)
+        self._set_shared(device)
         return types
 
     # --- attributes
 
     num_regs = _attribute(4, "Registers of a thread.")
-    shared_size_bytes = _attribute(
-        1, "Bytes of shared memory of a block, without the dynamic ones."
-    )
     local_size_bytes = _attribute(3, "Bytes of local memory of a thread.")
     const_size_bytes = _attribute(2, "Bytes of constant memory.")
-
-    @property
-    def max_dynamic_shared_size_bytes(self) -> int:
-        """Bytes of dynamic shared memory that a launch may ask for."""
-        return self._dynamic
-
-    @max_dynamic_shared_size_bytes.setter
-    def max_dynamic_shared_size_bytes(self, bytes_of_a_block: int) -> None:
-        self.set_shared_memory_config(bytes_of_a_block)
 
     @property
     def attributes(self) -> dict[str, int | None]:
@@ -138,35 +128,6 @@ class Kernel(Reports):
         names = "max_threads_per_block shared_size_bytes const_size_bytes "
         names += "local_size_bytes num_regs max_dynamic_shared_size_bytes"
         return {name: getattr(self, name) for name in names.split()}
-
-    def set_shared_memory_config(self, shared_mem_bytes: int) -> None:
-        """Allow launches with up to shared_mem_bytes of dynamic shared memory.
-
-        48 KB need no permission. RuntimeError where a block of the GPU has fewer.
-
-        >>> kernel = torch.cuda.compile_kernel("__global__ void f(int *x) {}")
-        >>> kernel.set_shared_memory_config(64 * 1024)
-        >>> kernel.max_dynamic_shared_size_bytes
-        65536
-        """
-        most = self._limits(_C._device_index(None))["shared_memory_per_block_optin"]
-        if not hasattr(shared_mem_bytes, "__index__"):
-            raise TypeError(
-                f"{self.name}: shared_mem_bytes is {shared_mem_bytes!r}; give a number "
-                "of bytes"
-            )
-        if not 0 <= shared_mem_bytes <= most:
-            raise RuntimeError(
-                f"{self.name}: {shared_mem_bytes} bytes of shared memory are more than "
-                f"the {most} that a block of this GPU may have; use fewer"
-            )
-        self._dynamic = max(shared_mem_bytes.__index__(), SHARED)
-        for device in self._handles:
-            self._set_shared(device)
-
-    def _set_shared(self, device: int) -> None:
-        number, most = 8, self._dynamic
-        _C._module_attribute(self._handles[device], device, number, most)
 
     def _limits(self, device: int) -> dict[str, Any]:
         if device not in self._properties:
@@ -215,7 +176,6 @@ class Kernel(Reports):
         self, device: int, grid: Any, block: Any, args: Any, shared_mem: Any
     ) -> None:
         shape = self._extent("grid", grid), self._extent("block", block)
-        limits = self._limits(device)
         threads = shape[1][0] * shape[1][1] * shape[1][2]
         if threads > self.max_threads_per_block:
             raise ValueError(
@@ -223,22 +183,7 @@ class Kernel(Reports):
                 f"has at most {self.max_threads_per_block}; launch more blocks of "
                 "fewer threads"
             )
-        most = limits["shared_memory_per_block_optin"]
-        if isinstance(shared_mem, bool) or not hasattr(shared_mem, "__index__"):
-            raise TypeError(
-                f"{self.name}(): shared_mem is {shared_mem!r}; give a number of bytes"
-            )
-        if not 0 <= shared_mem.__index__() <= most:
-            raise ValueError(
-                f"{self.name}(): shared_mem is {shared_mem}; a block has at most "
-                f"{most} bytes of dynamic shared memory"
-            )
-        if shared_mem > self._dynamic:
-            raise RuntimeError(
-                f"{self.name}(): shared_mem is {shared_mem}, and the kernel may have "
-                f"{self._dynamic} bytes of dynamic shared memory; "
-                f"call set_shared_memory_config({shared_mem}) before"
-            )
+        self._check_shared(shared_mem)
         given = () if args is None else args
         if not isinstance(given, (tuple, list)):
             raise TypeError(
@@ -303,7 +248,12 @@ class Kernel(Reports):
 
     def _vector(self, i: int, value: Any, components: int) -> bytes:
         """The bytes of a float4 or its kin."""
-        values = value.tolist() if isinstance(value, _C.Tensor) else value
+        if isinstance(value, _C.Tensor) and value.device.type != "cpu":
+            raise TypeError(
+                f"{self._where(i)} takes {components} numbers, and was given a tensor "
+                f"on {value.device}; pass .tolist(), which waits for the GPU"
+            )
+        values = value.tolist() if hasattr(value, "tolist") else value
         if not isinstance(values, (tuple, list)) or len(values) != components:
             raise TypeError(
                 f"{self._where(i)} takes {components} numbers, and was given "
@@ -563,7 +513,7 @@ def _chosen(every: Sequence[Any], name: str | None, more: bool) -> str:
                 "declared __global__ void"
             )
         name = str(every[0].name)
-    if not re.fullmatch(r"[\w:]+\s*(<[\w:<>,\s*&()+-]*>)?", name):
+    if not re.fullmatch(r"[\w:]+ *(<[\w:<>, *&()+-]*>)?", name):
         raise ValueError(
             f"compile_kernel(): name is {name!r}; give a kernel's name, such as 'add', "
             "or 'add<float>' of a template"

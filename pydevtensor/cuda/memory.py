@@ -6,9 +6,9 @@ import warnings
 from typing import Any
 
 from pydevtensor import _C
-from pydevtensor._module_paths import ModulePaths
 from pydevtensor._names import publish as _publish
 from pydevtensor.cuda import device_count, is_available
+from pydevtensor.module_paths import ModulePaths
 
 __all__ = ["empty_cache", "ipc_collect", "max_memory_allocated", "max_memory_reserved"]
 __all__ += ["mem_get_info", "memory_allocated", "memory_reserved", "memory_snapshot"]
@@ -222,8 +222,8 @@ class _Summary(str):
 
 
 def _by_line(index: int) -> list[str]:
-    """Who holds the memory, where _record_memory_history() was called."""
-    from pydevtensor._notebook import name_of_file
+    """The source lines that hold memory, if _record_memory_history() was called."""
+    from pydevtensor.printing import name_of_file
 
     source_lines = _C._source_lines()
     held: dict[int, list[int]] = {}
@@ -307,8 +307,9 @@ def _record_memory_history(
 ) -> None:
     """Keep, from now on, which line allocates the memory of GPUs.
 
-    enabled      'all' also keeps the last max_entries allocations and frees; 'state'
-                 keeps the lines of live blocks only; None ends it
+    enabled      'all' also keeps the last max_entries allocations and frees, of tensors
+                 and of segments; 'state' keeps the lines of live blocks only; None ends
+                 it
     max_entries  at most a million
     context, stacks, device   are accepted for PyTorch's programs and change nothing
 
@@ -417,8 +418,12 @@ def _settings() -> dict[str, Any]:
 
 
 def _snapshot(device: Any = None) -> dict[str, Any]:
-    """memory_snapshot() under 'segments', the allocations and frees that were kept, and
-    the settings of PYTORCH_ALLOC_CONF.
+    """memory_snapshot() under 'segments', the events that were kept under
+    'device_traces', and the settings of PYTORCH_ALLOC_CONF.
+
+    An event's 'action' is 'alloc', 'free_requested' or 'free_completed' of a tensor's
+    memory; 'segment_alloc' or 'segment_free' of a segment, 'segment_map' or
+    'segment_unmap' of pages of one that grows (expandable_segments:True).
 
     >>> sorted(torch.cuda.memory._snapshot())
     ['allocator_settings', 'device_traces', 'segments']
@@ -427,7 +432,8 @@ def _snapshot(device: Any = None) -> dict[str, Any]:
     traces: list[list[dict[str, Any]]] = [[] for _ in range(_C._device_count("cuda"))]
     sizes: dict[int, int] = {}
     events = _C._memory_events() or ()
-    for time, address, stream, size, place, index, freed in events:
+    for time, address, stream, size, place, index, action in events:
+        freed = action == "free"
         event = {
             "addr": address,
             "size": sizes.get(address, size) if freed else size,
@@ -439,8 +445,9 @@ def _snapshot(device: Any = None) -> dict[str, Any]:
             traces[index].append({**event, "action": "free_requested"})
             traces[index].append({**event, "action": "free_completed"})
         else:
-            sizes[address] = size
-            traces[index].append({**event, "action": "alloc"})
+            if action == "alloc":
+                sizes[address] = size
+            traces[index].append({**event, "action": action})
     return {
         "segments": memory_snapshot(),
         "device_traces": traces,
@@ -455,9 +462,10 @@ def _dump_snapshot(filename: str = "dump_snapshot.pickle") -> None:
     >>> with tempfile.NamedTemporaryFile() as file:
     ...     torch.cuda.memory._dump_snapshot(file.name)
     """
+    import os
     import pickle
 
-    with open(filename, "wb") as file:
+    with open(os.fspath(filename), "wb") as file:
         pickle.dump(_snapshot(), file)
 
 

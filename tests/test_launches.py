@@ -1,0 +1,144 @@
+"""How many kernels layers start on a GPU, and how many of these are copies, with or
+without a conversion. `python tests/test_launches.py` prints the table of
+benchmarks/results/h100.md.
+"""
+
+import pytest
+
+import pydevtensor as torch
+
+nn, F = torch.nn, torch.nn.functional
+
+
+@pytest.fixture(autouse=True)
+def counters():
+    if not torch.cuda.is_available() or not torch.cuda.is_simulated():
+        pytest.skip("counts what simulated GPUs do")
+
+
+class Block(nn.Module):
+    """Of a GPT: attention and two linear layers, each with a norm before and a sum
+    after it. Query, key and value are views of one product: its columns, or, with
+    `turned`, what unbind() gives of it."""
+
+    def __init__(self, turned=False, width=32, heads=2):
+        super().__init__()
+        self.turned, self.heads = turned, heads
+        self.norms = nn.ModuleList([nn.LayerNorm(width), nn.LayerNorm(width)])
+        self.ways, self.back = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.wide = nn.Linear(width, 4 * width)
+        self.narrow = nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        rows, words, width = x.shape
+        all_ways = self.ways(self.norms[0](x))
+        if self.turned:
+            ways = all_ways.view(rows, words, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+            ways = ways.unbind(0)
+        else:
+            ways = [
+                way.view(rows, words, self.heads, -1).transpose(1, 2)
+                for way in all_ways.split(width, 2)
+            ]
+        y = F.scaled_dot_product_attention(*ways, is_causal=True)
+        x = x + self.back(y.transpose(1, 2).reshape(rows, words, width))
+        return x + self.narrow(F.gelu(self.wide(self.norms[1](x))))
+
+
+class Residual(nn.Module):
+    """Of a ResNet: two convolutions with batch norm, and the sum with the input."""
+
+    def __init__(self, channels=8):
+        super().__init__()
+        convolution = lambda: nn.Conv2d(channels, channels, 3, padding=1, bias=False)
+        self.first, self.second = convolution(), convolution()
+        self.norms = nn.ModuleList([nn.BatchNorm2d(channels) for _ in range(2)])
+
+    def forward(self, x):
+        y = F.relu(self.norms[0](self.first(x)))
+        return F.relu(self.norms[1](self.second(y)) + x)
+
+
+class Recurrent(nn.Module):
+    """An LSTM over `steps` steps."""
+
+    def __init__(self, width=16):
+        super().__init__()
+        self.lstm = nn.LSTM(width, width)
+
+    def forward(self, x):
+        return self.lstm(x)[0]
+
+
+def kernels(work):
+    """What a function gives, its launches, and those of them that are copies."""
+    torch.cuda.synchronize()
+    before = torch.cuda.sim_counters()["launches"]
+    with torch.profiler.profile() as profile:
+        result = work()
+        torch.cuda.synchronize()
+    count = torch.cuda.sim_counters()["launches"] - before
+    copies = [e for e in profile.events() if e.device_time > 0 and "copy" in e.name]
+    return result, (count, len(copies))
+
+
+def step(net, x, mode):
+    """Launches and copies of a step, forward and backward."""
+    for given in (x, *net.parameters()):
+        given.grad = None
+    with torch.autocast("cuda", torch.bfloat16, enabled=mode == "autocast"):
+        y, forward = kernels(lambda: net(x))
+    g = torch.ones_like(y)
+    _, backward = kernels(lambda: y.backward(g))
+    return forward, backward
+
+
+def counts(net, shape, mode):
+    torch.manual_seed(0)
+    net, x = net.to("cuda"), torch.randn(shape, device="cuda")
+    if mode == "bfloat16":
+        net, x = net.bfloat16(), x.bfloat16()
+    x.requires_grad_()
+    step(net, x, mode)  # makes what later steps use
+    return step(net, x, mode)
+
+
+SHAPES = {Block: (2, 8, 32), Residual: (2, 8, 6, 6), Recurrent: (4, 2, 16)}
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_block_of_a_gpt_launches_no_more_than_pytorchs(turned):
+    """Which takes 20 and 39 under autocast, 10 and 12 of them conversions. Copies
+    backward are 12 conversions, and 3 that put the gradients of the views together."""
+    forward, backward = counts(Block(turned), SHAPES[Block], "autocast")
+    assert forward[0] <= 20 and forward[1] <= 10
+    assert backward[0] <= 39 and backward[1] <= 15
+
+
+# At most, forward and backward: launches, and the copies among them. A convolution is
+# two launches here, patches and their product; cuDNN's is one.
+MOST = {
+    (Block, "float32"): ((10, 0), (27, 3)),
+    (Block, "bfloat16"): ((10, 0), (31, 7)),
+    (Residual, "float32"): ((17, 0), (21, 0)),
+    (Residual, "autocast"): ((24, 7), (29, 8)),
+    (Residual, "bfloat16"): ((25, 8), (25, 4)),
+    (Recurrent, "float32"): ((12, 4), (14, 1)),
+    (Recurrent, "autocast"): ((29, 21), (25, 11)),
+    (Recurrent, "bfloat16"): ((22, 14), (20, 6)),
+}
+
+
+@pytest.mark.parametrize(("made", "mode"), MOST)
+def test_launches_and_copies_do_not_become_more(made, mode):
+    for found, most in zip(
+        counts(made(), SHAPES[made], mode), MOST[made, mode], strict=True
+    ):
+        assert found[0] <= most[0] and found[1] <= most[1], found
+
+
+if __name__ == "__main__":
+    torch.cuda.simulate(1)
+    for made, shape in SHAPES.items():
+        for mode in ("float32", "autocast", "bfloat16"):
+            print(made.__name__, mode, *counts(made(), shape, mode))
