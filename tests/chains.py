@@ -136,3 +136,33 @@ def mixed_program(x, steps, ends):
             else:
                 kept += [made] if keeps else []
     return kept, notes
+
+
+def check_reads_of_results(x):
+    """Operations read what an end of a chain of rows, or a sum, gave."""
+
+    def normalized(a):
+        b = a * 2 + 1
+        return (b - b.mean(-1, keepdim=True)) / b.std(-1, keepdim=True)
+
+    check(normalized, x)
+    check(lambda a: (a * 2).softmax(-1) * a, x)
+
+    def sums(a):
+        total = (a * 2).sum()
+        return total, total * a, a / total, a * total.item()
+
+    check(sums, x)
+
+
+def check_writes_to_inputs(x, w):
+    """The inputs of an end, rows and one that all have, are written after it."""
+
+    def f(x, w):
+        y = F.layer_norm(x + 1, w.shape, w, w)
+        w.mul_(2)
+        z = F.layer_norm(x + w, w.shape, w)
+        x.zero_()
+        return y, z
+
+    check(f, x, w)

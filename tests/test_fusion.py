@@ -488,6 +488,20 @@ def test_compile_of_modules():
     assert same(pickle.loads(pickle.dumps(layer))(x), x.relu())
 
 
+def test_compiled_modules_are_those_that_programs_look_for():
+    """PyTorch's wrap the module: _orig_mod is the module, and begins each key."""
+    net = nn.Linear(2, 1)
+    assert not hasattr(net, "_orig_mod")
+    wrapped = {f"_orig_mod.{key}": value for key, value in net.state_dict().items()}
+    with pytest.raises(RuntimeError, match=r"_orig_mod\.weight"):
+        net.load_state_dict(wrapped)
+    other = torch.compile(nn.Linear(2, 1))
+    assert other._orig_mod is other
+    assert other.load_state_dict(wrapped).missing_keys == []
+    assert same(other.weight, net.weight)
+    assert [*other.state_dict()] == ["weight", "bias"]
+
+
 def test_stances():
     x = line()
     compiled = torch.compile(lambda x: torch.relu(x * x + x))

@@ -2,7 +2,19 @@
 bits of the operations one by one."""
 
 import pytest
-from chains import ENDS, ROWS, STEPS, WHOLE, F, chains, check, mixed_program, same
+from chains import (
+    ENDS,
+    ROWS,
+    STEPS,
+    WHOLE,
+    F,
+    chains,
+    check,
+    check_reads_of_results,
+    check_writes_to_inputs,
+    mixed_program,
+    same,
+)
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -68,6 +80,15 @@ def test_halves(here, dtype, shape):
         check(lambda a, f=f: f(torch.sin(a) + a), x)
     (names,) = check(lambda a: (a * 2).softmax(-1), x)
     assert names == ["mul", "softmax"]
+
+
+@pytest.mark.parametrize("n", [1001, 1028, 2056])
+def test_many_rows_of_halves(here, n):
+    """Which warps and blocks of 64 and 128 threads keep in registers."""
+    x = torch.linspace(-3, 3, 2050 * n, device=here).view(2050, n).bfloat16()
+    w = torch.linspace(0.5, 2, n, device=here).bfloat16()
+    for f in (lambda a: a.softmax(-1), lambda a: F.layer_norm(a, (n,), w, w)):
+        check(lambda a, f=f: f(a * 2), x)
 
 
 def test_what_does_not_join(here):
@@ -153,33 +174,12 @@ def test_results_that_nobody_holds_are_not_computed(here):
 
 
 def test_a_result_that_is_read_ends_the_chain(here):
-    x = torch.randn(60, 151, device=here)
-
-    def normalized(a):
-        b = a * 2 + 1
-        return (b - b.mean(-1, keepdim=True)) / b.std(-1, keepdim=True)
-
-    check(normalized, x)
-    check(lambda a: (a * 2).softmax(-1) * a, x)
-
-    def sums(a):
-        total = (a * 2).sum()
-        return total, total * a, a / total, a * total.item()
-
-    check(sums, x)
+    check_reads_of_results(torch.randn(60, 151, device=here))
 
 
 def test_what_an_end_reads_is_not_written_before(here):
     x, w = torch.randn(60, 152, device=here), torch.randn(152, device=here)
-
-    def f(x, w):
-        y = F.layer_norm(x + 1, (152,), w, w)
-        w.mul_(2)
-        z = F.layer_norm(x + w, (152,), w)
-        x.zero_()
-        return y, z
-
-    check(f, x, w)
+    check_writes_to_inputs(x, w)
 
 
 @pytest.mark.parametrize("n", [200, 200_003])

@@ -64,8 +64,8 @@ typedef struct dt_chain_end {
     void *partials; /* of a reduction: malloc'ed by chain_end, freed by chain */
 } dt_chain_end;
 
-/* Element i of each result belongs to element i of each input; a result may lie exactly over
- * memory that earlier steps read. */
+/* Element i of each result belongs to element i of each input. A result may be the memory
+ * of an input of earlier steps. */
 typedef struct dt_chain {
     int64_t numel;
     int nsteps, nlayouts;
@@ -76,7 +76,7 @@ typedef struct dt_chain {
     dt_chain_end ends[DT_CHAIN_ENDS];
 } dt_chain;
 
-/* Whether an operand's elements lie one after the other; whether they are one element. */
+/* Whether an operand is contiguous; below, whether it is a single element. */
 static inline bool dt_plan_is_dense(const dt_plan *plan, const dt_operand *o)
 {
     int64_t stride = (int64_t)dt_dtype_size(o->dtype);

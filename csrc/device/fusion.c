@@ -189,8 +189,9 @@ static int run_chain(void)
     if (!is_alone())
         status = backend->chain(on_stream, &chain);
     else if (chain.steps[0].wanted)
-        status = op == DT_CHAIN_CONVERT ? backend->copy(on_stream, &first)
-                                        : backend->elementwise(on_stream, op, &first);
+        status = op != DT_CHAIN_CONVERT ? backend->elementwise(on_stream, op, &first)
+                 : first.operands[1].scalar ? backend->fill(on_stream, &first)
+                                            : backend->copy(on_stream, &first);
     return status < 0 ? fail_as_chain() : status;
 }
 

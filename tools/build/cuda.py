@@ -52,10 +52,12 @@ ONCE = {
     "csrc/cuda/kernels/attention_warpgroups_backward.cu": WARPGROUPS,
     # Few programs start these: complex numbers, float64, Bessel functions,
     # torch.use_deterministic_algorithms(), chains of torch.compile(), losses of
-    # probabilities, products of integers and of sparse matrices, and what looks at a
-    # matrix before cuSOLVER does.
+    # probabilities, products of integers and of sparse matrices, convolutions by
+    # depth, interpolation, and what looks at a matrix before cuSOLVER does.
     "csrc/cuda/kernels/chain.cu": Once(),
     "csrc/cuda/kernels/chain_end.cu": Once(),
+    "csrc/cuda/kernels/chain_wide.cu": Once(),
+    "csrc/cuda/kernels/depthwise.cu": Once(),
     "csrc/cuda/kernels/elementwise_complex.cu": Once(),
     "csrc/cuda/kernels/elementwise_float64.cu": Once(),
     "csrc/cuda/kernels/elementwise_special.cu": Once(),
@@ -63,6 +65,7 @@ ONCE = {
     "csrc/cuda/kernels/lapack_finite.cu": Once(),
     "csrc/cuda/kernels/matmul_integers.cu": Once(),
     "csrc/cuda/kernels/nn_loss_soft.cu": Once(),
+    "csrc/cuda/kernels/resample.cu": Once(),
     "csrc/cuda/kernels/sparse.cu": Once(),
 }
 # What a machine with a GPU has: Linux with NVIDIA's driver, and WSL2.

@@ -1,4 +1,4 @@
-/* Where the greatest or least element is: reductions of pairs of value and place. */
+/* The index of the maximum or minimum: reductions of pairs of value and index. */
 #include "cuda/kernels/load_rounds.h"
 
 template <typename T>
@@ -7,7 +7,7 @@ struct Found {
     int64_t index; /* -1: nothing found yet */
 };
 
-/* Whether a goes before b: a NaN before all, then by size, then the earlier place. */
+/* Whether a goes before b: a NaN before all, then by value, then by index. */
 template <typename T>
 static __device__ __forceinline__ bool goes_before(const Found<T> &a, const Found<T> &b)
 {
@@ -31,8 +31,7 @@ static __device__ __forceinline__ C mirrored(C value)
         return -value;
 }
 
-/* places: where the elements of a second stage come from, in their order; NULL: an
- * element's own number. */
+/* indices of the elements of a second stage, in order; NULL: an element's own number. */
 template <typename C>
 __global__ void __launch_bounds__(BLOCK,
                                   std::is_integral_v<C> || MANY_BLOCKS < 5 ? 4 : 5)
@@ -52,17 +51,18 @@ __global__ void __launch_bounds__(BLOCK,
                 elements[n] = elements_of<C, N>(packs[n], as);
             int place = -1;
             UNROLL
-            for (int n = 0; n < AHEAD; n++)
+            for (int n = 0; n < AHEAD; n++) {
                 UNROLL
-            for (int k = 0; k < N; k++) {
-                const C plain = elements[n].v[k],
-                        value = greatest ? plain : mirrored(plain);
-                bool better = !(value <= best.value) && best.value == best.value;
-                if (n == 0 && k == 0)
-                    better = better || best.index < 0;
-                if (better && r.has(n, k)) {
-                    best.value = value;
-                    place = r.place(n, k);
+                for (int k = 0; k < N; k++) {
+                    const C plain = elements[n].v[k],
+                            value = greatest ? plain : mirrored(plain);
+                    bool better = !(value <= best.value) && best.value == best.value;
+                    if (n == 0 && k == 0)
+                        better = better || best.index < 0;
+                    if (better && r.has(n, k)) {
+                        best.value = value;
+                        place = r.place(n, k);
+                    }
                 }
             }
             best.index = place < 0 ? best.index : r.first + place;

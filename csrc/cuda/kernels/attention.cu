@@ -63,7 +63,7 @@ struct Square {
 };
 
 /* Copies a chunk of an operand to shared memory. Neighbouring threads read along the
- * sum (ALONG), or along the side of the tile: as the elements lie next to each other. */
+ * dimension of adjacent elements: that of the sum (ALONG), or the side of the tile. */
 template <bool ALONG, typename T, class F>
 static __device__ __forceinline__ void fill(T (*to)[TILE + 4], int first, int n, F f)
 {

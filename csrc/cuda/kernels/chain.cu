@@ -1,31 +1,30 @@
 /* Chains (device/chain.h) in one kernel: the machine of chain_machine.h for elements one
- * after the other; what takes their results at the end of a chain is in chain_end.cu. */
+ * after the other; the one of wide chains is in chain_wide.cu, and what takes results at
+ * the end of a chain in chain_end.cu. */
 #define DT_CALLED_FUNCTIONS
 #include "cuda/kernels/chain_end.h"
+#include "cuda/kernels/chain_wide.h"
 #include "cuda/kernels/chain_compiled.h"
 #include "cuda/kernels/chain_machine.h"
+#include "cuda/kernels/chain_translate.h"
 
 namespace {
 
 __global__ void __launch_bounds__(THREADS, 8) chain_kernel(GRID_CONSTANT(Program) p)
 {
     DYNAMIC_SHARED(Values, shared);
-    const unsigned of_group = blockDim.x * EACH;
-    Piece piece(p, shared, of_group, 1);
-    piece.begin(p, blockIdx.x * (unsigned)p.groups * of_group + threadIdx.x * EACH,
-                p.numel);
-    run_program(p, piece);
+    run_in_grid(p, shared);
 }
 
 bool is_known(const dt_plan *plan, const dt_operand &o)
 {
     if (o.scalar)
-        return o.dtype == DT_BOOL || dt_dtype_kind(o.dtype) == DT_KIND_FLOAT;
+        return type_of(o.dtype) != NO_TYPE;
     return type_of(o.dtype) != NO_TYPE &&
            (plan->ndim <= DIMS || dt_plan_is_dense(plan, &o));
 }
 
-/* Whether the machine computes the row as its own kernel does. */
+/* Whether the machine's result has the bits of the row's own kernel. */
 bool computes(int op, const dt_plan *plan)
 {
     const dt_elementwise_row &row = dt_elementwise_rows[op];
@@ -33,12 +32,15 @@ bool computes(int op, const dt_plan *plan)
     const dt_dtype type = dt_plan_type(plan, c.choice);
     if (plan->noperands > 4 && !plan->operands[4].scalar)
         return false;
-    if (c.choice) /* a copy, of which a number is rounded */
+    if (c.choice) /* a copy; numbers are rounded */
         return plan->operands[2].dtype == plan->operands[0].dtype &&
                plan->operands[3].dtype == plan->operands[0].dtype;
     if (type == DT_BOOL)
         return c.takes[DT_KIND_BOOL] && (c.truth || row_of_bools(op) != op);
-    return has_row(c, row.flags) && type_of(type) < BOOLS;
+    if (dt_dtype_kind(type) == DT_KIND_FLOAT)
+        return has_row(c, row.flags);
+    /* In int64_t, lcm does not overflow as in int32. */
+    return has_row(c, row.flags, DT_KIND_INTEGER) && op != DT_OP_lcm;
 }
 
 } // namespace
@@ -46,7 +48,7 @@ bool computes(int op, const dt_plan *plan)
 bool dt_cuda_chain_step(int op, const dt_plan *plan)
 {
     const dt_operand &out = plan->operands[0];
-    if (plan->numel >= MAX_LAYOUT_NUMEL || type_of(out.dtype) >= BYTES)
+    if (plan->numel >= MAX_LAYOUT_NUMEL || type_of(out.dtype) == NO_TYPE)
         return false;
     for (int k = 1; k < plan->noperands; k++)
         if (!is_known(plan, plan->operands[k]))
@@ -59,27 +61,29 @@ static int start_program(dt_stream stream, Program *p, unsigned slots)
     unsigned threads = THREADS, groups = GROUPS;
     while (groups > 1 && p->numel / (threads * groups * EACH) < BLOCKS_WANTED)
         groups /= 2;
-    while (shared_of_program(threads, slots, groups) > SHARED) {
+    while (shared_of_program(*p, threads, slots, groups) > SHARED) {
         if (threads > 32)
             threads /= 2;
         else
             groups /= 2;
     }
     p->groups = (int)groups;
-    const unsigned elements = threads * groups * EACH;
-    return start_result(
-        "starting a fused kernel",
-        (Relaxed(), LAUNCH(chain_kernel, (p->numel + elements - 1) / elements, threads,
-                           shared_of_program(threads, slots, groups),
-                           (cudaStream_t)stream.handle, *p)));
+    const unsigned elements = threads * groups * EACH,
+                   blocks = (p->numel + elements - 1) / elements;
+    const size_t shared = shared_of_program(*p, threads, slots, groups);
+    if (p->wide)
+        return chain_start_wide(stream, p, blocks, threads, shared);
+    return start_result("starting a fused kernel",
+                        (Relaxed(), LAUNCH(chain_kernel, blocks, threads, shared,
+                                           (cudaStream_t)stream.handle, *p)));
 }
 
-/* Whether a chain with an end takes longer in the machine than in a kernel of its own that
- * stores what the end then reads. By measurements on an H100 a step takes as long as 1.1
- * bytes of each element, and in 16 bits three times that. */
+/* Whether two kernels are faster: one for the steps, which stores the end's input, and one
+ * for the end. On an H100 a step takes the time of 1.1 bytes of each element, and three times
+ * that in 16 bits. The kernel of wide chains has no end. */
 static bool is_better_apart(const Program &p, const dt_chain_end *end)
 {
-    int steps = 0;
+    int steps = p.wide ? 1 << 16 : 0;
     for (int s = 0; s < p.ninstructions; s++)
         steps += p.instructions[s].type == FLOATS ? 1 : 3;
     const dt_dtype given =
@@ -102,6 +106,8 @@ static int run_with_end(dt_stream stream, const dt_chain *chain,
     translate(&steps, &p);
     if (!is_better_apart(p, end))
         return chain_run_end(stream, chain, end) ? -1 : 0;
+    if (p.wide)
+        return chain_run_apart(stream, chain, end);
     Compiled *known = known_of(stream.device, p);
     if (known->kernel)
         return chain_run_apart(stream, chain, end);

@@ -1,8 +1,8 @@
-/* Kernels of their own for chains that run often. The machine (chain.cu) decodes each step
- * for each element; such a kernel is compiled for the steps of one program.
+/* Compiled kernels for chains that run often. The machine (chain.cu) decodes each step for
+ * each element; these kernels contain the steps of one program.
  *
- * Chains of one key have the same kernel. It depends on what their steps, types and layouts
- * are; addresses, sizes and numbers are arguments. */
+ * Chains with the same key share a kernel. The key has the steps, types and layouts;
+ * addresses, sizes and numbers are arguments. */
 #ifndef DT_CUDA_KERNELS_CHAIN_COMPILED_H
 #define DT_CUDA_KERNELS_CHAIN_COMPILED_H
 
@@ -41,13 +41,23 @@ const char *row_name(const Instruction &now)
     return now.op < 0 ? "copy" : dt_elementwise_rows[now.op].name;
 }
 
-/* An input of an instruction: the value of a slot, or a number. */
-std::string input_text(const Instruction &now, int s, int i,
+const char *type_name(Domain domain)
+{
+    return domain == IN_FLOAT ? "float" : domain == IN_DOUBLE ? "double" : "int64_t";
+}
+
+/* The text of an input of an instruction: the value of a slot, or a number. */
+std::string input_text(const Program &p, int s, int i,
                        const std::vector<std::string> &slots)
 {
+    const Instruction &now = p.instructions[s];
+    const char *type = type_name(now.domain);
     std::string text;
-    if (now.inputs[i] == NONE)
-        append(&text, "given.numbers[%d][%d]", s, i);
+    if (i == 3 || now.inputs[i] == NONE)
+        append(&text, "taken<%s>(given.numbers[%d][%d])", type, s, i);
+    else if (p.wide)
+        append(&text, "taken_as<%s>(%s.v[k], (Type)%d)", type,
+               slots[now.inputs[i]].c_str(), now.types[i]);
     else
         append(&text, "%s.v[k]", slots[now.inputs[i]].c_str());
     return text;
@@ -57,14 +67,21 @@ void write_step(std::string *to, const Program &p, int s,
                 const std::vector<std::string> &slots)
 {
     const Instruction &now = p.instructions[s];
-    append(to, "    Values r%d;\n    UNROLL\n    for (int k = 0; k < EACH; k++)\n", s);
-    append(to, "        r%d.v[k] = row_%s<float>(", s, row_name(now));
-    for (int i = 0; i < 3; i++)
-        *to += input_text(now, s, i, slots) + ", ";
-    append(to, "given.numbers[%d][3]);\n", s);
-    if (now.type == FLOATS && now.out == NONE)
+    const char *type = type_name(now.domain);
+    append(to, "    %s r%d;\n    UNROLL\n    for (int k = 0; k < EACH; k++)\n",
+           p.wide ? "WideWords" : "Values", s);
+    append(to, "        r%d.v[k] = ", s);
+    append(to, p.wide ? "held(row_%s<%s>(" : "row_%s<%s>(", row_name(now), type);
+    for (int i = 0; i < 4; i++)
+        *to += (i ? ", " : "") + input_text(p, s, i, slots);
+    *to += p.wide ? "));\n" : ");\n";
+    if (!p.wide && now.type == FLOATS && now.out == NONE)
         return;
-    append(to, "    const Words w%d = rounded(&r%d, (Type)%d);\n", s, s, now.type);
+    if (p.wide)
+        append(to, "    const WideWords w%d = wide_rounded<%s>(&r%d, (Type)%d);\n", s,
+               type, s, now.type);
+    else
+        append(to, "    const Words w%d = rounded(&r%d, (Type)%d);\n", s, s, now.type);
     if (now.out != NONE)
         append(to,
                "    put(Output{(char *)o%d, %d}, (Type)%d, first, WHOLE ? EACH : "
@@ -72,17 +89,18 @@ void write_step(std::string *to, const Program &p, int s,
                now.out, p.outputs[now.out].together, now.type, s);
 }
 
-/* Loads come first, so that all are under way before a result is stored. */
+/* Loads come first, so that all are in flight before the first store. */
 void write_steps(std::string *to, const Program &p)
 {
     std::vector<std::string> slots(NONE);
     for (int m = 0; m < p.nmemories; m++)
         append(
             to,
-            "    const Values m%d = values_at(given.layouts, Memory{(const char *)i%d, "
+            "    const %s m%d = %s(given.layouts, Memory{(const char *)i%d, "
             "(Type)%d, (Way)%d, %d, 0}, first, WHOLE ? EACH : count_from(given.numel, "
             "first));\n",
-            m, m, p.memories[m].type, p.memories[m].way, p.memories[m].layout);
+            p.wide ? "WideWords" : "Values", m, p.wide ? "wide_at" : "values_at", m,
+            p.memories[m].type, p.memories[m].way, p.memories[m].layout);
     for (int s = 0, m = 0; s < p.ninstructions; s++) {
         for (int k = 0; k < p.instructions[s].loads; k++, m++)
             slots[p.memories[m].slot] = "m" + std::to_string(m);
@@ -126,14 +144,14 @@ std::string source_of(const Program &p)
     return text;
 }
 
-/* Whether all compilers give its results the same bits: without functions of CUDA's
- * mathematics library, whose versions differ in last bits. */
+/* Whether all compilers produce the same bits: it calls no function of CUDA's mathematics
+ * library, whose versions differ in the last bits. */
 bool is_exact(const Program &p)
 {
     for (int s = 0; s < p.ninstructions; s++) {
         const int op = p.instructions[s].op;
-        if (op < 0 || op == DT_OP_div || op == DT_OP_sqrt || op == DT_OP_rsqrt ||
-            op == DT_OP_reciprocal)
+        if (op < 0 || p.instructions[s].domain == IN_WHOLE || op == DT_OP_div ||
+            op == DT_OP_sqrt || op == DT_OP_rsqrt || op == DT_OP_reciprocal)
             continue;
         const dt_class &c = dt_elementwise_rows[op].class_;
         if (c.cost > 1 || c.rule == DT_RULE_EXPONENT)
@@ -142,22 +160,22 @@ bool is_exact(const Program &p)
     return true;
 }
 
-/* --- which chains have one --- */
+/* --- kernels by key --- */
 
 struct Compiled {
-    int runs; /* so far, without it */
+    int runs; /* before the kernel was compiled */
     const dt_module_kernel *kernel;
 };
 
 Choices<std::string, Compiled> compiled;
-/* Keys whose sources were asked for, by their numbers. */
+/* Keys of the sources sent to the compiler, by their numbers. */
 std::vector<std::string> asked;
 
 /* The device, and the parts of a program that the source depends on. */
 std::string key_of(int device, const Program &p)
 {
     std::string key = {(char)device, (char)p.ninstructions, (char)p.nmemories,
-                       (char)p.noutputs};
+                       (char)p.noutputs, (char)p.wide};
     for (int s = 0; s < p.ninstructions; s++)
         key.append((const char *)&p.instructions[s], offsetof(Instruction, out) + 1);
     for (int m = 0; m < p.nmemories; m++)

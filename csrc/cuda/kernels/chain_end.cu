@@ -1,10 +1,11 @@
-/* Chains with an end: one kernel, whose threads take the results of a step as those of the
- * end's own kernel take the elements that it reads: the same ones, in the same order, so
- * that the bits are the same. A reduction takes them in rounds. An operation on rows has
- * the values of its rows in shared memory. */
+/* Chains with an end, in one kernel. Each thread computes the elements that it would read
+ * in the end's own kernel, and uses them in the same order, so the bits are the same. A
+ * reduction computes them in rounds. An operation on rows keeps the values of its rows in
+ * shared memory. */
 #define DT_CALLED_FUNCTIONS
 #include "cuda/kernels/chain_end.h"
 #include "cuda/kernels/chain_machine.h"
+#include "cuda/kernels/chain_translate.h"
 #include "cuda/kernels/moments.h"
 #include "cuda/kernels/nn_kernels.h"
 #include "cuda/kernels/reduce_kernels.h"
@@ -17,12 +18,12 @@ namespace {
 
 /* --- reductions --- */
 
-/* The rounds of a chain have as many packs as the machine has groups, at most. */
+/* A round has at most as many packs as the machine has groups. */
 static_assert((int)AHEAD == (int)GROUPS && pack_of<float> == (int)EACH, "rounds");
 
 struct ChainSum {
     bool of_moments, vectors;
-    Reduction sum; /* of_moments: its plan alone */
+    Reduction sum; /* of_moments: only the plan is used */
     void *variances, *means;
     dt_moments *parts;
     double divisor;
@@ -30,11 +31,11 @@ struct ChainSum {
 POINTERS_OF(ChainSum, each_pointer(s.sum, f); f(s.variances); f(s.means); f(s.parts);)
 static_assert(sizeof(ChainSum) + sizeof(Program) < 4096, "a kernel's parameters");
 
-/* The rounds of a thread, as each_round has them: use(round, values). starts: first(value)
- * of the first element of the result comes before. */
+/* Calls use(round, values) for a thread's rounds, as each_round does. starts: calls
+ * first(value) for the first element of the result before. */
 template <class First, class Use>
 __device__ __forceinline__ void
-each_round_of_chain(const Program &p, Piece piece, const ChainSum &c,
+each_round_of_chain(const Program &p, Piece<Values> piece, const ChainSum &c,
                     const Place &place, bool starts, First first, Use use)
 {
     const ReductionPlan &f = c.sum.f;
@@ -87,7 +88,7 @@ __global__ void __launch_bounds__(BLOCK, 2)
         if (!c.of_moments)
             runs.begin(zero_of<float, float>(sum.op));
         each_round_of_chain(
-            p, Piece(p, shared, (unsigned)sum.f.threads * EACH, 1), c, place,
+            p, Piece<Values>(p, shared, (unsigned)sum.f.threads * EACH, 1), c, place,
             sum.starts, [&](float value) { runs.begin(value); },
             [&](const Round &r, const Vector<float, EACH>(&values)[AHEAD]) {
                 if (c.of_moments)
@@ -107,21 +108,21 @@ __global__ void __launch_bounds__(BLOCK, 2)
 
 /* --- operations on rows --- */
 
-/* Elements of the longest row, whose values are in shared memory. */
+/* The longest row that fits shared memory; threads in a block. */
 enum { ROW_MOST = 8192, ROWS_BLOCK = 2 * BLOCK };
 
 struct ChainRows {
-    NnCall call; /* without the address of the operand that the chain gives */
+    NnCall call; /* without the address of the operand that the chain computes */
     dt_nn_op op;
-    int each;     /* rows of a block */
-    int room;     /* Values of their elements */
+    int each;     /* rows in a block */
+    int room;     /* Values for their elements */
     bool apart;   /* the machine takes elements one by one */
-    bool vectors; /* the operation does not */
+    bool vectors; /* the operation takes vectors */
 };
 POINTERS_OF(ChainRows, each_pointer(s.call, f);)
 static_assert(sizeof(ChainRows) + sizeof(Program) < 4096, "a kernel's parameters");
 
-/* A row, one operand of which has its elements at `near`. */
+/* A row with the elements of one operand in shared memory, at `near`. */
 template <int N>
 struct ChainRow : CudaRow<float, true, NOWHERE, N> {
     typedef CudaRow<float, true, NOWHERE, N> Base;
@@ -168,10 +169,10 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
     DYNAMIC_SHARED(Values, shared);
     const unsigned n = (unsigned)c.call.n, from = blockIdx.x * (unsigned)c.each * n,
                    end = p.numel - from < c.each * n ? p.numel : from + c.each * n;
-    /* Where a vector may start in memory, one may start in shared memory. */
+    /* Vectors have the same alignment in shared memory as in memory. */
     float *const near = (float *)shared + from % EACH;
     const unsigned gap = c.apart ? blockDim.x : 1, hop = blockDim.x * EACH;
-    Piece piece(p, shared + c.room, hop, gap);
+    Piece<Values> piece(p, shared + c.room, hop, gap);
     ROLLED
     for (unsigned at = from + threadIdx.x * (c.apart ? 1 : EACH); at < end;
          at += (unsigned)p.groups * hop) {
@@ -200,7 +201,7 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
         run_row(c.op, ChainRow<1>(c.call, row, its));
 }
 
-/* --- what a chain may end in --- */
+/* --- operations that may end a chain --- */
 
 /* The kinds of operands of ops/nn.def. */
 enum Kind : uint8_t { OTHER, WRITTEN, WHOLE_ROW };
@@ -220,12 +221,14 @@ constexpr Kind kinds[DT_NNN][DT_NN_OPERANDS] = {
 #include "ops/nn.def"
 };
 
-/* Passes over the elements; 0: no chain ends in the operation. */
-int passes_of(dt_nn_op op)
+/* Passes over the elements; 0: a chain cannot end in the operation. keeps: keeps_ragged. */
+int passes_of(dt_nn_op op, bool *keeps = nullptr)
 {
     switch (op) {
 #define PASSES(name)                                                                   \
     case DT_NN_##name:                                                                 \
+        if (keeps)                                                                     \
+            *keeps = nn::keeps_ragged<nn::name>;                                       \
         return nn::name::passes;
         ROW_ENDS(PASSES)
 #undef PASSES
@@ -258,7 +261,7 @@ bool takes_reduction(dt_chain_end *end)
                      type_of(r.output_dtype) < BOOLS;
 }
 
-/* Where the elements that it takes would be. */
+/* The address that the end's input would have. */
 const void *operand_of(const dt_chain_end *end)
 {
     return end->work == DT_WORK_nn ? end->rows.operands[end->operand]
@@ -267,7 +270,7 @@ const void *operand_of(const dt_chain_end *end)
 
 /* --- launches --- */
 
-/* A chain whose end is to start. */
+/* The arguments for starting a chain with an end. */
 struct Ending {
     const dt_chain *chain;
     const dt_chain_end *end;
@@ -275,14 +278,14 @@ struct Ending {
     unsigned slots;
 };
 
-/* As many groups as a block has room for; false: not even one. */
+/* Sets as many groups as fit a block. false: not even one fits. */
 bool set_groups(const Ending &e, unsigned threads, size_t room)
 {
     unsigned groups = GROUPS;
-    while (groups > 1 && shared_of_program(threads, e.slots, groups) > room)
+    while (groups > 1 && shared_of_program(*e.p, threads, e.slots, groups) > room)
         groups /= 2;
     e.p->groups = (int)groups;
-    return shared_of_program(threads, e.slots, groups) <= room;
+    return shared_of_program(*e.p, threads, e.slots, groups) <= room;
 }
 
 int start_sum(dt_stream stream, ChainSum *c, const Ending &e)
@@ -294,7 +297,7 @@ int start_sum(dt_stream stream, ChainSum *c, const Ending &e)
         "starting a fused reduction",
         (Relaxed(),
          LAUNCH_BARRIERS(chain_sum_kernel, f.blocks * f.parts, BLOCK,
-                         shared_of_program(BLOCK, e.slots, (unsigned)e.p->groups),
+                         shared_of_program(*e.p, BLOCK, e.slots, (unsigned)e.p->groups),
                          (cudaStream_t)stream.handle, *e.p, *c)));
 }
 
@@ -318,8 +321,8 @@ int first_moments(dt_stream stream, const Moments *call, const void *with)
     return start_sum(stream, &c, *(const Ending *)with);
 }
 
-/* Whether a step's result lies over memory that steps read: there elements are taken
- * once. */
+/* Whether a step's result overwrites memory that steps read, which they then must read
+ * only once. */
 bool overwrites(const Program &p)
 {
     for (int o = 0; o < p.noutputs; o++)
@@ -329,7 +332,7 @@ bool overwrites(const Program &p)
     return false;
 }
 
-/* Each of these gives 0, or -1 after dt_fail, or 1 if no kernel has room for the chain. */
+/* These return 0, -1 after dt_fail, or 1 if the chain does not fit in a kernel. */
 int run_reduction(dt_stream stream, const Ending &e)
 {
     const dt_chain_end &end = *e.end;
@@ -341,7 +344,7 @@ int run_reduction(dt_stream stream, const Ending &e)
                    : reduce_by(stream, end.op, &end.reduction, first_sum, &e);
 }
 
-/* How the operation's own kernel would spread the rows over threads. */
+/* Plans the rows as the operation's own kernel does. */
 int prepare_rows(dt_stream stream, const dt_chain_end &end, int64_t most, ChainRows *c)
 {
     const dt_nn_call &given = end.rows;
@@ -351,8 +354,9 @@ int prepare_rows(dt_stream stream, const dt_chain_end &end, int64_t most, ChainR
     int rows = 0;
     for (Kind kind : kinds[given.op])
         rows += kind == WHOLE_ROW;
-    NnForm form =
-        nn_form(call, nn_has_vectors(&given, call.half), passes_of(given.op), rows);
+    bool keeps = false;
+    const int passes = passes_of(given.op, &keeps);
+    NnForm form = nn_form(call, nn_has_vectors(&given, call.half), passes, rows, keeps);
     if (form.way == NN_SHARED)
         form.threads = nn_shared_threads(
             form.threads, call.n * rows * stored_size<float>(call.half), most);
@@ -362,7 +366,7 @@ int prepare_rows(dt_stream stream, const dt_chain_end &end, int64_t most, ChainR
     c->op = given.op;
     c->vectors = form.way != NN_SINGLY;
     nn_set_threads(call, form.threads, c->vectors ? EACH : 1);
-    c->each = form.threads < BLOCK ? BLOCK / form.threads : 1;
+    c->each = nn_rows_of_block(form.threads);
     while (c->each > 1 && c->each * call.n > ROW_MOST)
         c->each /= 2;
     c->apart = c->each * call.n % EACH;
@@ -380,12 +384,12 @@ int run_rows(dt_stream stream, const Ending &e)
     const unsigned block = (unsigned)(c.each * c.call.threads);
     const size_t near = (size_t)c.room * sizeof(Values);
     if (!set_groups(e, block, near < SHARED_OF_BLOCK ? SHARED_OF_BLOCK - near : 0) &&
-        near + shared_of_program(block, e.slots, 1) > (size_t)most)
+        near + shared_of_program(*e.p, block, e.slots, 1) > (size_t)most)
         return 1;
     if (block > ROWS_BLOCK)
         return 1;
     const size_t bytes =
-        near + shared_of_program(block, e.slots, (unsigned)e.p->groups);
+        near + shared_of_program(*e.p, block, e.slots, (unsigned)e.p->groups);
     const int64_t blocks = (c.call.rows + c.each - 1) / c.each;
     return start_result(
         "starting a fused operation on rows",
@@ -393,7 +397,7 @@ int run_rows(dt_stream stream, const Ending &e)
                                  (cudaStream_t)stream.handle, *e.p, c)));
 }
 
-/* The end by its own kernel, of what is at `values`. */
+/* Runs the end in its own kernel, on `values`. */
 int run_alone(dt_stream stream, const dt_chain_end *end, void *values)
 {
     if (end->work == DT_WORK_nn) {
@@ -429,16 +433,19 @@ int chain_run_apart(dt_stream stream, const dt_chain *chain, const dt_chain_end 
 {
     dt_chain steps = chain_steps(chain, end);
     dt_chain_step &last = steps.steps[end->step];
+    const auto run = [&] {
+        const int runs = dt_cuda_chain(stream, &steps);
+        return runs < 0 || run_alone(stream, end, last.out) ? -1 : runs;
+    };
     if (chain->steps[end->step].out)
-        return dt_cuda_chain(stream, &steps) < 0 ? -1
-                                                 : run_alone(stream, end, last.out);
-    /* As far from a vector's address: the order of sums depends on it. */
+        return run();
+    /* The same misalignment: the order of sums depends on it. */
     const size_t off = (uintptr_t)last.out % 16;
     Scratch memory(stream, (size_t)chain->numel * dt_dtype_size(last.result) + off);
     if (!memory.data)
         return -1;
     last.out = (char *)memory.data + off;
-    return dt_cuda_chain(stream, &steps) < 0 ? -1 : run_alone(stream, end, last.out);
+    return run();
 }
 
 int chain_run_end(dt_stream stream, const dt_chain *chain, const dt_chain_end *end)
@@ -447,5 +454,5 @@ int chain_run_end(dt_stream stream, const dt_chain *chain, const dt_chain_end *e
     const Ending e = {chain, end, &p, (unsigned)translate(chain, &p)};
     const int status =
         end->work == DT_WORK_nn ? run_rows(stream, e) : run_reduction(stream, e);
-    return status > 0 ? chain_run_apart(stream, chain, end) : status;
+    return status > 0 ? -(chain_run_apart(stream, chain, end) < 0) : status;
 }

@@ -1,4 +1,4 @@
-/* The header that kernels of chains are compiled with (chain_compiled.h).
+/* The header of the kernels that chain_compiled.h writes.
  * tools/build/products.py expands its includes into one file, which is installed. */
 #ifndef DT_CUDA_KERNELS_CHAIN_KERNEL_H
 #define DT_CUDA_KERNELS_CHAIN_KERNEL_H
@@ -11,11 +11,11 @@
 
 namespace {
 
-/* The arguments of such a kernel beside pointers. */
+/* Their arguments except pointers. */
 template <int STEPS, int INPUTS, int LAYOUTS>
 struct Given {
     unsigned numel;
-    float numbers[STEPS][INPUTS];
+    uint64_t numbers[STEPS][INPUTS]; /* as words of wide chains */
     Strides layouts[LAYOUTS];
 };
 

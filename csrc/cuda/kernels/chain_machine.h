@@ -1,10 +1,14 @@
-/* The machine of chains: a kernel's parameter is a program (chain_program.h), which each
- * thread runs on some groups of elements.
+/* The machine of chains: an interpreter in a kernel. The kernel's parameter is a program
+ * (chain_program.h); each thread runs it on a few groups of elements.
  *
- * An instruction loads the inputs that are new into slots of shared memory, where each
- * thread has its own; then, for one group after the other, it computes its row of
- * ops/elementwise.def in float, and rounds the result to the type that it has in the chain,
- * so that the bits are those of the rows' own kernels. All threads take the same branches. */
+ * For each instruction a thread loads the inputs not loaded before into its slots of shared
+ * memory. Then, group by group, it computes the instruction's row of ops/elementwise.def
+ * and rounds the result to its type in the chain, so the bits are those of the row's own
+ * kernel. All threads take the same branches.
+ *
+ * There are two machines. One has Values in its slots and computes in float. The other is
+ * for wide chains: it has WideWords (chain_memory.h) and computes in float, double and
+ * int64_t; results of narrower integers are truncated. */
 #ifndef DT_CUDA_KERNELS_CHAIN_MACHINE_H
 #define DT_CUDA_KERNELS_CHAIN_MACHINE_H
 
@@ -15,15 +19,15 @@ namespace {
 
 /* --- rows --- */
 
-/* An instruction's inputs, and the place of its result. From one group to the next an
- * address moves by `apart`; by 0 for a number. T is float. */
-template <typename T>
+/* The addresses of an instruction's inputs and of its result. For each group an address
+ * advances by from_apart or to_apart, 0 for a number. V is Values or WideWords. */
+template <class V>
 struct Operands {
-    const Vector<T, EACH> *from[3];
+    const V *from[3];
     unsigned from_apart[3];
-    Vector<T, EACH> *to;
+    V *to;
     unsigned to_apart;
-    T last;
+    uint64_t last;
     int groups;
     __device__ __forceinline__ void advance()
     {
@@ -34,53 +38,78 @@ struct Operands {
     }
 };
 
-/* result(a, b, c) of EACH elements at once, for all of them. */
-template <typename T, typename F>
-__device__ __forceinline__ void each(Operands<T> o, F result)
+/* Reads and writes an element of a slot. */
+template <typename T>
+__device__ __forceinline__ T taken(float value)
+{
+    return value;
+}
+__device__ __forceinline__ void set(float *value, float number)
+{
+    *value = number;
+}
+template <typename T>
+__device__ __forceinline__ void set(uint64_t *value, T number)
+{
+    *value = held(number);
+}
+
+/* Computes result(a, b, c) for all elements, EACH at a time. */
+template <typename T, class V, typename F>
+__device__ __forceinline__ void each(Operands<V> o, F result)
 {
     ROLLED
     for (int g = 0; g < o.groups; g++) {
-        const Vector<T, EACH> a = *o.from[0], b = *o.from[1], c = *o.from[2];
-        Vector<T, EACH> y;
+        const V a = *o.from[0], b = *o.from[1], c = *o.from[2];
+        V y;
         UNROLL
         for (int k = 0; k < EACH; k++)
-            y.v[k] = result(a.v[k], b.v[k], c.v[k]);
+            set(&y.v[k], result(taken<T>(a.v[k]), taken<T>(b.v[k]), taken<T>(c.v[k])));
         *o.to = y;
         o.advance();
     }
 }
 
-/* A row that is not long has a loop of its own. */
-template <typename T>
-__device__ __forceinline__ void apply_row(int op, const Operands<T> &o)
+/* Whether the machine with V has a row for T, and has it as a long one (`longs`) or not. */
+template <typename T, class V>
+__host__ __device__ constexpr bool has_row_of(int op, const dt_class &c, int flags,
+                                              bool longs)
 {
-    const T d = o.last;
+    return has_row(c, flags, is_float<T> ? DT_KIND_FLOAT : DT_KIND_INTEGER) &&
+           is_long(op, c, std::is_same_v<V, WideWords>) == longs;
+}
+
+#define HAS_ROW(name, class, flags, longs)                                             \
+    has_row_of<T, V>(DT_OP_##name, DT_CLASS_VALUE(flags, DT_CLASS_##class), flags,     \
+                     longs)
+
+/* Rows that are not long: a loop for each. */
+template <typename T, class V>
+__device__ __forceinline__ void apply_row(int op, const Operands<V> &o)
+{
+    const T d = taken<T>(o.last);
     switch (op) {
 #define KERNEL(name, arity, class, flags, low, high, operands, value)                  \
     case DT_OP_##name:                                                                 \
-        if constexpr (has_row(DT_CLASS_VALUE(flags, DT_CLASS_##class), flags) &&       \
-                      !is_long(DT_OP_##name,                                           \
-                               DT_CLASS_VALUE(flags, DT_CLASS_##class))) {             \
-            each(o, [d](T a, T b, T c) { return row_##name(a, b, c, d); });            \
+        if constexpr (HAS_ROW(name, class, flags, false)) {                            \
+            each<T>(o, [d](T a, T b, T c) { return row_##name(a, b, c, d); });         \
         }                                                                              \
         break;
 #include "ops/elementwise_kernels.def"
     default: /* DT_CHAIN_CONVERT */
-        each(o, [d](T a, T b, T c) { return row_copy(a, b, c, d); });
+        each<T>(o, [d](T a, T b, T c) { return row_copy(a, b, c, d); });
         break;
     }
 }
 
-/* Long rows are in the kernel once: elements come by, one after the other. */
-template <typename T>
+/* Long rows: expanded once, and called for one element at a time. */
+template <typename T, class V>
 __device__ __forceinline__ T long_row(int op, T a, T b, T c, T d)
 {
     switch (op) {
 #define KERNEL(name, arity, class, flags, low, high, operands, value)                  \
     case DT_OP_##name:                                                                 \
-        if constexpr (has_row(DT_CLASS_VALUE(flags, DT_CLASS_##class), flags) &&       \
-                      is_long(DT_OP_##name,                                            \
-                              DT_CLASS_VALUE(flags, DT_CLASS_##class))) {              \
+        if constexpr (HAS_ROW(name, class, flags, true)) {                             \
             return row_##name(a, b, c, d);                                             \
         }                                                                              \
         break;
@@ -91,31 +120,58 @@ __device__ __forceinline__ T long_row(int op, T a, T b, T c, T d)
     return a;
 }
 
-__device__ __forceinline__ void apply_long_row(int op, Operands<float> o)
+template <typename T, class V>
+__device__ __forceinline__ void apply_long_row(int op, Operands<V> o)
 {
     ROLLED
     for (int g = 0; g < o.groups; g++) {
         ROLLED
         for (int k = 0; k < EACH; k++)
-            o.to->v[k] =
-                long_row(op, o.from[0]->v[k], o.from[1]->v[k], o.from[2]->v[k], o.last);
+            set(&o.to->v[k],
+                long_row<T, V>(op, taken<T>(o.from[0]->v[k]), taken<T>(o.from[1]->v[k]),
+                               taken<T>(o.from[2]->v[k]), taken<T>(o.last)));
         o.advance();
     }
 }
 
+template <typename T, class V>
+__device__ __forceinline__ void apply(const Instruction &now, const Operands<V> &o)
+{
+    if (now.is_long)
+        apply_long_row<T>(now.op, o);
+    else
+        apply_row<T>(now.op, o);
+}
+__device__ __forceinline__ void apply_domain(const Instruction &now,
+                                             const Operands<Values> &o)
+{
+    apply<float>(now, o);
+}
+__device__ __forceinline__ void apply_domain(const Instruction &now,
+                                             const Operands<WideWords> &o)
+{
+    if (now.domain == IN_FLOAT)
+        apply<float>(now, o);
+    else if (now.domain == IN_DOUBLE)
+        apply<double>(now, o);
+    else
+        apply<int64_t>(now, o);
+}
+
 /* --- groups of a thread --- */
 
-/* A thread has three places for numbers, slots of slot[group * blockDim.x], and groups of
- * elements: `gap` apart, as in chain_memory.h, and those of a group `hop` from the ones
- * before. */
+/* A thread's memory and elements. It has a value for each of three numbers, and slots, in
+ * which group g is at slot[g * blockDim.x]. Elements of a group are `gap` apart, and groups
+ * `hop`. */
+template <class V>
 struct Piece {
-    Values *numbers, *slots;
-    unsigned first, hop, gap, end; /* end: of the elements that the thread may take */
-    int apart, groups;             /* of slots; that have elements */
-    bool stores;                   /* results that are wanted */
+    V *numbers, *slots;
+    unsigned first, hop, gap, end; /* end: of the thread's elements */
+    int apart, groups;             /* values from slot to slot; groups not empty */
+    bool stores;                   /* whether to store results */
 
-    __device__ __forceinline__ Piece(const Program &p, Values *shared,
-                                     unsigned each_hop, unsigned each_gap)
+    __device__ __forceinline__ Piece(const Program &p, V *shared, unsigned each_hop,
+                                     unsigned each_gap)
         : numbers(shared + threadIdx.x), slots(shared + 3 * blockDim.x + threadIdx.x),
           first(0), hop(each_hop), gap(each_gap), end(0),
           apart(p.groups * (int)blockDim.x), groups(0), stores(true)
@@ -137,16 +193,35 @@ struct Piece {
     {
         return count_from(end, group(g), gap);
     }
-    __device__ __forceinline__ Values *slot(int slot) const
-    {
-        return slots + slot * apart;
-    }
+    __device__ __forceinline__ V *slot(int slot) const { return slots + slot * apart; }
 };
 
-/* All groups of a memory whose elements lie together. Their loads are in flight at once. */
-template <typename Word>
+/* Converts a stored word to an element of a slot. */
+__device__ __forceinline__ void load_word(float *value, uint32_t word, Type type)
+{
+    *value = number_of(word, type);
+}
+__device__ __forceinline__ void load_word(uint64_t *value, uint64_t word, Type type)
+{
+    *value = wide_of(word, type);
+}
+__device__ __forceinline__ void load_group(Values *values, const Program &p,
+                                           const Memory &m, unsigned first, int count,
+                                           unsigned gap)
+{
+    *values = values_at(p.layouts, m, first, count, gap);
+}
+__device__ __forceinline__ void load_group(WideWords *values, const Program &p,
+                                           const Memory &m, unsigned first, int count,
+                                           unsigned gap)
+{
+    *values = wide_at(p.layouts, m, first, count, gap);
+}
+
+/* Loads all groups of a contiguous input, with all loads in flight at once. */
+template <typename Word, class V>
 __device__ __forceinline__ void load_packs(const Program &p, const Memory &m,
-                                           const Piece &piece)
+                                           const Piece<V> &piece)
 {
     Pack<Word, EACH> packs[GROUPS];
     UNROLL
@@ -156,45 +231,76 @@ __device__ __forceinline__ void load_packs(const Program &p, const Memory &m,
                                                                  piece.group(g));
     UNROLL
     for (int g = 0; g < GROUPS; g++) {
-        Values values;
+        V values;
         UNROLL
         for (int k = 0; k < EACH; k++)
-            values.v[k] = number_of(packs[g].get(k), m.type);
+            load_word(&values.v[k], packs[g].get(k), m.type);
         if (g < p.groups)
             piece.slot(m.slot)[(unsigned)g * blockDim.x] = values;
     }
 }
 
+template <class V>
 __device__ __forceinline__ void load(const Program &p, const Memory &m,
-                                     const Piece &piece)
+                                     const Piece<V> &piece)
 {
     const bool whole = piece.gap == 1 && piece.groups == p.groups &&
                        piece.group(p.groups - 1) + EACH <= piece.end;
     if (whole && m.way == TOGETHER && m.layout == NONE) {
-        if (m.type == FLOATS)
+        const int bytes = bytes_of(m.type);
+        if (bytes == 4)
             load_packs<uint32_t>(p, m, piece);
-        else if (m.type >= BOOLS)
+        else if (bytes == 1)
             load_packs<uint8_t>(p, m, piece);
-        else
+        else if (bytes == 2)
             load_packs<uint16_t>(p, m, piece);
+        else if constexpr (std::is_same_v<V, WideWords>)
+            load_packs<uint64_t>(p, m, piece);
         return;
     }
     ROLLED
     for (int g = 0; g < piece.groups; g++)
-        piece.slot(m.slot)[(unsigned)g * blockDim.x] =
-            values_at(p.layouts, m, piece.group(g), piece.count(g), piece.gap);
+        load_group(&piece.slot(m.slot)[(unsigned)g * blockDim.x], p, m, piece.group(g),
+                   piece.count(g), piece.gap);
 }
 
-/* Rounds the results of an instruction to their type, and stores those that are wanted. */
-__device__ __forceinline__ void finish(const Program &p, const Instruction &now,
-                                       const Piece &piece)
+/* Rounds an instruction's results to their type. Returns the words to store. */
+__device__ __forceinline__ Words round_to_type(Values *values, const Instruction &now)
 {
-    Values *slot = piece.slot(now.slot);
+    return rounded(values, now.type);
+}
+__device__ __forceinline__ WideWords round_to_type(WideWords *values,
+                                                   const Instruction &now)
+{
+    return now.domain == IN_FLOAT    ? wide_rounded<float>(values, now.type)
+           : now.domain == IN_DOUBLE ? wide_rounded<double>(values, now.type)
+                                     : wide_rounded<int64_t>(values, now.type);
+}
+/* Whether rounding would change nothing. */
+__device__ __forceinline__ bool is_round(const Values *, const Instruction &now)
+{
+    return now.type == FLOATS;
+}
+__device__ __forceinline__ bool is_round(const WideWords *, const Instruction &now)
+{
+    return now.domain == IN_FLOAT    ? now.type == FLOATS
+           : now.domain == IN_DOUBLE ? now.type == DOUBLES
+                                     : now.type == LONGS;
+}
+
+/* Rounds the results of all groups, and stores them if they are wanted. */
+template <class V>
+__device__ __forceinline__ void finish(const Program &p, const Instruction &now,
+                                       const Piece<V> &piece)
+{
+    V *slot = piece.slot(now.slot);
+    if (is_round(slot, now) && now.out == NONE)
+        return;
     ROLLED
     for (int g = 0; g < piece.groups; g++) {
-        Values x = slot[(unsigned)g * blockDim.x];
-        const Words words = rounded(&x, now.type);
-        if (now.type != FLOATS)
+        V x = slot[(unsigned)g * blockDim.x];
+        const auto words = round_to_type(&x, now);
+        if (!is_round(slot, now))
             slot[(unsigned)g * blockDim.x] = x;
         if (now.out != NONE && piece.stores)
             put(p.outputs[now.out], now.type, piece.group(g), piece.count(g), words,
@@ -202,8 +308,45 @@ __device__ __forceinline__ void finish(const Program &p, const Instruction &now,
     }
 }
 
-/* Runs the program on the groups that begin() found. */
-__device__ __forceinline__ void run_program(const Program &p, const Piece &piece)
+__device__ __forceinline__ void set_number(Values *to, uint64_t value)
+{
+    const float number = taken<float>(value);
+    *to = {{number, number, number, number}};
+}
+__device__ __forceinline__ void set_number(WideWords *to, uint64_t value)
+{
+    *to = {{value, value, value, value}};
+}
+
+/* Input i, converted to float or double if the row computes in those and it holds integers. */
+__device__ __forceinline__ Values *as_floats(const Instruction &, int,
+                                             const Piece<Values> &, Values *from)
+{
+    return from;
+}
+__device__ __forceinline__ WideWords *
+as_floats(const Instruction &now, int i, const Piece<WideWords> &piece, WideWords *from)
+{
+    if (now.floats[i] == NONE)
+        return from;
+    WideWords *const to = piece.slot(now.floats[i]);
+    ROLLED
+    for (int g = 0; g < piece.groups; g++) {
+        const WideWords whole = from[(unsigned)g * blockDim.x];
+        WideWords floats;
+        UNROLL
+        for (int k = 0; k < EACH; k++)
+            floats.v[k] = now.domain == IN_FLOAT
+                              ? held(taken_as<float>(whole.v[k], LONGS))
+                              : held(taken_as<double>(whole.v[k], LONGS));
+        to[(unsigned)g * blockDim.x] = floats;
+    }
+    return to;
+}
+
+/* Runs the program on the groups that begin() has set. */
+template <class V>
+__device__ __forceinline__ void run_program(const Program &p, const Piece<V> &piece)
 {
     const Memory *next = p.memories;
     ROLLED
@@ -212,15 +355,16 @@ __device__ __forceinline__ void run_program(const Program &p, const Piece &piece
         ROLLED
         for (int k = 0; k < now.loads; k++)
             load(p, *next++, piece);
-        Operands<float> o;
+        Operands<V> o;
         UNROLL
         for (int i = 0; i < 3; i++) {
             const bool is_number = now.inputs[i] == NONE;
-            const float number = now.numbers[i];
-            Values *from = is_number ? piece.numbers + (unsigned)i * blockDim.x
-                                     : piece.slot(now.inputs[i]);
+            V *from = is_number ? piece.numbers + (unsigned)i * blockDim.x
+                                : piece.slot(now.inputs[i]);
             if (is_number)
-                *from = {{number, number, number, number}};
+                set_number(from, now.numbers[i]);
+            else
+                from = as_floats(now, i, piece, from);
             o.from[i] = from;
             o.from_apart[i] = is_number ? 0 : blockDim.x;
         }
@@ -228,19 +372,28 @@ __device__ __forceinline__ void run_program(const Program &p, const Piece &piece
         o.to_apart = blockDim.x;
         o.last = now.numbers[3];
         o.groups = piece.groups;
-        if (now.is_long)
-            apply_long_row(now.op, o);
-        else
-            apply_row(now.op, o);
-        if (now.type != FLOATS || now.out != NONE)
-            finish(p, now, piece);
+        apply_domain(now, o);
+        finish(p, now, piece);
     }
 }
 
-/* Bytes of shared memory of a block with so many slots. */
-inline size_t shared_of_program(unsigned threads, unsigned slots, unsigned groups)
+/* Runs the program on a thread's share of the elements, which a grid covers in order. */
+template <class V>
+__device__ __forceinline__ void run_in_grid(const Program &p, V *shared)
 {
-    return (3 + slots * groups) * threads * sizeof(Values);
+    const unsigned of_group = blockDim.x * EACH;
+    Piece<V> piece(p, shared, of_group, 1);
+    piece.begin(p, blockIdx.x * (unsigned)p.groups * of_group + threadIdx.x * EACH,
+                p.numel);
+    run_program(p, piece);
+}
+
+/* The shared memory of a block, in bytes. */
+inline size_t shared_of_program(const Program &p, unsigned threads, unsigned slots,
+                                unsigned groups)
+{
+    return (3 + slots * groups) * threads *
+           (p.wide ? sizeof(WideWords) : sizeof(Values));
 }
 
 } // namespace

@@ -1,5 +1,5 @@
-/* The rows of ops/elementwise_kernels.def as functions of an element of each input, and of
- * d, which is always a number: row_mul(a, b, c, d). */
+/* The rows of ops/elementwise_kernels.def as functions: row_mul(a, b, c, d). a, b and c are
+ * elements of the inputs; d is always a number. */
 #ifndef DT_CUDA_KERNELS_CHAIN_ROWS_H
 #define DT_CUDA_KERNELS_CHAIN_ROWS_H
 
@@ -15,7 +15,7 @@ namespace {
     }
 #include "ops/elementwise_kernels.def"
 
-/* A step that converts its input: the result is rounded as that of any step. */
+/* DT_CHAIN_CONVERT: rounding the result converts it. */
 template <typename T>
 __device__ __forceinline__ T row_copy(T a, T, T, T)
 {

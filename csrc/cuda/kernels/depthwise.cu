@@ -52,8 +52,8 @@ struct Stored {
     }
 };
 
-/* The image of strip *number, which becomes its channel, and the strip's place: place[1]
- * is its first row. */
+/* The image of strip *number, which becomes its channel, and the position of the strip:
+ * place[1] is its first row. */
 static __device__ __forceinline__ int32_t find_strip(const Depthwise &p,
                                                      const Divider *by, int32_t *number,
                                                      int32_t *place)

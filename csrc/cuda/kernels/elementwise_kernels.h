@@ -103,7 +103,7 @@ struct Input {
         const char *from = K ? data + offsets[K] : data;
         bool there = K && p.ways[K] != PACK_OF_VALUE;
         as = std::is_same_v<T, float> && there ? storage >> 2 * K & 3 : STORED_WHOLE;
-        /* First what is most frequent. */
+        /* The common case first. */
         if (K && p.ways[K] == PACK_WHOLE && full &&
             (pair || (sizeof(T) >= 4 && as == STORED_WHOLE))) {
             words = *(const decltype(words) *)from;
@@ -224,7 +224,7 @@ __global__ void __launch_bounds__(BLOCK,
     *(decltype(both) *)out = both;
 }
 
-/* How many pairs of packs lie so that each operand moves them in one access. */
+/* The number of pairs of packs that each operand loads or stores in one access. */
 template <int N>
 static unsigned pairs_of(const Packs<N> &p, const dt_plan *plan, int each)
 {

@@ -62,7 +62,7 @@ int dt_cuda_foreach_norm(dt_stream stream, dt_reduce_op op,
                 return start_norms<float>(stream, op, call, table, begin, blocks);
             if (call->dtype == DT_FLOAT64)
                 return start_norms<double>(stream, op, call, table, begin, blocks);
-            return dt_fail(DT_ERROR_RUNTIME, "norm: elements of type %s have none",
+            return dt_fail(DT_ERROR_RUNTIME, "norm: not defined for tensors of type %s",
                            dt_dtype_name(call->dtype));
         });
 }

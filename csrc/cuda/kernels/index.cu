@@ -120,7 +120,7 @@ static __device__ __forceinline__ void add(T *x, T y, const char *end)
 
 /* --- elements --- */
 
-/* Elements of a thread, which asks for the places of all, then for all of them. */
+/* Elements for a thread, which loads all indices first and then all elements. */
 enum { EACH = 4 };
 /* Indices of one launch: where there are more, they are joined before. */
 enum { MOST_INDICES = 4 };
@@ -221,9 +221,9 @@ static __device__ __forceinline__ void read_words(Elements e)
             *(Word *)e.value = words[k];
 }
 
-/* Where a place stands in the index several times, one of its values remains, and nothing
- * says which: index_ordered.cu is for who needs to know. `make kernel-check` calls it a race,
- * and expects it here and in index_rows. */
+/* If an index occurs several times, one of its values remains; which one is not determined
+ * (in index_ordered.cu it is). `make kernel-check` reports a race, and expects it here and
+ * in index_rows. */
 template <typename Word>
 static __device__ __forceinline__ void write_words(const Elements &e)
 {
@@ -297,7 +297,7 @@ POINTERS_OF(ManyIndices,
             for (int k = 0; k < s.nindices; k++) each_pointer(s.indices[k], f);)
 static_assert(sizeof(ManyIndices) <= 3900, "too large for a kernel's arguments");
 
-/* Where the places of all indices lead, in bytes of the table; -1: nowhere. */
+/* The offset of the element that all indices select, in bytes of the table; -1: none. */
 __global__ void join_indices(GRID_CONSTANT(ManyIndices) s, int64_t *joined,
                              KernelReport *report, unsigned numel)
 {

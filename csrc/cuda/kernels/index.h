@@ -17,8 +17,8 @@ namespace {
 struct Index {
     const char *op_name; /* the host's, for the report */
     const char *data;
-    int64_t low, size; /* its places: low to size - 1, negative ones from the end */
-    int64_t stride;    /* bytes from a place to the next */
+    int64_t low, size; /* valid indices: low to size - 1, negative ones from the end */
+    int64_t stride;    /* bytes from one index to the next */
     int dim;           /* -1: what is out of range has been reported */
 };
 POINTERS_OF(Index, f(s.data);)

@@ -1,33 +1,32 @@
-/* Writes and sums by index that give the same bits in every run (`ordered` of a call):
- * no two threads change one element, and each adds in an order that does not depend on
- * when they run.
+/* Deterministic writes and sums by index (`ordered` of a call): no two threads change the
+ * same element, and each thread adds in an order that does not depend on the schedule.
  *
- * An entry is what the values have for one place of the index: a row, or an element.
- * Entries are sorted by where they go, those of one place in their own order, so that
- * what goes to one element is a run. To write, the last of a run is written. To add or
- * multiply, a thread folds the entries of a tile, element by element of a row: a run
- * that is within the tile goes to the table, and of one that goes on into a neighbour a
- * part is left. Parts are in order too, two a tile at most, so they are folded the same
- * way until there is one tile. A run of any length is thus nobody's alone: a million
- * values for one place take five launches of 32 steps.
+ * An entry is the part of the values for one element of the index: a row, or an element.
+ * Entries are sorted by target with a stable sort, so those of one target are a run. To
+ * write, the last entry of each run is written. To add or multiply, a thread folds the
+ * entries of a tile, for one element of the row: a run within the tile is added to the
+ * table, and a run that crosses the tile's ends leaves a partial result. A tile has at most
+ * two of those. They are in order, so they are folded in the same way until there is one
+ * tile. So long runs are divided among threads: a million values for one target take five
+ * launches of 32 steps.
  *
- * The cost on an H100 (bytes over 2.4 TB/s, 2 us a launch): keys take 12 bytes an
- * entry, each of the sort's passes, one for 8 bits of the number of places, 20, a fold 12
- * and the values. The gradient of an embedding, 8192 words of 768 float32 from 50,000:
- * 25 MB of values and at most 50 of the table, 31 us, and 10 launches; without order 31
- * us and 1 launch. scatter_add of 1e7 float32 to 1e6 places: 12 + 3 * 20 + 12 bytes, and
- * 32 each of a value's and a place's sector, 1.4 GB, 0.6 ms; without order 0.8 GB of
- * which the table's half stays in the L2 cache, 0.2 ms. */
+ * The cost on an H100 (bytes over 2.4 TB/s, 2 us a launch): an entry takes 12 bytes for
+ * keys, 20 for each pass of the sort, of which there is one for 8 bits of the number of
+ * targets, and for a fold 12 and the values. The gradient of an embedding, 8192 words of
+ * 768 float32 from 50,000: 25 MB of values and at most 50 of the table, 31 us, and 10
+ * launches; unordered 31 us and 1 launch. scatter_add of 1e7 float32 to 1e6 targets:
+ * 12 + 3 * 20 + 12 bytes, and sectors of 32 bytes for a value and a target, 1.4 GB, 0.6 ms;
+ * unordered 0.8 GB, of which the table's half stays in the L2 cache, 0.2 ms. */
 #include "cuda/kernels/compute.h"
 #include "cuda/kernels/index.h"
 
 namespace {
 
-/* Entries that a thread folds, and how many of them it has asked for at a time. */
+/* Entries that a thread folds; how many loads it has in flight. */
 enum { TILE = 32, AHEAD = 4 };
 
-/* Keys: the offset that an entry's place and its own position give, in steps of all such
- * offsets; `nowhere`, the greatest, for a place that is out of range. */
+/* Keys: the offset of an entry's index and position, in steps of all such offsets.
+ * `nowhere`, the maximum, is for an index out of range. */
 struct Keys {
     Index index;
     Layout<2> entries; /* in the index and in the table */
@@ -205,7 +204,7 @@ struct Spaces {
     Layout<2> of_keys; /* index, table */
     Layout<1> of_entries;
     Layout<2> of_rows;
-    int64_t step, places; /* places: steps that a key may be, and one */
+    int64_t step, places; /* the number of possible keys, plus one */
 };
 
 static int64_t common_step(int64_t a, int64_t b)
@@ -281,7 +280,7 @@ static int fold(dt_stream stream, const dt_index_call *s, bool multiplies, Entri
                 void *keys, const int64_t *places)
 {
     typedef Compute<T> A;
-    /* Two sets of parts, to go to and fro between. */
+    /* Two sets of parts, which alternate as source and target. */
     const int64_t key_bytes = c.wide ? 8 : 4, most = parts_of(c.n);
     const int64_t counts[] = {most, parts_of(most)};
     size_t bytes = 0;

@@ -15,7 +15,8 @@ namespace {
  * launches, 10 us together. One of 512 has 89 MFLOP: 1 ms of a multiprocessor, of which
  * there are 132, against about 1.5 ms alone. */
 enum { MOST_IN_BATCH = 512 };
-/* The same for eigenvalues: the library's bound for rotations in shared memory. */
+/* The same for eigenvalues and singular values: the library's bound for rotations in
+ * shared memory. */
 enum { MOST_ROTATED = 32 };
 
 struct Solver {
@@ -280,22 +281,79 @@ struct Solver {
 
     int gesvd() const
     {
-        if (refuse(4))
-            return -1;
         const char want = !flag(DT_LAPACK_VECTORS) ? 'N'
                           : flag(DT_LAPACK_FULL)   ? 'A'
                                                    : 'S';
         return each(
-                   [&](int *size) {
-                       return lib->gesvd_size[type()](handle, m, n, size);
-                   },
-                   [&](int64_t i, void *work, int size) {
-                       return lib->gesvd[type()](handle, want, want, m, n, at(0, i), m,
-                                                 at(2, i), at(1, i), m, at(3, i), n,
-                                                 work, size, nullptr, infos + i);
-                   })
-                   ? -1
-                   : join(4);
+            [&](int *size) { return lib->gesvd_size[type()](handle, m, n, size); },
+            [&](int64_t i, void *work, int size) {
+                return lib->gesvd[type()](handle, want, want, m, n, at(0, i), m,
+                                          at(2, i), at(1, i), m, at(3, i), n, work,
+                                          size, nullptr, infos + i);
+            });
+    }
+
+    int gesvdj_each(dt_cusolver_gesvdj params) const
+    {
+        const int econ = !flag(DT_LAPACK_FULL);
+        return each(
+            [&](int *size) {
+                return lib->gesvdj_size[type()](handle, job(), econ, m, n, at(0, 0), m,
+                                                at(2, 0), at(1, 0), m, at(3, 0), n,
+                                                size, params);
+            },
+            [&](int64_t i, void *work, int size) {
+                return lib->gesvdj[type()](handle, job(), econ, m, n, at(0, i), m,
+                                           at(2, i), at(1, i), m, at(3, i), n, work,
+                                           size, infos + i, params);
+            });
+    }
+
+    /* The call for all gives square U's, of which n columns may be wanted. */
+    int gesvdj_batch(dt_cusolver_gesvdj params) const
+    {
+        const bool cut = flag(DT_LAPACK_VECTORS) && !flag(DT_LAPACK_FULL) && m > n;
+        const size_t square = (size_t)m * (size_t)m * item();
+        const size_t wanted = (size_t)m * (size_t)n * item();
+        Scratch squares(stream, cut ? (size_t)c->batch * square : 1);
+        void *u = cut ? squares.data : at(1, 0);
+        int size = 0;
+        int status =
+            lib->gesvdj_batched_size[type()](handle, job(), m, n, at(0, 0), m, at(2, 0),
+                                             u, m, at(3, 0), n, &size, params, count());
+        Scratch work(stream, (size_t)(size > 0 ? size : 1) * item());
+        if (!squares.data || !work.data)
+            return -1;
+        if (!status)
+            status = lib->gesvdj_batched[type()](handle, job(), m, n, at(0, 0), m,
+                                                 at(2, 0), u, m, at(3, 0), n, work.data,
+                                                 size, infos, params, count());
+        if (status)
+            return fail(status);
+        if (cut)
+            CUDA_TRY("factorizing matrices",
+                     cudaMemcpy2DAsync(at(1, 0), wanted, u, square, wanted,
+                                       (size_t)c->batch, cudaMemcpyDeviceToDevice,
+                                       (cudaStream_t)stream.handle));
+        return 0;
+    }
+
+    int gesvdj() const
+    {
+        dt_cusolver_gesvdj params = nullptr;
+        int status = lib->create_gesvdj(&params);
+        if (status)
+            return fail(status);
+        status = in_batch(MOST_ROTATED) ? gesvdj_batch(params) : gesvdj_each(params);
+        lib->destroy_gesvdj(params);
+        return status;
+    }
+
+    int gesdd() const
+    {
+        if (refuse(4) || (flag(DT_LAPACK_ROTATIONS) ? gesvdj() : gesvd()))
+            return -1;
+        return join(4);
     }
 
     int syevj() const
@@ -426,7 +484,7 @@ struct Solver {
         case DT_LAPACK_orgqr:
             return orgqr();
         case DT_LAPACK_gesdd:
-            return gesvd();
+            return gesdd();
         case DT_LAPACK_syevd:
             return syevd();
         case DT_LAPACK_geev:

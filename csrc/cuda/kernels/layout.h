@@ -47,7 +47,7 @@ void each_pointer(Layout<N> &, F)
 {
 }
 
-/* Byte offsets of element `index` in each operand; returns its place in the innermost
+/* Byte offsets of element `index` in each operand. Returns its index in the innermost
  * dimension. */
 template <int N>
 static __device__ __forceinline__ unsigned
@@ -63,7 +63,7 @@ layout_offsets(const Layout<N> &layout, unsigned index, int64_t *offsets)
         unsigned at = index - outer * layout.sizes[d].divisor;
         if (d == layout.ndim - 1)
             innermost = at;
-        /* On its own: a loop of one round would take the pragma of the loop around. */
+        /* Peeled: nvcc applies the outer pragma to a loop of one iteration. */
         offsets[0] += at * layout.strides[0][d];
         UNROLL
         for (int k = 1; k < N; k++)

@@ -46,10 +46,11 @@ static __device__ __forceinline__ Asked<T, N> ask(bool vector, At at, const Stor
             Pack<Word, N> part = {};
             if (vector)
                 part.words = *(const decltype(part.words) *)at(0);
-            else
+            else {
                 UNROLL
-            for (int k = 0; k < N; k++)
-                part.set(k, *(const Word *)at(k));
+                for (int k = 0; k < N; k++)
+                    part.set(k, *(const Word *)at(k));
+            }
             __builtin_memcpy(pack.words, &part.words, sizeof part.words);
         });
     } else if (vector) {
@@ -99,7 +100,7 @@ static __device__ __forceinline__ void put_result(char *at, T value, const Store
         put_element(at, value, as.half);
 }
 
-/* Whether the elements of packs lie side by side, where vectors may. */
+/* Whether the elements of each pack are contiguous and aligned as a vector. */
 static inline bool has_vectors(const ReductionPlan &f, const void *input, int64_t item,
                                int each)
 {

@@ -85,15 +85,16 @@ struct MomentsOfRounds {
         const bool whole = r.template is_whole<N>();
         run.count += whole ? AHEAD * N : 0;
         UNROLL
-        for (int n = 0; n < AHEAD; n++)
+        for (int n = 0; n < AHEAD; n++) {
             UNROLL
-        for (int k = 0; k < N; k++) {
-            T off = values[n].v[k] - run.near;
-            if (!whole) {
-                off = r.has(n, k) ? off : 0;
-                run.count += r.has(n, k);
+            for (int k = 0; k < N; k++) {
+                T off = values[n].v[k] - run.near;
+                if (!whole) {
+                    off = r.has(n, k) ? off : 0;
+                    run.count += r.has(n, k);
+                }
+                run.add(k, off);
             }
-            run.add(k, off);
         }
         if (run.count < MOMENTS_RUN * N && r.first + AHEAD * r.step < end)
             return;

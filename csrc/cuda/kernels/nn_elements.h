@@ -11,7 +11,7 @@
 
 namespace {
 
-/* Where element i of a stored operand lies. */
+/* The address of element i of a stored operand. */
 template <typename T, typename Byte>
 static __device__ __forceinline__ Byte *stored_at(Byte *data, int64_t i, Half half)
 {
@@ -24,6 +24,19 @@ template <typename T>
 static __device__ __forceinline__ T stored(const T *data, int64_t i, Half half)
 {
     return element_at<T>(stored_at<T>((const char *)data, i, half), half);
+}
+
+/* Calls ask(the width of elements, as a constant). So its loops have no branch by width, at
+ * whose end the compiler would wait for the loads. */
+template <typename T, class Ask>
+static __device__ __forceinline__ void by_width(Half half, Ask ask)
+{
+    if constexpr (std::is_same_v<T, float>)
+        if (half) {
+            ask(std::integral_constant<Half, HALF16>());
+            return;
+        }
+    ask(std::integral_constant<Half, WHOLE>());
 }
 
 /* f(an element of each vector) */
@@ -50,7 +63,7 @@ struct Elements {
     Vector<T, N> kept[KEPT > 0 ? KEPT / N : 1];
     const char *near; /* IN_SHARED: the first `room` slots */
     int near_hop, room;
-    T single; /* and the loose element */
+    T single; /* the loose element, unless NOWHERE */
 
     __device__ __forceinline__ StoredPack<T, N> ask(int slot) const
     {
@@ -75,7 +88,7 @@ struct Elements {
     }
     __device__ __forceinline__ T loose(int64_t i) const
     {
-        return KEPT == IN_SHARED ? single : at(i);
+        return KEPT == NOWHERE ? at(i) : single;
     }
     __device__ __forceinline__ T at(int64_t i) const
     {

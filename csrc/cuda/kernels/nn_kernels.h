@@ -35,10 +35,11 @@ struct NnCall {
 POINTERS_OF(NnCall, for (int k = 0; k < DT_NN_OPERANDS; k++) f(s.operands[k]);
             f(s.report);)
 
-/* The ROW operands of an operation. */
 namespace nn {
+/* The number of an operation's ROW operands, plus SHARED_ONE for each SHARED one. */
+enum { SHARED_ONE = 16 };
 template <class Op>
-constexpr int rows_of = 0;
+constexpr int counted = 0;
 #define OUT(name)
 #define INOUT(name)
 #define OUT_PER_ROW(name)
@@ -46,14 +47,20 @@ constexpr int rows_of = 0;
 #define ROW(name) +1
 #define PER_ROW(name)
 #define INDEX(name)
-#define SHARED(name)
+#define SHARED(name) +SHARED_ONE
 #define STATISTIC(name)
 #define SINGLE(name)
 #define MASK(name)
 #define NN_OP(op, ...)                                                                 \
     template <>                                                                        \
-    constexpr int rows_of<op> = 0 __VA_ARGS__;
+    constexpr int counted<op> = 0 __VA_ARGS__;
 #include "ops/nn.def"
+template <class Op>
+constexpr int rows_of = counted<Op> % SHARED_ONE;
+/* Whether registers may keep a row that starts or ends between two vectors. SHARED
+ * operands, which have another layout than such a row, would take much code for it. */
+template <class Op>
+constexpr bool keeps_ragged = counted<Op> < SHARED_ONE;
 } // namespace nn
 
 /* A thread's part of a sum: see ops/nn_operands.h. */
@@ -82,7 +89,7 @@ static __device__ __forceinline__ int64_t row_start(const NnCall &call, int64_t 
     return slab * call.n * call.inner + (row - slab * call.inner);
 }
 
-/* The number of a loose element, in the place of a slot. */
+/* The number of a loose element, used as that of a slot. */
 struct Loose {
     int64_t i;
 };
@@ -90,10 +97,9 @@ struct Loose {
 /* Memory holds vectors of N from addresses that N divides. A row that starts or ends
  * between two of them has up to N - 1 loose elements at each end: the first threads take
  * one each. */
-template <typename T, bool GROUP, int KEPT, int N>
+template <typename T, bool GROUP, int KEPT, int N, bool RAGGED = (N > 1 && KEPT <= 0)>
 struct CudaRow {
     typedef Elements<T, KEPT, N> E;
-    static constexpr bool RAGGED = N > 1 && KEPT <= 0;
     static constexpr int COPIED = 4; /* vectors at a time into shared memory */
     const NnCall &call;
     const dt_nn_params &params;
@@ -140,10 +146,14 @@ struct CudaRow {
         E e = elements(stored_at<T>((const char *)x.data, base, call.half), call.half);
         if constexpr (KEPT > 0) {
             StoredPack<T, N> asked[KEPT / N];
-            UNROLL
-            for (int s = 0; s < KEPT / N; s++)
-                if (s < slots)
-                    asked[s].read(e.mine + s * e.hop, e.half);
+            by_width<T>(e.half, [&](auto width) {
+                UNROLL
+                for (int s = 0; s < KEPT / N; s++)
+                    if (s < slots)
+                        asked[s].read(e.mine + s * e.hop, decltype(width)::value);
+            });
+            if (RAGGED && has_loose())
+                e.single = e.at(loose_at());
             UNROLL
             for (int s = 0; s < KEPT / N; s++)
                 e.kept[s] = asked[s].elements(e.half);
@@ -240,8 +250,11 @@ struct CudaRow {
         if constexpr (KEPT > 0) {
             E terms;
             each_vector(
-                [&](int slot, const Vector<T, N> &v) {
-                    terms.kept[slot] = each_element<T, N>(f, v);
+                [&](auto slot, const auto &v) {
+                    if constexpr (std::is_same_v<decltype(slot), Loose>)
+                        terms.single = f(v.v[0]);
+                    else
+                        terms.kept[slot] = each_element<T, N>(f, v);
                 },
                 e);
             *sum = this->sum(terms);
@@ -364,10 +377,20 @@ struct CudaRow {
 
 /* Threads of a row that is long enough for one block of a multiprocessor. */
 #define WIDE 1024
+/* Elements that a thread has in registers. */
+#define ROWS_KEPT      8
+#define ROWS_KEPT_LONG 32
+
+/* How many blocks a multiprocessor must have room for. With 4, threads that each keep 32
+ * elements of 16 bits have 64 KB of loads in flight. */
+template <class Op, int KEPT, int N>
+constexpr int nn_blocks = KEPT == NOWHERE && N == 1                        ? MANY_BLOCKS
+                          : KEPT == ROWS_KEPT_LONG && nn::rows_of<Op> == 1 ? 4
+                                                                           : 1;
 
 template <class Op, typename T, bool GROUP, int KEPT, int N>
 __global__ void __launch_bounds__(KEPT == IN_SHARED ? WIDE : BLOCK,
-                                  KEPT == NOWHERE && N == 1 ? MANY_BLOCKS : 1)
+                                  nn_blocks<Op, KEPT, N>)
     nn_kernel(GRID_CONSTANT(NnCall) call)
 {
     int64_t row = blockIdx.x;
@@ -381,9 +404,11 @@ __global__ void __launch_bounds__(KEPT == IN_SHARED ? WIDE : BLOCK,
         shared = rooms + threadIdx.x / (unsigned)call.threads * nn::rows_of<Op> *
                              call.room * (call.threads * N * stored_size<T>(call.half));
     }
+    constexpr bool ragged =
+        N > 1 && (KEPT <= 0 || (KEPT == ROWS_KEPT_LONG && nn::keeps_ragged<Op>));
     /* The threads of a row leave together. */
     if (row < call.rows)
-        Op::run(CudaRow<T, GROUP, KEPT, N>(call, row, shared),
+        Op::run(CudaRow<T, GROUP, KEPT, N, ragged>(call, row, shared),
                 nn::named<Op, T>(call.operands));
 }
 
@@ -419,9 +444,6 @@ static inline void nn_set_threads(NnCall &call, int threads, int each)
 #define ROWS_MANY  16384
 #define ROWS_WARPS 2048
 #define ROWS_SHORT 16
-/* Elements that a thread has in registers. */
-#define ROWS_KEPT      8
-#define ROWS_KEPT_LONG 32
 
 /* How threads share rows of floats: one has a row; they take elements one by one, or
  * vectors; those that are needed again are in few registers, in many, or in shared
@@ -432,8 +454,9 @@ struct NnForm {
     int threads; /* of a row; NN_SHARED: at least */
 };
 
-/* passes: of the operation, over `rows` rows of elements. */
-static inline NnForm nn_form(const NnCall &call, bool vectors, int passes, int rows)
+/* passes: of the operation, over `rows` rows of elements; keeps: nn::keeps_ragged. */
+static inline NnForm nn_form(const NnCall &call, bool vectors, int passes, int rows,
+                             bool keeps)
 {
     constexpr int N = vector_size<float>;
     if (call.n <= ROWS_SHORT ||
@@ -447,11 +470,18 @@ static inline NnForm nn_form(const NnCall &call, bool vectors, int passes, int r
     /* Warps have no barriers to wait at. */
     const bool many = call.rows >= ROWS_WARPS;
     const bool warps = call.n <= 32 * (many ? ROWS_KEPT_LONG : ROWS_KEPT);
-    const int group = warps ? 32 : BLOCK;
+    int group = warps ? 32 : BLOCK;
+    /* Memory is busy if each thread has loads of 64 bytes in flight. Of 16-bit floats these
+     * are all elements that a thread can keep, so a row gets fewer threads. */
+    if (call.half && many && !warps)
+        for (group = 64; group < BLOCK && call.n > group * ROWS_KEPT_LONG;)
+            group *= 2;
+    /* Rows of float32 take the time of a copy with shared memory, too. */
+    const bool ragged = call.n % N, kept = !ragged || (keeps && call.half);
     /* Three blocks of a multiprocessor have room for such rows. */
-    if (call.n % N || call.n > group * ROWS_KEPT_LONG)
+    if (!kept || call.n > group * ROWS_KEPT_LONG)
         return {NN_SHARED, warps || (many && call.n * rows <= 2048) ? 32 : BLOCK};
-    return {call.n <= group * ROWS_KEPT ? NN_KEPT : NN_KEPT_LONG, group};
+    return {ragged || call.n > group * ROWS_KEPT ? NN_KEPT_LONG : NN_KEPT, group};
 }
 
 static inline bool nn_has_vectors(const dt_nn_call *given, Half half)
@@ -462,15 +492,24 @@ static inline bool nn_has_vectors(const dt_nn_call *given, Half half)
     return vectors;
 }
 
+/* Rows of a block: those of a thread or a warp share one. */
+static inline int nn_rows_of_block(int threads)
+{
+    return threads <= 32 ? BLOCK / threads : 1;
+}
+
 template <class Op, typename T, bool GROUP, int KEPT, int N>
 static int nn_launch(dt_stream stream, NnCall &call, int threads)
 {
-    int64_t each = threads < BLOCK ? BLOCK / threads : 1;
+    const int64_t each = nn_rows_of_block(threads);
     int64_t blocks = (call.rows + each - 1) / each;
     nn_set_threads(call, threads, N);
     if constexpr (GROUP)
-        return START_BARRIERS("starting an operation on rows", stream,
-                              (nn_kernel<Op, T, true, KEPT, N>), blocks, call);
+        return start_result(
+            "starting an operation on rows",
+            (Relaxed(),
+             LAUNCH_BARRIERS((nn_kernel<Op, T, true, KEPT, N>), blocks, each * threads,
+                             0, (cudaStream_t)stream.handle, call)));
     else
         return START_BLOCKS("starting an operation on rows", stream,
                             (nn_kernel<Op, T, false, KEPT, N>), blocks, call);
@@ -533,7 +572,8 @@ static int nn_start(dt_stream stream, const dt_nn_call *given)
     } else {
         constexpr int N = vector_size<T>;
         const bool vectors = nn_has_vectors(given, call.half);
-        const NnForm form = nn_form(call, vectors, Op::passes, nn::rows_of<Op>);
+        const NnForm form =
+            nn_form(call, vectors, Op::passes, nn::rows_of<Op>, nn::keeps_ragged<Op>);
         if (form.way == NN_ALONE)
             return nn_launch<Op, T, false, NOWHERE, 1>(stream, call, 1);
         if (form.way == NN_SINGLY)

@@ -82,7 +82,7 @@ __global__ void write_places(const dt_bool *holds, const int64_t *counts, int64_
                              Tiles t, GRID_CONSTANT(Shape) shape)
 {
     STATIC_SHARED(unsigned[BLOCK / 32], warps);
-    STATIC_SHARED(unsigned short[DT_NONZERO_TILE], found); /* places in the tile */
+    STATIC_SHARED(unsigned short[DT_NONZERO_TILE], found); /* indices in the tile */
     const int64_t tile = blockIdx.x, total = counts[t.tiles + t.groups];
     const int64_t start =
         counts[tile] + counts[t.tiles + blockIdx.x / (unsigned)t.group];

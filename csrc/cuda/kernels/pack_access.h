@@ -50,7 +50,7 @@ static inline bool has_whole_packs(const dt_plan *plan, int operand, int each)
     return whole;
 }
 
-/* apart: the elements of a pack lie apart in any case. */
+/* apart: treat the elements of a pack as not contiguous. */
 template <int N>
 Packs<N> packs_of(const dt_plan *plan, int each, bool apart = false)
 {
@@ -75,7 +75,7 @@ Packs<N> packs_of(const dt_plan *plan, int each, bool apart = false)
     return p;
 }
 
-/* The first element of a pack: its place in the row, and its byte offset in each
+/* The first element of a pack: its index in the row, and its byte offset in each
  * operand. */
 template <int N>
 static __device__ __forceinline__ unsigned

@@ -1,14 +1,14 @@
-/* Long rows in order, by the digits of their elements' keys: a pass for each digit,
- * from the lowest on, brings the elements in the order of that digit and leaves those
- * of one digit as they were (LSD radix sort).
+/* Sorts long rows: a LSD radix sort of their elements' keys. There is a stable pass for each
+ * digit, from the lowest on.
  *
- * A first kernel counts all digits of a row. Then a pass is one kernel: a block sorts a
- * tile of the row in shared memory, so that what neighbouring threads write mostly lies
- * side by side, and learns from the blocks before how many elements of each digit they
- * have (decoupled look-back: Merrill and Garland, 2016; Adinets and Merrill, 2022). Tiles
- * begin in their order, so what is written at a time lies close together, and lines are
- * whole when they leave the cache. Elements move with their places, so keys are computed
- * again in each pass, and the last pass writes the results. */
+ * A first kernel counts all digits of a row. Each pass is one kernel. A block sorts a tile
+ * of the row in shared memory, so that neighbouring threads mostly write to neighbouring
+ * addresses, and gets the number of elements of each digit in earlier tiles from the blocks
+ * before (decoupled look-back: Merrill and Garland, 2016; Adinets and Merrill, 2022). Tiles
+ * begin in order, so concurrent writes are close together and fill cache lines. Elements
+ * move with their indices; keys are computed again in each pass, and the last pass writes
+ * the results.
+ */
 #ifndef DT_CUDA_KERNELS_RADIX_H
 #define DT_CUDA_KERNELS_RADIX_H
 
@@ -179,9 +179,9 @@ struct Known {
 };
 POINTERS_OF(Known, f(s.totals); f(s.tickets); f(s.counts);)
 
-/* One block a tile: its elements, with their places in the row (NULL: as they
- * stand), go to where the row has them in the order of the digit: to `out` (or NULL)
- * and either to places_out or, in the last pass, to `index`. */
+/* A block for each tile: moves its elements, with their indices in the row (NULL: 0, 1,
+ * ...), to their positions in the order of the digit: to `out` (or NULL), and the indices
+ * to places_out or, in the last pass, to `index`. */
 template <typename B>
 __global__ void __launch_bounds__(BLOCK, 4)
     move_kernel(const void *x, const unsigned *places, void *out, unsigned *places_out,
@@ -194,12 +194,12 @@ __global__ void __launch_bounds__(BLOCK, 4)
     };
     STATIC_SHARED(Sorted, sorted);
     STATIC_SHARED(uint8_t[TILE], digits); /* of the sorted elements */
-    /* For each element of the tile: at first its digit and number among those of its
-     * digit in the warp's part, then its place among the sorted. */
+    /* For each element of the tile: first its digit, and its rank among the warp's elements
+     * with that digit; then its index in the sorted tile. */
     STATIC_SHARED(unsigned[TILE], spots);
     STATIC_SHARED(unsigned short[WARPS][DIGITS], counts);
     STATIC_SHARED(unsigned[DIGITS],
-                  starts); /* of a digit: its place less that in the tile */
+                  starts); /* of a digit: its index in the row less that in the tile */
     STATIC_SHARED(unsigned, ticket);
     auto plus = [](unsigned a, unsigned b) { return a + b; };
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -215,7 +215,7 @@ __global__ void __launch_bounds__(BLOCK, 4)
     const unsigned left = p.n - place < TILE ? p.n - place : TILE;
     const int64_t tile = (int64_t)row * p.n + place, to_row = (int64_t)row * p.width;
 
-    /* Where the elements begin that have the digit of this thread's number. */
+    /* The begin of the elements with this thread's digit. */
     unsigned next = 0;
     if (!alone)
         next = before_in_block(
@@ -245,7 +245,7 @@ __global__ void __launch_bounds__(BLOCK, 4)
     });
     __syncthreads();
 
-    /* The digit of this thread's number: its places in the tile, warp by warp. */
+    /* The digit with this thread's number: its range in the tile, warp by warp. */
     unsigned total = 0;
     ROLLED
     for (unsigned w = 0; w < WARPS; w++)
@@ -344,8 +344,8 @@ int sort(dt_stream stream, const dt_sorting *s, int passes)
     p.size = size;
     p.order = dt_key_order_of(s->dtype, s->descending);
 
-    /* The tables, and up to two sets of places and elements to go to and fro
-     * between; the last pass needs none. */
+    /* The tables, and up to two sets of indices and elements, which alternate as source
+     * and target; the last pass needs none. */
     const int64_t tiles = s->rows * p.tiles, items = s->rows * s->n;
     const bool alone = p.tiles == 1;
     const size_t totals =

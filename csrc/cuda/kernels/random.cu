@@ -186,11 +186,12 @@ __global__ void dropout_kernel(T *out, dt_bool *mask, const T *x, int64_t n,
     Vector<dt_bool, N> keeps;
     if (whole)
         values = *(const Vector<T, N> *)(x + at);
-    else
+    else {
         UNROLL
-    for (int i = 0; i < N; i++)
-        if (at + i < n)
-            values.v[i] = x[at + i];
+        for (int i = 0; i < N; i++)
+            if (at + i < n)
+                values.v[i] = x[at + i];
+    }
     if (state) {
         seed = state[0];
         offset += state[1];

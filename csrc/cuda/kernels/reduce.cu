@@ -61,8 +61,8 @@ int reduce_plan(const dt_reduction *call, ReductionPlan *f, int64_t spread)
     set_layout(&f->kept, call->kept_ndim, call->kept_shape, call->kept_strides);
     set_layout(&f->reduced, call->reduced_ndim, call->reduced_shape,
                call->reduced_strides);
-    /* Neighbouring threads read neighbouring memory: along the results where those lie
-     * closer. */
+    /* Neighbouring threads read neighbouring memory: along the results where their
+     * stride is smaller. */
     int64_t kept =
         call->kept_ndim ? call->kept_strides[call->kept_ndim - 1] : INT64_MAX;
     int64_t reduced =

@@ -12,7 +12,7 @@
 #include "ops/reduce.h"
 #include "ops/reduce_ops.h"
 
-/* A launch. Partial results lie [result][part]. */
+/* A launch. Partial results are stored as [result][part]. */
 typedef struct Reduction {
     const char *input;
     void *out;
@@ -23,8 +23,8 @@ typedef struct Reduction {
     bool finished; /* results are wanted; else partial ones */
     bool starts;   /* the row has no identity: from an element, which changes nothing a
                       second time */
-    bool vectors;  /* the kernel's: vectors of elements are in memory, and aligned */
-    bool bytes;    /* the kernel's: a sum of bytes that lie one after the other */
+    bool vectors;  /* the kernel's: elements are contiguous, and aligned as vectors */
+    bool bytes;    /* the kernel's: a sum of contiguous bytes */
     Stored from, to; /* input and results */
     ReductionPlan f;
 } Reduction;
@@ -123,20 +123,23 @@ struct Runs {
         with_row<T, Acc>(c.op, [&](auto row) {
             Acc terms[AHEAD][N];
             UNROLL
-            for (int n = 0; n < AHEAD; n++)
+            for (int n = 0; n < AHEAD; n++) {
                 UNROLL
-            for (int k = 0; k < N; k++) {
-                const T value = values[n].v[k];
-                terms[n][k] = row.map(value, c.parameter);
-                if constexpr (std::is_same_v<T, Acc>)
-                    terms[n][k] = c.mapped ? terms[n][k] : value;
+                for (int k = 0; k < N; k++) {
+                    const T value = values[n].v[k];
+                    terms[n][k] = row.map(value, c.parameter);
+                    if constexpr (std::is_same_v<T, Acc>)
+                        terms[n][k] = c.mapped ? terms[n][k] : value;
+                }
             }
-            if (!whole)
+            if (!whole) {
                 UNROLL
-            for (int n = 0; n < AHEAD; n++)
-                UNROLL
-            for (int k = 0; k < N; k++)
-                terms[n][k] = r.has(n, k) ? terms[n][k] : start;
+                for (int n = 0; n < AHEAD; n++) {
+                    UNROLL
+                    for (int k = 0; k < N; k++)
+                        terms[n][k] = r.has(n, k) ? terms[n][k] : start;
+                }
+            }
             UNROLL
             for (int k = 0; k < N; k++) {
                 Acc &run = runs[k];
@@ -205,11 +208,12 @@ static __device__ __forceinline__ int64_t sum_of_bytes(const char *first,
             asked[n] = there ? vectors[v + n * threads] : Sixteen{};
         }
         UNROLL
-        for (int n = 0; n < AHEAD; n++)
+        for (int n = 0; n < AHEAD; n++) {
             UNROLL
-        for (int k = 0; k < 4; k++) {
-            const uint32_t four = addends(asked[n].v[k], dtype);
-            pairs += (four & 0x00ff00ffu) + (four >> 8 & 0x00ff00ffu);
+            for (int k = 0; k < 4; k++) {
+                const uint32_t four = addends(asked[n].v[k], dtype);
+                pairs += (four & 0x00ff00ffu) + (four >> 8 & 0x00ff00ffu);
+            }
         }
         /* Vectors that are not there were raised, too. */
         sum += (int64_t)(pairs & 0xffff) + (pairs >> 16) - AHEAD * 16 * raised;

@@ -1,4 +1,4 @@
-/* How a reduction is spread over threads: the plan, and a thread's place in it. */
+/* How a reduction is divided among threads: the plan, and a thread's part in it. */
 #ifndef DT_CUDA_KERNELS_REDUCE_PLAN_H
 #define DT_CUDA_KERNELS_REDUCE_PLAN_H
 
@@ -18,12 +18,12 @@ typedef struct ReductionPlan {
 } ReductionPlan;
 NO_POINTERS(ReductionPlan)
 
-/* Plans a reduction; sizes beyond a Layout's are an error. Results are cut for `spread`
- * times the threads that a GPU has: blocks that start when others have ended leave it half
- * empty at the end, the more so the fewer they are, and what blocks read at a time lies the
- * closer together the shorter their parts are. But the parts must meet. */
+/* Plans a reduction; sizes beyond a Layout's are an error. Results are divided into parts
+ * for `spread` times the threads of a GPU. More parts balance the end of the launch, when
+ * only some multiprocessors are busy, and bring concurrent reads closer together; but their
+ * results have to be combined. */
 int reduce_plan(const dt_reduction *call, ReductionPlan *out, int64_t spread = 8);
-/* The second stage: `results` results of `parts` elements that follow one another. */
+/* The second stage: `results` results of `parts` contiguous elements each. */
 ReductionPlan reduce_plan_parts(int64_t results, int64_t parts, size_t item);
 
 /* Starts a kernel of a reduction. A result that one thread reduces needs no barrier. More
@@ -33,8 +33,8 @@ ReductionPlan reduce_plan_parts(int64_t results, int64_t parts, size_t item);
          ? START_BLOCKS(doing, stream, kernel, (f).blocks * (f).parts, __VA_ARGS__)    \
          : START_BARRIERS(doing, stream, kernel, (f).blocks * (f).parts, __VA_ARGS__))
 
-/* The place of a thread: its result, its part, the elements first, first + threads, ...
- * below end. False where it has none. */
+/* The part of a thread: its result, its part of it, the elements first, first + threads,
+ * ... below end. False where it has none. */
 struct Place {
     int64_t result, part, first, end;
     bool live;

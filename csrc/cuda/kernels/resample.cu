@@ -201,8 +201,8 @@ static void lay_out(const dt_taps &t, bool picked, char *host, char *device, Sid
 template <typename T>
 int run_resample(dt_stream stream, const dt_resample_call *c)
 {
-    /* The columns are along the dimension, or what lies below it; the rows are the
-     * dimension, or what lies above it. */
+    /* Columns are the dimension or the inner ones; rows are the dimension or the outer
+     * ones. */
     const bool is_row = c->inner > 1, has_above = c->above.starts;
     const int64_t folded =
                       is_row || has_above || c->outer >= INT32_MAX / 2 ? 1 : c->outer,

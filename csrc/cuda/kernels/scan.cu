@@ -76,7 +76,7 @@ struct Extremes {
     {
         return scan::Max<T>::value(state, min());
     }
-    /* Its place is before the row or after it. */
+    /* It comes before the row or after it. */
     __device__ __forceinline__ T nothing() const { return 0; }
 };
 
@@ -90,7 +90,7 @@ struct Rows {
     dt_scan_op op;
     bool backward;
     bool single; /* elements are float32 */
-    bool quads;  /* those from a multiple of QUAD on lie where a vector may */
+    bool quads;  /* elements from multiples of QUAD on are aligned as vectors */
 };
 NO_POINTERS(Rows)
 

@@ -1,5 +1,5 @@
 /* Rows in order. Elements become keys, whole numbers in the order that is wanted; a key
- * and its element's place make items that all differ, so that equal elements stay in
+ * and its element's index make items that all differ, so that equal elements stay in
  * order whatever sorts them. Chunks are sorted by a bitonic network in shared memory.
  * Longer rows are sorted by digits (radix.h). Where only the first few are wanted, those
  * of each chunk go on to another round of chunks instead; very few are selected before
@@ -24,10 +24,10 @@ struct Chunks {
 };
 NO_POINTERS(Chunks)
 
-/* Items of x (elements) or, where that is NULL, of keys_in and places_in. They go to
- * keys_out, NULL in the last round, and places_out, whose rows are of_row * keep long.
- * The greatest key is left for padding: places are part of the order, so an element may
- * have it too. */
+/* Sorts chunks of x or, where that is NULL, of keys_in and places_in, into keys_out, NULL
+ * in the last round, and places_out, whose rows have of_row * keep items.
+ * The maximum key is for padding: indices are part of the order, so an element may have
+ * it too. */
 template <typename Key>
 __global__ void chunk_kernel(const void *x, const Key *keys_in,
                              const unsigned *places_in, Key *keys_out,
@@ -60,7 +60,7 @@ __global__ void chunk_kernel(const void *x, const Key *keys_in,
     for (int size = 2; size <= span; size *= 2) {
         ROLLED
         for (int step = size / 2; step; step /= 2) {
-            /* A warp's pairs of a short step lie among the items of its own pairs before. */
+            /* In a short step a warp's pairs are items of its own pairs of the step before. */
             if (step < 32)
                 __syncwarp();
             else
@@ -140,10 +140,11 @@ __global__ void __launch_bounds__(BLOCK, 4)
         const Key higher = bound | bit;
         int count = 0;
         UNROLL
-        for (int s = 0; s < EACH / SIDE; s++)
+        for (int s = 0; s < EACH / SIDE; s++) {
             UNROLL
-        for (int k = 0; k < SIDE; k++)
-            count += keys[s].v[k] < higher;
+            for (int k = 0; k < SIDE; k++)
+                count += keys[s].v[k] < higher;
+        }
         count = reduce_group<true>(count, 32, [](int a, int b) { return a + b; });
         bound = count <= c.keep ? higher : bound;
         below = count <= c.keep ? count : below;
@@ -172,14 +173,14 @@ __global__ void __launch_bounds__(BLOCK, 4)
 }
 
 struct Gather {
-    int64_t n, width, k; /* elements of a row of x, of places, and of the result */
+    int64_t n, width, k; /* elements of a row of x, of indices, and of the result */
     int64_t all;         /* of the result */
     int size;            /* bytes of an element */
     LongDivider by_k;
 };
 NO_POINTERS(Gather)
 
-/* The first k places of each row, and the elements there. */
+/* The first k indices of each row in order, and the elements there. */
 __global__ void gather_kernel(void *values, int64_t *index, const void *x,
                               const unsigned *places, GRID_CONSTANT(Gather) g)
 {
@@ -207,7 +208,7 @@ static int span_bits_for(int64_t n)
     return bits;
 }
 
-/* Two sets of items to go to and fro between, as one piece of memory. */
+/* Two sets of items in one allocation, which alternate as source and target. */
 template <typename Key>
 struct Buffers {
     Scratch memory;
@@ -356,8 +357,8 @@ struct Search {
 };
 POINTERS_OF(Search, f(s.sorter); f(s.out);)
 
-/* Where a value goes: before what is not less (right: what is greater), so that the
- * order holds; a NaN goes to the end. */
+/* The insertion point of a value: before the first element that is not less (right:
+ * that is greater); of a NaN, the end. */
 template <typename T>
 __global__ void search_kernel(const T *sequence, const T *values, KernelReport *report,
                               GRID_CONSTANT(Search) s)

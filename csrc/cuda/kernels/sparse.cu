@@ -65,7 +65,7 @@ __global__ void sampled_kernel(T *values, const T *y, const T *x,
 }
 
 template <typename T, typename Sum>
-int start(dt_stream stream, const dt_sparse_call *c)
+int start_product(dt_stream stream, const dt_sparse_call *c)
 {
     const Sparse s = {"sparse product",
                       c->rows,
@@ -93,7 +93,7 @@ int start(dt_stream stream, const dt_sparse_call *c)
 
 int dt_cuda_sparse(dt_stream stream, const dt_sparse_call *c)
 {
-    return c->dtype == DT_FLOAT32   ? start<float, float>(stream, c)
-           : c->dtype == DT_FLOAT64 ? start<double, double>(stream, c)
-                                    : start<int64_t, uint64_t>(stream, c);
+    return c->dtype == DT_FLOAT32   ? start_product<float, float>(stream, c)
+           : c->dtype == DT_FLOAT64 ? start_product<double, double>(stream, c)
+                                    : start_product<int64_t, uint64_t>(stream, c);
 }

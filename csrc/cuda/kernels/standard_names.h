@@ -15,6 +15,8 @@ typedef unsigned long long uint64_t, uintptr_t;
 #define __builtin_memcpy memcpy
 #define INFINITY         (__int_as_float(0x7f800000))
 #define NAN              (__int_as_float(0x7fffffff))
+#define INT32_MIN        (-0x7fffffff - 1)
+#define INT64_MIN        (-0x7fffffffffffffffLL - 1)
 
 namespace std {
 
@@ -34,6 +36,9 @@ template <class T>
 constexpr bool is_arithmetic_v =
     is_one_of<T, bool, char, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t,
               uint32_t, uint64_t, float, double>;
+
+template <class T>
+constexpr bool is_integral_v = is_arithmetic_v<T> && !is_floating_point_v<T>;
 
 template <bool CONDITION, class T>
 struct enable_if {};

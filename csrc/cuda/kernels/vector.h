@@ -5,10 +5,10 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-/* Loops over a vector are for the compiler to lay out flat, loops over dimensions are
- * not: they are short, and sixteen copies of a kernel's body are what a wheel cannot
- * carry. UNROLL_HERE is for the host's compiler too: elements stay in registers, where it
- * would else read in one access what it has just written in four. */
+/* UNROLL is for loops over a vector, ROLLED for short loops over dimensions, so that a
+ * wheel has room for sixteen copies of a kernel. UNROLL_HERE unrolls on the host, too,
+ * which keeps elements in registers: in a loop gcc stores four of them one by one and
+ * loads them as one vector, which has to wait for the stores. */
 #ifdef __CUDACC__
 #define UNROLL      _Pragma("unroll")
 #define UNROLL_HERE _Pragma("unroll")
