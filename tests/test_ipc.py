@@ -12,6 +12,9 @@ import pydevtensor.multiprocessing as mp
 from pydevtensor.multiprocessing import reductions
 
 SCHEDULES = ["eager", "lazy", "random:3"]
+# Segments of the sender: of one size, or such as grow.
+SEGMENTS = ["expandable_segments:False", "expandable_segments:True"]
+segments = pytest.mark.parametrize("segments", SEGMENTS)
 
 # A program of two processes and a pipe; a test adds the code of parent and child.
 FRAME = """
@@ -56,8 +59,9 @@ def run(tmp_path, code, *, schedule="lazy", **chosen):
     return python(None, arguments=[str(script)], **chosen).splitlines()
 
 
+@segments
 @pytest.mark.parametrize("schedule", SCHEDULES)
-def test_processes_use_the_same_memory(tmp_path, schedule):
+def test_processes_use_the_same_memory(tmp_path, schedule, segments):
     """Neither sees the other's work too early, whatever has not run yet."""
     code = """
 def child(end):
@@ -86,7 +90,8 @@ def parent(end):
     print(event.query(), alone.tolist())
     end.send("go on")
 """
-    assert run(tmp_path, code, schedule=schedule) == [
+    chosen = {"PYTORCH_ALLOC_CONF": segments}
+    assert run(tmp_path, code, schedule=schedule, **chosen) == [
         "True torch.Size([3, 2]) (1, 3) torch.float32",
         "True 0",
         "Parameter True [1.0, 1.0] True",
@@ -96,7 +101,8 @@ def parent(end):
     ]
 
 
-def test_the_sender_keeps_memory_until_it_is_let_go_of(tmp_path):
+@segments
+def test_the_sender_keeps_memory_until_it_is_let_go_of(tmp_path, segments):
     code = """
 def child(end):
     x = end.recv()
@@ -125,7 +131,47 @@ def parent(end):
     print(torch.cuda.memory_allocated())
     end.send("go on")
 """
-    assert run(tmp_path, code) == ["True", "True", "0", "exit 0"]
+    out = run(tmp_path, code, PYTORCH_ALLOC_CONF=segments)
+    assert out == ["True", "True", "0", "exit 0"]
+
+
+def test_memory_of_many_pages(tmp_path):
+    """Of a segment that grows: a tensor on three pages, its parts, and others of the pages."""
+    code = """
+def child(end):
+    whole, part, other, small = end.recv()
+    print(whole.sum().item() == whole.numel(), other.sum().item() == 2 * other.numel())
+    print(whole.untyped_storage() == part.untyped_storage(), small.tolist())
+    part.fill_(5), other.fill_(6), small.fill_(7)
+    print(torch.cuda.memory_allocated(), (whole == 5).sum().item() == part.numel())
+    del whole, part, other, small
+    gc.collect()
+    again = end.recv()
+    print((again == 5).sum().item() == 1 << 20)
+    del again
+    end.send("let go of it")
+    end.recv()
+
+def parent(end):
+    whole = torch.ones(10 << 20, device="cuda")
+    other = torch.full((3 << 20,), 2.0, device="cuda")
+    small = torch.zeros(3, device="cuda")
+    end.send((whole, whole[5 << 20 : 6 << 20], other, small))
+    end.send(whole)
+    end.recv()
+    torch.cuda.synchronize()
+    print(other.sum().item() == 6 * other.numel(), small.tolist(), whole[0].item())
+    files = len(os.listdir("/proc/self/fd"))
+    del whole, other, small
+    torch.cuda.ipc_collect(), torch.cuda.empty_cache()
+    print(torch.cuda.memory_reserved(), files - len(os.listdir("/proc/self/fd")) > 4)
+    end.send("go on")
+"""
+    out = run(tmp_path, code, PYTORCH_ALLOC_CONF="expandable_segments:True")
+    assert out == [
+        *("True True", "True [0.0, 0.0, 0.0]", "0 True", "True"),
+        *("True [7.0, 7.0, 7.0] 1.0", "0 True", "exit 0"),
+    ]
 
 
 @simulated_gpus
@@ -356,7 +402,7 @@ def test_what_is_not_received(gpu):
     opened = torch.UntypedStorage._new_shared_cuda
     shared = [*arguments[6:10], *arguments[11:]]
     for place, value, error, text in [
-        (1, b"short", ValueError, "64 bytes"),
+        (1, b"short", ValueError, "65 bytes"),
         (4, b"x" * 99, ValueError, "too long"),
         (4, b"1/2/3", RuntimeError, "process 1"),
         (5, 1 << 40, ValueError, "below"),

@@ -99,7 +99,7 @@ def test_a_history_may_end_before_a_profile_does(gpu, history):
         y = net(torch.ones(7, 30, device=gpu))
     assert " in Linear" in torch.cuda.memory_summary(gpu)
     history(None)
-    assert nn.Module.__call__ is nn.Module._plain_call
+    assert not nn.modules._hooks._of_all_modules
     del y
 
 
@@ -178,6 +178,53 @@ def test_traces_keep_the_last_events(gpu, history):
     history("state")
     torch.zeros(5, device=gpu)
     assert memory._snapshot()["device_traces"][index] == []
+
+
+def test_traces_have_segments(gpu, history):
+    """What the allocator takes from the driver, and gives back."""
+    index = torch.device(gpu).index
+    torch.cuda.synchronize(gpu)
+    torch.cuda.empty_cache()
+    history()
+    x = torch.zeros(30_000_000, dtype=torch.uint8, device=gpu)
+    line = here(1)
+    del x
+    torch.cuda.synchronize(gpu)
+    torch.cuda.empty_cache()
+    trace = memory._snapshot()["device_traces"][index]
+    whole = [e for e in trace if e["action"].startswith("segment_")]
+    assert [e["action"] for e in whole] == ["segment_alloc", "segment_free"]
+    assert whole[0]["size"] == whole[1]["size"] == 30 << 20
+    assert whole[0]["addr"] == whole[1]["addr"]
+    (frame,) = whole[0]["frames"]
+    assert line.endswith(f":{frame['line']}") and not whole[1]["frames"]
+    names = [e["action"] for e in trace]
+    assert names.index("segment_alloc") < names.index("alloc")
+
+
+def test_traces_have_pages_of_segments_that_grow(gpu, history):
+    index = torch.device(gpu).index
+    torch.cuda.synchronize(gpu)
+    torch.cuda.empty_cache()
+    torch._C._accelerator_setAllocatorSettings("expandable_segments:True")
+    try:
+        history()
+        before = torch.cuda.memory_reserved(gpu)
+        x = torch.zeros(30_000_000, dtype=torch.uint8, device=gpu)
+        y = torch.zeros(30_000_000, dtype=torch.uint8, device=gpu)
+        del x, y
+        torch.cuda.synchronize(gpu)
+        torch.cuda.empty_cache()
+    finally:
+        torch._C._accelerator_setAllocatorSettings("expandable_segments:False")
+    trace = memory._snapshot()["device_traces"][index]
+    pages = [e for e in trace if e["action"].startswith("segment_")]
+    mapped = [e for e in pages if e["action"] == "segment_map"]
+    assert [e["action"] for e in pages] == ["segment_map"] * 2 + ["segment_unmap"]
+    assert mapped[1]["addr"] == mapped[0]["addr"] + mapped[0]["size"]
+    assert all(e["size"] % (20 << 20) == 0 and e["frames"] for e in mapped)
+    assert pages[2]["size"] == sum(e["size"] for e in mapped)
+    assert torch.cuda.memory_reserved(gpu) == before
 
 
 def test_the_dump_is_a_pickle_of_plain_values(gpu, history, tmp_path):

@@ -194,3 +194,20 @@ def test_a_row_of_biases_costs_no_launch_of_its_own(gpu):
     odd = torch.ones(8 * 32 + 1, device=gpu)[1:].reshape(8, 32)
     assert launches(odd, layer) == 2
     assert torch.equal(layer(odd), layer(x))
+
+
+@only_simulated
+def test_a_way_that_cublaslt_refuses_is_not_tried_again(gpu):
+    """It may say so when it multiplies, after it has chosen the way."""
+
+    def launches(rows):
+        x = torch.ones(rows, 24, device=gpu)
+        before = torch.cuda.sim_counters(gpu)["launches"]
+        with torch.no_grad():
+            assert layer(x).shape == (rows, 16)
+        return torch.cuda.sim_counters(gpu)["launches"] - before
+
+    layer = torch.nn.Linear(24, 16, device=gpu)
+    torch.cuda.sim_fail("cublaslt:1")
+    refused = launches(11)  # once, and it knows how from then on
+    assert launches(11) == refused == launches(13) + 1

@@ -22,8 +22,6 @@ template <class T>
 struct Bare<volatile T> : Bare<T> {};
 template <class T>
 struct Bare<const volatile T> : Bare<const T> {};
-template <class T>
-struct Bare<T &> : Bare<T> {};
 
 template <class T>
 struct Pointed {

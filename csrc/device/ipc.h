@@ -16,8 +16,8 @@ extern "C" {
 
 /* How a storage is sent. */
 typedef struct dt_ipc_memory {
-    char memory[DT_IPC_HANDLE]; /* of the driver's allocation that has it */
-    size_t offset;              /* there, in bytes */
+    char memory[DT_IPC_MEMORY]; /* handle of the driver's allocation that it is in */
+    size_t offset;              /* of the storage in that, in bytes */
     char event[DT_IPC_HANDLE];  /* recorded after the work that was queued for it */
     bool ordered;               /* there is an event; else the work has ended */
     char file[DT_SHARED_FILE];

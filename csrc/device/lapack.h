@@ -19,6 +19,7 @@ enum {
     DT_LAPACK_UNIT = 4,
     DT_LAPACK_VECTORS = 8,
     DT_LAPACK_FULL = 16,
+    DT_LAPACK_ROTATIONS = 32,
 };
 
 /* info of a matrix with elements that are not finite, where they would keep an iteration

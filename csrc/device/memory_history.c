@@ -13,6 +13,7 @@ static struct {
 } history;
 
 static _Thread_local int last_line = -1;
+static _Thread_local bool allocating; /* for a line, between begin and end */
 
 static int64_t now(void)
 {
@@ -21,11 +22,25 @@ static int64_t now(void)
     return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
+static void note(const dt_memory_event *event)
+{
+    dt_lock(DT_LOCK_MEMORY_HISTORY);
+    if (history.capacity) {
+        dt_memory_event *to = &history.events[history.count++ % history.capacity];
+        *to = *event;
+        to->time = now();
+    }
+    dt_unlock(DT_LOCK_MEMORY_HISTORY);
+}
+
 static int begin_event(const dt_activity *activity, void **mark)
 {
     (void)mark;
-    if (activity->kind == DT_ACTIVITY_ALLOCATE && !dt_device_is_host(activity->device))
+    if (activity->kind == DT_ACTIVITY_ALLOCATE &&
+        !dt_device_is_host(activity->device)) {
         last_line = dt_activity_line();
+        allocating = true;
+    }
     return 0;
 }
 
@@ -33,20 +48,29 @@ static void end(const dt_activity *activity, void *mark, int status)
 {
     const bool freed = activity->kind == DT_ACTIVITY_FREE;
     (void)mark;
+    allocating = false;
     if (status || dt_device_is_host(activity->device) ||
         (!freed && activity->kind != DT_ACTIVITY_ALLOCATE))
         return;
-    const dt_memory_event event = {now(),
-                                   activity->data,
-                                   activity->stream,
-                                   activity->bytes,
-                                   freed ? -1 : last_line,
-                                   activity->device,
-                                   freed};
-    dt_lock(DT_LOCK_MEMORY_HISTORY);
-    if (history.capacity)
-        history.events[history.count++ % history.capacity] = event;
-    dt_unlock(DT_LOCK_MEMORY_HISTORY);
+    note(&(dt_memory_event){.data = activity->data,
+                            .stream = activity->stream,
+                            .bytes = activity->bytes,
+                            .line = freed ? -1 : last_line,
+                            .device = activity->device,
+                            .action = freed ? DT_MEMORY_FREED : DT_MEMORY_ALLOCATED});
+}
+
+void dt_memory_history_segment(int device, void *stream, void *data, int64_t bytes,
+                               dt_memory_action action)
+{
+    const bool taken =
+        action == DT_MEMORY_SEGMENT_ALLOCATED || action == DT_MEMORY_SEGMENT_MAPPED;
+    note(&(dt_memory_event){.data = data,
+                            .stream = stream,
+                            .bytes = bytes,
+                            .line = taken && allocating ? last_line : -1,
+                            .device = dt_device_make(DT_CUDA, device),
+                            .action = action});
 }
 
 static const dt_observer observer = {.kernels = true, .begin = begin_event, .end = end};

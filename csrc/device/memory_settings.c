@@ -1,4 +1,4 @@
-#include "device/memory_settings.h"
+#include "device/memory_history.h"
 
 #include <ctype.h>
 #include <dlfcn.h>
@@ -354,7 +354,7 @@ void dt_memory_open_library(void *library)
     dt_memory_open_fn open = NULL;
     memcpy(&open, &symbol, sizeof open); /* as ISO C has no cast for it */
     if (open)
-        grows = open(dt_memory_settings_get);
+        grows = open(dt_memory_settings_get, dt_memory_history_segment);
 }
 
 bool dt_memory_grows(int device, const void *address)

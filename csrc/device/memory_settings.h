@@ -1,5 +1,6 @@
 /* The settings of the caches of GPU memory, by PyTorch's names and text: from
- * PYTORCH_ALLOC_CONF or PYTORCH_CUDA_ALLOC_CONF, or from the program. */
+ * PYTORCH_ALLOC_CONF or PYTORCH_CUDA_ALLOC_CONF, or from the program. Also the functions by
+ * which the core and the caches call each other. */
 #ifndef DT_DEVICE_MEMORY_SETTINGS_H
 #define DT_DEVICE_MEMORY_SETTINGS_H
 
@@ -40,13 +41,28 @@ int dt_memory_settings_set(const char *text);
 
 /* --- for a backend in a library of its own --- */
 
+/* An event: a tensor gets or frees memory, or the allocator does, whole segments of the
+ * driver's or pages of those that grow. */
+typedef enum dt_memory_action {
+    DT_MEMORY_ALLOCATED,
+    DT_MEMORY_FREED,
+    DT_MEMORY_SEGMENT_ALLOCATED,
+    DT_MEMORY_SEGMENT_FREED,
+    DT_MEMORY_SEGMENT_MAPPED,
+    DT_MEMORY_SEGMENT_UNMAPPED
+} dt_memory_action;
+
+/* Notes what an allocator did with a segment. */
+typedef void (*dt_memory_note_fn)(int device, void *stream, void *data, int64_t bytes,
+                                  dt_memory_action action);
+
 /* Whether an address is in a segment that grows. Call with no lock held. */
 typedef bool (*dt_memory_grows_fn)(int device, const void *address);
 
 /* The exported symbol of such a library, called once before any allocation; it may lack it.
- * The allocator asks for its settings by the given function. */
+ * The allocator asks for its settings by the one function, and calls the other. */
 typedef dt_memory_grows_fn (*dt_memory_open_fn)(
-    const dt_memory_settings *(*settings)(void));
+    const dt_memory_settings *(*settings)(void), dt_memory_note_fn note);
 #define DT_MEMORY_OPEN_SYMBOL "dt_memory_open"
 
 /* Finds and calls the symbol of a library that was opened. */

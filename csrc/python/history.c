@@ -316,35 +316,69 @@ static int wrong_result(PyObject *error, const char *function, const char *wante
     return -1;
 }
 
-static int call_hook(void *context, dt_tensor *gradient)
+/* Whether a dense gradient may be replaced by t; else -1 with RuntimeError. */
+static int check_fits(const dt_tensor *gradient, const dt_tensor *t)
+{
+    char was[DT_SHAPE_TEXT], is[DT_SHAPE_TEXT];
+    char there[DT_DEVICE_TEXT], here[DT_DEVICE_TEXT];
+    if (gradient->dtype == t->dtype &&
+        dt_device_equal(dt_tensor_device(gradient), dt_tensor_device(t)) &&
+        dt_shape_equal(gradient->ndim, gradient->shape, t->ndim, t->shape))
+        return 0;
+    return DT_SET_ERROR(
+        PyExc_RuntimeError,
+        "register_hook(): a hook has returned a gradient of shape %s, type %s, on %s, "
+        "and the Tensor's has shape %s, type %s and is on %s; both have to agree",
+        dt_shape_text(t->ndim, t->shape, is, sizeof is),
+        dt_dtype_name((dt_dtype)t->dtype), dt_device_text(dt_tensor_device(t), here),
+        dt_shape_text(gradient->ndim, gradient->shape, was, sizeof was),
+        dt_dtype_name((dt_dtype)gradient->dtype),
+        dt_device_text(dt_tensor_device(gradient), there));
+}
+
+/* Makes made the gradient, and what the next hook of the pass is called with. */
+static int take(dt_tensor *gradient, dt_shown *shown, PyObject *made)
+{
+    bool dense = dt_tensor_check(made);
+    if (dense && !dt_gradient_is_sparse(gradient) &&
+        check_fits(gradient, dt_tensor_of(made)) < 0)
+        return -1;
+    dt_tensor_clear(gradient);
+    if (dense)
+        dt_variable_alias(gradient, dt_tensor_of(made));
+    else if (dt_sparse_take(gradient, made, NULL) < 0)
+        return -1;
+    void *before = shown->object;
+    shown->object = Py_NewRef(made);
+    dt_object_free(before);
+    return 0;
+}
+
+static int call_hook(void *context, dt_tensor *gradient, dt_shown *shown)
 {
     bool yielded = dt_gil_yield(false);
-    PyObject *object = dt_tensor_object_alias(gradient);
-    PyObject *result = object ? PyObject_CallOneArg((PyObject *)context, object) : NULL;
-    int status = result ? 0 : -1;
-    if (result && result != Py_None) {
-        if (dt_tensor_check(result)) {
-            dt_tensor_clear(gradient);
-            dt_variable_alias(gradient, dt_tensor_of(result));
-        } else if (dt_sparse_check(result)) {
-            dt_tensor_clear(gradient);
-            status = dt_sparse_take(gradient, result, NULL);
-        } else {
-            status = wrong_result(PyExc_TypeError, "register_hook", "a Tensor or None",
-                                  result);
-        }
-    }
+    if (!shown->object)
+        *shown = (dt_shown){dt_tensor_object_alias(gradient), dt_object_free};
+    PyObject *result =
+        shown->object ? PyObject_CallOneArg((PyObject *)context, shown->object) : NULL;
+    /* It may also have changed what it was called with: g.data = ... */
+    PyObject *made = result == Py_None ? shown->object : result;
+    int status =
+        !made ? -1
+        : dt_tensor_check(made) || dt_sparse_check(made)
+            ? take(gradient, shown, made)
+            : wrong_result(PyExc_TypeError, "register_hook", "a Tensor or None", made);
     Py_XDECREF(result);
-    Py_XDECREF(object);
     dt_gil_yield(yielded);
     return status < 0 ? dt_fail_in_python() : 0;
 }
 
 /* The context is the hook and a weak reference to the leaf, which the hook is given: a
  * reference would be a cycle. */
-static int call_after(void *context, dt_tensor *gradient)
+static int call_after(void *context, dt_tensor *gradient, dt_shown *shown)
 {
     (void)gradient;
+    (void)shown;
     bool yielded = dt_gil_yield(false);
     PyObject *hook = PyTuple_GET_ITEM((PyObject *)context, 0);
     PyObject *leaf = PyObject_CallNoArgs(PyTuple_GET_ITEM((PyObject *)context, 1));
@@ -352,9 +386,9 @@ static int call_after(void *context, dt_tensor *gradient)
                        : leaf          ? PyObject_CallOneArg(hook, leaf)
                                        : NULL;
     int status = result ? 0 : -1;
-    if (result && result != Py_None)
-        status = wrong_result(PyExc_RuntimeError, "register_post_accumulate_grad_hook",
-                              "None", result);
+    if (result && result != Py_None && !dt_tensor_check(result))
+        status = wrong_result(PyExc_TypeError, "register_post_accumulate_grad_hook",
+                              "None, or a Tensor that is not used", result);
     Py_XDECREF(result);
     Py_XDECREF(leaf);
     dt_gil_yield(yielded);

@@ -20,21 +20,21 @@ static PyObject *send(PyObject *Py_UNUSED(self), PyObject *tensor)
     dt_tensor_export(dt_tensor_of(tensor)); /* operations that wait are queued */
     if (dt_ipc_send(dt_tensor_of(tensor)->storage, &sent) < 0)
         return dt_raise();
-    return Py_BuildValue("(y#nsKy#)", sent.memory, (Py_ssize_t)DT_IPC_HANDLE,
+    return Py_BuildValue("(y#nsKy#)", sent.memory, (Py_ssize_t)DT_IPC_MEMORY,
                          (Py_ssize_t)sent.offset, sent.file,
                          (unsigned long long)sent.slot,
                          sent.ordered ? sent.event : NULL, (Py_ssize_t)DT_IPC_HANDLE);
 }
 
 /* Copies a handle; false with an exception set if it has another size. */
-static bool take_handle(const char *given, Py_ssize_t bytes, char *out)
+static bool take_handle(const char *given, Py_ssize_t bytes, char *out, int size)
 {
-    if (bytes == DT_IPC_HANDLE) {
-        memcpy(out, given, DT_IPC_HANDLE);
+    if (bytes == size) {
+        memcpy(out, given, (size_t)size);
         return true;
     }
-    PyErr_Format(PyExc_ValueError, "a handle of CUDA has %d bytes, not %zd",
-                 DT_IPC_HANDLE, bytes);
+    PyErr_Format(PyExc_ValueError, "a handle of CUDA has %d bytes, not %zd", size,
+                 bytes);
     return false;
 }
 
@@ -61,8 +61,9 @@ static PyObject *receive(PyObject *Py_UNUSED(self), PyObject *args)
     if (!PyArg_ParseTuple(args, "Oy#nsKz#n:_new_shared_cuda", &value, &handle, &length,
                           &offset, &file, &slot, &event, &event_length, &bytes) ||
         dt_take_accelerator("_new_shared_cuda", value, &device) < 0 ||
-        !take_handle(handle, length, sent.memory) || !take_file(file, sent.file) ||
-        (event && !take_handle(event, event_length, sent.event)))
+        !take_handle(handle, length, sent.memory, DT_IPC_MEMORY) ||
+        !take_file(file, sent.file) ||
+        (event && !take_handle(event, event_length, sent.event, DT_IPC_HANDLE)))
         return NULL;
     sent.offset = (size_t)offset;
     sent.slot = slot;
@@ -134,14 +135,14 @@ static PyObject *event_open(PyObject *Py_UNUSED(self), PyObject *args)
     void *event;
     if (!PyArg_ParseTuple(args, "Oy#:from_ipc_handle", &value, &given, &length) ||
         dt_take_accelerator("from_ipc_handle", value, &device) < 0 ||
-        !take_handle(given, length, handle))
+        !take_handle(given, length, handle, DT_IPC_HANDLE))
         return NULL;
     if (dt_backend_of(device)->event_open(device.index, handle, &event) < 0)
         return dt_raise();
     return dt_event_handle(device, event);
 }
 
-static PyMethodDef functions[] = {
+PyMethodDef dt_ipc_functions[] = {
     {"_ipc_send", send, METH_O, NULL},
     {"_ipc_receive", receive, METH_VARARGS, NULL},
     {"_ipc_release", release, METH_VARARGS, NULL},
@@ -150,8 +151,3 @@ static PyMethodDef functions[] = {
     {"_event_open", event_open, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
-
-int dt_setup_ipc(PyObject *module)
-{
-    return PyModule_AddFunctions(module, functions);
-}

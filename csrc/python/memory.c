@@ -65,10 +65,17 @@ static PyObject *storages(PyObject *Py_UNUSED(self), PyObject *value)
 
 static void append_event(void *context, const dt_memory_event *e)
 {
+    static const char *const actions[] = {
+        [DT_MEMORY_ALLOCATED] = "alloc",
+        [DT_MEMORY_FREED] = "free",
+        [DT_MEMORY_SEGMENT_ALLOCATED] = "segment_alloc",
+        [DT_MEMORY_SEGMENT_FREED] = "segment_free",
+        [DT_MEMORY_SEGMENT_MAPPED] = "segment_map",
+        [DT_MEMORY_SEGMENT_UNMAPPED] = "segment_unmap"};
     dt_list_append(context,
-                   Py_BuildValue("(LKKLiiN)", (long long)e->time, ADDRESS(e->data),
+                   Py_BuildValue("(LKKLiis)", (long long)e->time, ADDRESS(e->data),
                                  ADDRESS(e->stream), (long long)e->bytes, e->line,
-                                 (int)e->device.index, PyBool_FromLong(e->freed)));
+                                 (int)e->device.index, actions[e->action]));
 }
 
 /* _memory_history(capacity): keeps the lines and so many events from now on; a negative
@@ -85,7 +92,7 @@ static PyObject *memory_history(PyObject *Py_UNUSED(self), PyObject *value)
     Py_RETURN_NONE;
 }
 
-/* _memory_events(): (time, address, stream, bytes, line, device, freed) of what was
+/* _memory_events(): (time, address, stream, bytes, line, device, action) of what was
  * kept; None if nothing is. */
 static PyObject *memory_events(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
@@ -135,7 +142,7 @@ static PyObject *memory_settings(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(
                          PyBool_FromLong(s->expandable_segments), list);
 }
 
-static PyMethodDef functions[] = {
+PyMethodDef dt_memory_functions[] = {
     {"_accelerator_setAllocatorSettings", set_settings, METH_O, NULL},
     {"_accelerator_getAllocatorSettings", get_settings, METH_NOARGS, NULL},
     {"_memory_settings", memory_settings, METH_NOARGS, NULL},
@@ -145,8 +152,3 @@ static PyMethodDef functions[] = {
     {"_memory_events", memory_events, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
-
-int dt_setup_memory(PyObject *module)
-{
-    return PyModule_AddFunctions(module, functions);
-}

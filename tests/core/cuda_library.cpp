@@ -50,7 +50,7 @@ int main()
     const char *const siblings[] = {"", "jit/libdt_jit sparse/libdt_sparse"};
     for (const char *each : siblings) {
         dt_library library = {"Top", "tests", "libdt_top", DT_CUDA_MAJOR, "top",
-                              each,  0,       0,           false,         ""};
+                              each,  0};
         EQUAL(library_open(&library, symbols, 1), *each ? 0 : -1);
     }
     CHECK(top && top() == 7);

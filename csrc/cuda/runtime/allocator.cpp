@@ -411,6 +411,18 @@ bool heap_grows(int device, const void *address)
     return false;
 }
 
+bool heap_give_pages(int device, void *data, SharedPages *out, size_t *offset)
+{
+    Heap &heap = heap_of(device);
+    Guard guard(device);
+    Block *block = heap.taken.find(data);
+    Mapped *range = block && block->segment ? &block->segment->range : nullptr;
+    if (!range || !range->give(block->data, block->size, out))
+        return false;
+    *offset = (size_t)(block->data - range->base) % range->page;
+    return true;
+}
+
 void heap_share(int device, int gpu)
 {
     Heap &heap = heap_of(device);

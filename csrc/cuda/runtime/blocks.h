@@ -26,7 +26,7 @@ struct Block {
     GraphPool *owner;               /* NULL: the heap */
     /* In the list of free blocks of this size, or in the table of taken ones. */
     Block *before, *after;
-    SmallBlocks *lists;  /* of small ones: where it lies while it is free */
+    SmallBlocks *lists;  /* of small blocks: the list that has it while it is free */
     Expandable *segment; /* that grows; NULL: it is another one */
     bool mapped;         /* it has memory; else it is addresses of such a segment */
     uint64_t freed;      /* when it became free, by the heap's count */
@@ -79,7 +79,7 @@ class Pool {
      * grow before one that can; NULL: none. Large blocks, of `undivided` bytes or more, are
      * for requests as large, which waste less than `waste`. */
     Block *take(bool small, size_t size, void *stream, size_t undivided, size_t waste);
-    /* Where a new block lies while it is free; NULL for large ones. */
+    /* The list for a new block while it is free; NULL for large ones. */
     SmallBlocks *lists_for(bool small, void *stream);
     /* f may not change the pool. */
     template <class F>

@@ -8,8 +8,8 @@
 #include <algorithm>
 
 dt_library cublas_library = {
-    "cuBLAS", "matrix products",      "libcublas", DT_CUDA_MAJOR, "cublas",
-    "",       DT_CUBLAS_ALLOC_FAILED, 0,           false,         ""};
+    "cuBLAS", "matrix products",     "libcublas", DT_CUDA_MAJOR, "cublas",
+    "",       DT_CUBLAS_ALLOC_FAILED};
 
 #ifdef DT_SIMULATED
 
@@ -27,18 +27,8 @@ const dt_cublas *cublas_get(void)
 {
     static dt_cublas functions;
     static const dt_symbol symbols[] = {
-#define FUNCTION(name, symbol, parameters) {#symbol, (void *)&functions.name, false},
-#define TYPED(name, s, d, c, z, parameters)                                            \
-    {#s, (void *)&functions.name[0], false}, {#d, (void *)&functions.name[1], false},  \
-        {#c, (void *)&functions.name[2], false},                                       \
-        {#z, (void *)&functions.name[3], false},
-        DT_CUBLAS_FUNCTIONS(FUNCTION, TYPED)
-#undef FUNCTION
-#undef TYPED
-    };
-    return library_open(&cublas_library, symbols, sizeof symbols / sizeof *symbols)
-               ? nullptr
-               : &functions;
+        DT_CUBLAS_FUNCTIONS(LIBRARY_FUNCTION, LIBRARY_TYPED)};
+    return library_open(&cublas_library, symbols) ? nullptr : &functions;
 }
 
 #endif

@@ -7,16 +7,9 @@
 
 #include "cuda/runtime/choices.h"
 
-static dt_library library = {"cuBLASLt",
-                             "products with biases",
-                             "libcublasLt",
-                             DT_CUDA_MAJOR,
-                             "cublas",
-                             "",
-                             DT_CUBLAS_ALLOC_FAILED,
-                             0,
-                             false,
-                             ""};
+static dt_library library = {
+    "cuBLASLt", "products with biases", "libcublasLt", DT_CUDA_MAJOR, "cublas",
+    "",         DT_CUBLAS_ALLOC_FAILED};
 
 #ifdef DT_SIMULATED
 
@@ -34,17 +27,8 @@ static const dt_cublaslt *functions_of(void)
 static const dt_cublaslt *functions_of(void)
 {
     static dt_cublaslt functions;
-    static bool missing;
-    static const dt_symbol symbols[] = {
-#define FUNCTION(name, symbol, parameters) {#symbol, (void *)&functions.name, false},
-        DT_CUBLASLT_FUNCTIONS(FUNCTION)
-#undef FUNCTION
-    };
-    if (!missing && library_open(&library, symbols, sizeof symbols / sizeof *symbols)) {
-        dt_error_clear();
-        missing = true;
-    }
-    return missing ? nullptr : &functions;
+    static const dt_symbol symbols[] = {DT_CUBLASLT_FUNCTIONS(LIBRARY_FUNCTION)};
+    return library_found(&library, symbols) ? &functions : nullptr;
 }
 
 #endif

@@ -9,8 +9,8 @@
 #include "cuda/runtime/choices.h"
 #include "cuda/runtime/cublas.h"
 
-dt_library cudnn_library = {"cuDNN", "convolutions",        "libcudnn", 9,     "cudnn",
-                            "",      DT_CUDNN_ALLOC_FAILED, 0,          false, ""};
+dt_library cudnn_library = {"cuDNN", "convolutions",       "libcudnn", 9, "cudnn",
+                            "",      DT_CUDNN_ALLOC_FAILED};
 
 #ifdef DT_SIMULATED
 
@@ -32,20 +32,14 @@ const dt_cudnn *cudnn_get(void)
 const dt_cudnn *cudnn_get(void)
 {
     static dt_cudnn functions;
-    static bool missing;
-    static const dt_symbol symbols[] = {
-#define FUNCTION(name, symbol, parameters) {#symbol, (void *)&functions.name, false},
-        DT_CUDNN_FUNCTIONS(FUNCTION)
-#undef FUNCTION
-            {"cudnnGetVersion", (void *)&functions.version, false},
-    };
+    static const dt_symbol symbols[] = {DT_CUDNN_FUNCTIONS(LIBRARY_FUNCTION){
+        "cudnnGetVersion", (void *)&functions.version, false}};
     /* It looks for cuBLAS among what is loaded. */
-    if (!missing && (!cublas_get() || library_open(&cudnn_library, symbols,
-                                                   sizeof symbols / sizeof *symbols))) {
+    if (!cudnn_library.missing && !cublas_get()) {
         dt_error_clear();
-        missing = true;
+        cudnn_library.missing = true;
     }
-    if (missing)
+    if (!library_found(&cudnn_library, symbols))
         return nullptr;
     cudnn_library.version = (int)functions.version();
     return &functions;

@@ -15,10 +15,7 @@ dt_library cufft_library = {"cuFFT",
                             DT_CUDA_MAJOR - 1,
                             "cufft",
                             "nvjitlink/libnvJitLink",
-                            DT_CUFFT_ALLOC_FAILED,
-                            0,
-                            false,
-                            ""};
+                            DT_CUFFT_ALLOC_FAILED};
 
 #ifdef DT_SIMULATED
 
@@ -40,18 +37,8 @@ const dt_cufft *cufft_get(void)
 const dt_cufft *cufft_get(void)
 {
     static dt_cufft functions;
-    static bool missing;
-    static const dt_symbol symbols[] = {
-#define FUNCTION(name, symbol, parameters) {#symbol, (void *)&functions.name, false},
-        DT_CUFFT_FUNCTIONS(FUNCTION)
-#undef FUNCTION
-    };
-    if (!missing &&
-        library_open(&cufft_library, symbols, sizeof symbols / sizeof *symbols)) {
-        dt_error_clear();
-        missing = true;
-    }
-    if (missing)
+    static const dt_symbol symbols[] = {DT_CUFFT_FUNCTIONS(LIBRARY_FUNCTION)};
+    if (!library_found(&cufft_library, symbols))
         return nullptr;
     if (!cufft_library.version)
         functions.get_version(&cufft_library.version);

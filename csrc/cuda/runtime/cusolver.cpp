@@ -10,10 +10,7 @@ dt_library cusolver_library = {"cuSOLVER",
                                "cusolver",
                                "nvjitlink/libnvJitLink cublas/libcublasLt "
                                "cublas/libcublas cusparse/libcusparse",
-                               DT_CUSOLVER_ALLOC_FAILED,
-                               0,
-                               false,
-                               ""};
+                               DT_CUSOLVER_ALLOC_FAILED};
 
 #ifdef DT_SIMULATED
 
@@ -31,20 +28,8 @@ const dt_cusolver *cusolver_get(void)
 {
     static dt_cusolver functions;
     static const dt_symbol symbols[] = {
-#define FUNCTION(name, symbol, parameters) {#symbol, (void *)&functions.name, false},
-#define OPTIONAL(name, symbol, parameters) {#symbol, (void *)&functions.name, true},
-#define TYPED(name, s, d, c, z, parameters)                                            \
-    {#s, (void *)&functions.name[0], false}, {#d, (void *)&functions.name[1], false},  \
-        {#c, (void *)&functions.name[2], false},                                       \
-        {#z, (void *)&functions.name[3], false},
-        DT_CUSOLVER_FUNCTIONS(FUNCTION, TYPED, OPTIONAL)
-#undef FUNCTION
-#undef OPTIONAL
-#undef TYPED
-    };
-    return library_open(&cusolver_library, symbols, sizeof symbols / sizeof *symbols)
-               ? nullptr
-               : &functions;
+        DT_CUSOLVER_FUNCTIONS(LIBRARY_FUNCTION, LIBRARY_TYPED, LIBRARY_OPTIONAL)};
+    return library_open(&cusolver_library, symbols) ? nullptr : &functions;
 }
 
 #endif

@@ -8,6 +8,7 @@
 typedef struct cusolverDnContext *dt_cusolver_handle;
 typedef struct cusolverDnParams *dt_cusolver_params;
 typedef struct syevjInfo *dt_cusolver_syevj;
+typedef struct gesvdjInfo *dt_cusolver_gesvdj;
 enum {
     DT_CUSOLVER_SUCCESS = 0,
     DT_CUSOLVER_NOT_INITIALIZED = 1,
@@ -60,6 +61,14 @@ enum { DT_CUSOLVER_NO_VECTORS = 0, DT_CUSOLVER_VECTORS = 1 };
     (dt_cusolver_handle handle, signed char job_u, signed char job_vt, int m, int n,   \
      void *a, int lda, void *s, void *u, int ldu, void *vt, int ldvt, void *work,      \
      int size, void *rest, int *info)
+#define DT_CUSOLVER_GESVDJ_SIZE                                                        \
+    (dt_cusolver_handle handle, int job, int econ, int m, int n, const void *a,        \
+     int lda, const void *s, const void *u, int ldu, const void *v, int ldv,           \
+     int *size, dt_cusolver_gesvdj params)
+#define DT_CUSOLVER_GESVDJ                                                             \
+    (dt_cusolver_handle handle, int job, int econ, int m, int n, void *a, int lda,     \
+     void *s, void *u, int ldu, void *v, int ldv, void *work, int size, int *info,     \
+     dt_cusolver_gesvdj params)
 #define DT_CUSOLVER_GEEV_SIZE                                                          \
     (dt_cusolver_handle handle, dt_cusolver_params params, int job_l, int job_r,       \
      int64_t n, int a_type, const void *a, int64_t lda, int w_type, const void *w,     \
@@ -82,6 +91,14 @@ enum { DT_CUSOLVER_NO_VECTORS = 0, DT_CUSOLVER_VECTORS = 1 };
 #define DT_CUSOLVER_SYEVJ                                                              \
     (dt_cusolver_handle handle, int job, int uplo, int n, void *a, int lda, void *w,   \
      void *work, int size, int *infos, dt_cusolver_syevj params, int batch)
+#define DT_CUSOLVER_GESVDJ_BATCHED_SIZE                                                \
+    (dt_cusolver_handle handle, int job, int m, int n, const void *a, int lda,         \
+     const void *s, const void *u, int ldu, const void *v, int ldv, int *size,         \
+     dt_cusolver_gesvdj params, int batch)
+#define DT_CUSOLVER_GESVDJ_BATCHED                                                     \
+    (dt_cusolver_handle handle, int job, int m, int n, void *a, int lda, void *s,      \
+     void *u, int ldu, void *v, int ldv, void *work, int size, int *infos,             \
+     dt_cusolver_gesvdj params, int batch)
 
 /* As in cublas.h; OPTIONAL are functions that old versions lack, then NULL. */
 #define DT_CUSOLVER_FUNCTIONS(FUNCTION, TYPED, OPTIONAL)                               \
@@ -94,6 +111,8 @@ enum { DT_CUSOLVER_NO_VECTORS = 0, DT_CUSOLVER_VECTORS = 1 };
     FUNCTION(destroy_params, cusolverDnDestroyParams, (dt_cusolver_params params))     \
     FUNCTION(create_syevj, cusolverDnCreateSyevjInfo, (dt_cusolver_syevj * params))    \
     FUNCTION(destroy_syevj, cusolverDnDestroySyevjInfo, (dt_cusolver_syevj params))    \
+    FUNCTION(create_gesvdj, cusolverDnCreateGesvdjInfo, (dt_cusolver_gesvdj * params)) \
+    FUNCTION(destroy_gesvdj, cusolverDnDestroyGesvdjInfo, (dt_cusolver_gesvdj params)) \
     TYPED(getrf_size, cusolverDnSgetrf_bufferSize, cusolverDnDgetrf_bufferSize,        \
           cusolverDnCgetrf_bufferSize, cusolverDnZgetrf_bufferSize,                    \
           DT_CUSOLVER_GETRF_SIZE)                                                      \
@@ -138,6 +157,17 @@ enum { DT_CUSOLVER_NO_VECTORS = 0, DT_CUSOLVER_VECTORS = 1 };
           DT_CUSOLVER_GESVD_SIZE)                                                      \
     TYPED(gesvd, cusolverDnSgesvd, cusolverDnDgesvd, cusolverDnCgesvd,                 \
           cusolverDnZgesvd, DT_CUSOLVER_GESVD)                                         \
+    TYPED(gesvdj_size, cusolverDnSgesvdj_bufferSize, cusolverDnDgesvdj_bufferSize,     \
+          cusolverDnCgesvdj_bufferSize, cusolverDnZgesvdj_bufferSize,                  \
+          DT_CUSOLVER_GESVDJ_SIZE)                                                     \
+    TYPED(gesvdj, cusolverDnSgesvdj, cusolverDnDgesvdj, cusolverDnCgesvdj,             \
+          cusolverDnZgesvdj, DT_CUSOLVER_GESVDJ)                                       \
+    TYPED(gesvdj_batched_size, cusolverDnSgesvdjBatched_bufferSize,                    \
+          cusolverDnDgesvdjBatched_bufferSize, cusolverDnCgesvdjBatched_bufferSize,    \
+          cusolverDnZgesvdjBatched_bufferSize, DT_CUSOLVER_GESVDJ_BATCHED_SIZE)        \
+    TYPED(gesvdj_batched, cusolverDnSgesvdjBatched, cusolverDnDgesvdjBatched,          \
+          cusolverDnCgesvdjBatched, cusolverDnZgesvdjBatched,                          \
+          DT_CUSOLVER_GESVDJ_BATCHED)                                                  \
     OPTIONAL(geev_size, cusolverDnXgeev_bufferSize, DT_CUSOLVER_GEEV_SIZE)             \
     OPTIONAL(geev, cusolverDnXgeev, DT_CUSOLVER_GEEV)
 

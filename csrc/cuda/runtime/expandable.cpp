@@ -79,6 +79,7 @@ static cudaError_t map_front(Heap &heap, Block *block, size_t bytes)
     if (bytes < block->size)
         segment.unmapped.insert(block_cut(heap, block, bytes));
     block->mapped = true;
+    heap_note(heap, *block, bytes, DT_MEMORY_SEGMENT_MAPPED);
     dt_memory_count(&heap.stats.reserved_bytes, (int64_t)bytes);
     return cudaSuccess;
 }
@@ -180,6 +181,7 @@ static cudaError_t unmap_pages_of(Heap &heap, Block *block)
         pool.insert(block);
     }
     middle->mapped = false;
+    heap_note(heap, *middle, to - from, DT_MEMORY_SEGMENT_UNMAPPED);
     join_unmapped(heap, middle);
     return cudaSuccess;
 }

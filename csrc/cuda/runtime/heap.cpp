@@ -10,11 +10,13 @@ bool heap_keeps()
 }
 
 static const dt_memory_settings *(*settings_of_host)(void);
+static dt_memory_note_fn note_of_host;
 
 extern "C" __attribute__((visibility("default"))) dt_memory_grows_fn
-dt_memory_open(const dt_memory_settings *(*settings)(void))
+dt_memory_open(const dt_memory_settings *(*settings)(void), dt_memory_note_fn note)
 {
     settings_of_host = settings;
+    note_of_host = note;
     return heap_grows;
 }
 
@@ -22,6 +24,13 @@ const dt_memory_settings *heap_settings(const Heap &heap)
 {
     static const dt_memory_settings defaults = DT_MEMORY_DEFAULTS;
     return settings_of_host && !heap.pinned ? settings_of_host() : &defaults;
+}
+
+void heap_note(const Heap &heap, const Block &block, size_t size,
+               dt_memory_action action)
+{
+    if (note_of_host && !heap.pinned)
+        note_of_host(heap.device, block.stream, block.data, (int64_t)size, action);
 }
 
 Block *block_new(Heap &heap, const Block &like, char *data, size_t size)

@@ -84,6 +84,11 @@ struct Heap {
 /* The defaults for pinned memory. NULL after dt_fail. */
 const dt_memory_settings *heap_settings(const Heap &heap);
 
+/* Reports to observers that the first `size` bytes of a block of a GPU's memory have come from
+ * the driver, or return to it. */
+void heap_note(const Heap &heap, const Block &block, size_t size,
+               dt_memory_action action);
+
 /* Whether freed blocks are kept: not with PYDEVTENSOR_NO_CACHE=1. */
 bool heap_keeps();
 

@@ -94,22 +94,29 @@ static void *find(dt_library *library)
     return handle;
 }
 
+const char *library_lacks(void *opened, const dt_symbol *symbols, int count)
+{
+    for (int i = 0; i < count; i++) {
+        void *found = dlsym(opened, symbols[i].name);
+        if (!found && !symbols[i].optional)
+            return symbols[i].name;
+        memcpy(symbols[i].function, &found, sizeof found);
+    }
+    return nullptr;
+}
+
 static int load(dt_library *library, const dt_symbol *symbols, int count)
 {
     void *handle = find(library);
     if (!handle)
         return -1;
-    for (int i = 0; i < count; i++) {
-        void *found = dlsym(handle, symbols[i].name);
-        if (!found && !symbols[i].optional)
-            return dt_fail(DT_ERROR_RUNTIME,
-                           "the %s at %s has no function %s; install the version for "
-                           "CUDA %d",
-                           library->title, library->path, symbols[i].name,
-                           DT_CUDA_MAJOR);
-        memcpy(symbols[i].function, &found, sizeof found);
-    }
-    return 0;
+    const char *lacks = library_lacks(handle, symbols, count);
+    return lacks
+               ? dt_fail(
+                     DT_ERROR_RUNTIME,
+                     "the %s at %s has no function %s; install the version for CUDA %d",
+                     library->title, library->path, lacks, DT_CUDA_MAJOR)
+               : 0;
 }
 
 int library_open(dt_library *library, const dt_symbol *symbols, int count)

@@ -14,14 +14,14 @@ typedef struct dt_library {
     const char *stem;    /* "libcublas": its file is libcublas.so.NUMBER */
     int number;
     const char *package; /* "cublas": NVIDIA's Python package nvidia-cublas has it */
-    const char
-        *siblings; /* "nvjitlink/libnvJitLink ...": packages and libraries that it
-                              needs, in the order in which they need each other */
-    int allocation_failed; /* the status for want of memory */
-    int version;           /* 0 before the first use */
-    bool loaded;
-    char path[1024];       /* "" before it is opened */
+    /* "nvjitlink/libnvJitLink ...": packages and libraries that it needs, in the order in
+     * which they need each other */
+    const char *siblings;
+    int allocation_failed; /* the status for lack of memory */
     bool numbered = false; /* its package for CUDA 13 has the number in its name, too */
+    int version = 0;       /* 0 before the first use */
+    bool loaded = false, missing = false;
+    char path[1024] = ""; /* "" before it is opened */
 } dt_library;
 
 typedef struct dt_symbol {
@@ -29,6 +29,17 @@ typedef struct dt_symbol {
     void *function; /* address of the pointer to the function */
     bool optional;  /* NULL where an old library lacks it */
 } dt_symbol;
+
+/* Symbols of a table of functions, whose pointers the struct `functions` has: one, one of
+ * newer libraries, and those of four element types. */
+#define LIBRARY_FUNCTION(name, symbol, parameters)                                     \
+    {#symbol, (void *)&functions.name, false},
+#define LIBRARY_OPTIONAL(name, symbol, parameters)                                     \
+    {#symbol, (void *)&functions.name, true},
+#define LIBRARY_TYPED(name, s, d, c, z, parameters)                                    \
+    {#s, (void *)&functions.name[0], false}, {#d, (void *)&functions.name[1], false},  \
+        {#c, (void *)&functions.name[2], false},                                       \
+        {#z, (void *)&functions.name[3], false},
 
 /* Directories of Python packages, colon-separated, copied. Call once, before the
  * first use. */
@@ -47,9 +58,37 @@ struct LibraryScalar {
     const void *at;
 };
 
+/* Looks up symbols in a handle of dlopen(). Returns the name of the first one that is missing
+ * and not optional, or NULL. */
+const char *library_lacks(void *opened, const dt_symbol *symbols, int count);
+
 /* Opens the library, on the first call, and finds its functions. -1 after dt_fail,
  * which says what to install. */
 int library_open(dt_library *library, const dt_symbol *symbols, int count);
+
+template <int count>
+const char *library_lacks(void *opened, const dt_symbol (&symbols)[count])
+{
+    return library_lacks(opened, symbols, count);
+}
+
+template <int count>
+int library_open(dt_library *library, const dt_symbol (&symbols)[count])
+{
+    return library_open(library, symbols, count);
+}
+
+/* The same for a library that need not be there, which is looked for once: false, without
+ * an error, where it is missing. */
+template <int count>
+bool library_found(dt_library *library, const dt_symbol (&symbols)[count])
+{
+    if (!library->missing && library_open(library, symbols)) {
+        dt_error_clear();
+        library->missing = true;
+    }
+    return !library->missing;
+}
 
 /* Fails with the status of a call; clears CUDA's last error. Returns -1. */
 int library_fail(const dt_library *library, int status, const char *doing);

@@ -11,9 +11,13 @@
 static_assert((int)DT_MAPPING_PINNED == CU_MEM_ALLOCATION_TYPE_PINNED &&
                   (int)DT_MAPPING_DEVICE == CU_MEM_LOCATION_TYPE_DEVICE &&
                   (int)DT_MAPPING_READ_WRITE == CU_MEM_ACCESS_FLAGS_PROT_READWRITE &&
+                  (int)DT_MAPPING_DESCRIPTOR ==
+                      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR &&
                   CU_MEM_ALLOC_GRANULARITY_MINIMUM == 0,
               "cuda.h differs");
 static_assert(sizeof(dt_mapping_kind) == sizeof(CUmemAllocationProp) &&
+                  offsetof(dt_mapping_kind, requestedHandleTypes) ==
+                      offsetof(CUmemAllocationProp, requestedHandleTypes) &&
                   offsetof(dt_mapping_kind, location) ==
                       offsetof(CUmemAllocationProp, location) &&
                   offsetof(dt_mapping_kind, flags) ==

@@ -71,34 +71,28 @@ int dt_cuda_launch(dt_stream stream, const dt_module_call *c)
 /* The driver, which is there if a GPU is. NULL after dt_fail. */
 static const dt_driver *driver_get()
 {
-    static dt_driver functions;
+    static dt_driver driver;
     static bool loaded;
     if (__atomic_load_n(&loaded, __ATOMIC_ACQUIRE))
-        return &functions;
+        return &driver;
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         dt_fail(DT_ERROR_RUNTIME, "NVIDIA's driver does not load (%s)", dlerror());
         return nullptr;
     }
-    dt_driver found;
-#define FUNCTION(name, symbol, parameters)                                             \
-    {                                                                                  \
-        void *address = dlsym(library, #symbol);                                       \
-        if (!address) {                                                                \
-            dt_fail(DT_ERROR_RUNTIME,                                                  \
-                    "NVIDIA's driver has no " #symbol "; install a newer one");        \
-            return nullptr;                                                            \
-        }                                                                              \
-        memcpy(&found.name, &address, sizeof address);                                 \
+    dt_driver functions;
+    const dt_symbol symbols[] = {DT_DRIVER_FUNCTIONS(LIBRARY_FUNCTION)};
+    if (const char *lacks = library_lacks(library, symbols)) {
+        dt_fail(DT_ERROR_RUNTIME, "NVIDIA's driver has no %s; install a newer one",
+                lacks);
+        return nullptr;
     }
-    DT_DRIVER_FUNCTIONS(FUNCTION)
-#undef FUNCTION
     dt_lock(DT_LOCK_LIBRARIES);
     if (!loaded)
-        functions = found;
+        driver = functions;
     __atomic_store_n(&loaded, true, __ATOMIC_RELEASE);
     dt_unlock(DT_LOCK_LIBRARIES);
-    return &functions;
+    return &driver;
 }
 
 static void *read_file(const char *path)

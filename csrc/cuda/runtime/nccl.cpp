@@ -5,8 +5,8 @@
 
 #include "cuda/runtime/backend.h"
 
-dt_library nccl_library = {
-    "NCCL", "collective calls", "libnccl", 2, "nccl", "", 0, 0, false, "", true};
+dt_library nccl_library = {"NCCL", "collective calls", "libnccl", 2, "nccl", "", 0,
+                           true};
 
 #ifdef DT_SIMULATED
 
@@ -14,9 +14,9 @@ const dt_nccl *sim_nccl(void); /* sim/nccl.cpp */
 /* Gives the messages of this thread's next calls their words, of so many ranks. */
 void sim_nccl_describe(const dt_group_call *call, int ranks);
 
-static int open_functions(dt_nccl *functions)
+static int open_functions(dt_nccl &functions)
 {
-    *functions = *sim_nccl();
+    functions = *sim_nccl();
     snprintf(nccl_library.path, sizeof nccl_library.path, "simulated");
     return 0;
 }
@@ -25,16 +25,13 @@ static int open_functions(dt_nccl *functions)
 
 static void sim_nccl_describe(const dt_group_call *, int) {}
 
-static int open_functions(dt_nccl *functions)
+static int open_functions(dt_nccl &functions)
 {
     const dt_symbol symbols[] = {
-#define FUNCTION(name, symbol, parameters) {#symbol, (void *)&functions->name, false},
-        DT_NCCL_FUNCTIONS(FUNCTION)
-#undef FUNCTION
-            {"ncclGetErrorString", (void *)&functions->error_string, false},
-        {"ncclGetLastError", (void *)&functions->last_error, true},
-    };
-    return library_open(&nccl_library, symbols, sizeof symbols / sizeof *symbols);
+        DT_NCCL_FUNCTIONS(LIBRARY_FUNCTION){"ncclGetErrorString",
+                                            (void *)&functions.error_string, false},
+        {"ncclGetLastError", (void *)&functions.last_error, true}};
+    return library_open(&nccl_library, symbols);
 }
 
 #endif
@@ -44,7 +41,7 @@ const dt_nccl *nccl_get(void)
     static dt_nccl functions;
     static bool open;
     dt_locked guard(DT_LOCK_LIBRARY_CALLS);
-    if (!open && open_functions(&functions))
+    if (!open && open_functions(functions))
         return nullptr;
     if (!open && functions.version(&nccl_library.version))
         nccl_library.version = 0;
@@ -95,8 +92,8 @@ int type_of(dt_dtype dtype)
     }
 }
 
-int start(const dt_nccl *nccl, const Communicator *to, const dt_collective *c,
-          cudaStream_t stream)
+int start_call(const dt_nccl *nccl, const Communicator *to, const dt_collective *c,
+               cudaStream_t stream)
 {
     const size_t count = (size_t)c->count;
     const int type = type_of(c->dtype);
@@ -206,7 +203,7 @@ int dt_cuda_collective(dt_stream stream, const dt_collective_call *c)
     if (c->count > 1)
         status = nccl->group_start();
     for (int i = 0; !status && i < c->count; i++)
-        status = start(nccl, to, &c->items[i], (cudaStream_t)stream.handle);
+        status = start_call(nccl, to, &c->items[i], (cudaStream_t)stream.handle);
     if (c->count > 1) {
         const int end = nccl->group_end();
         status = status ? status : end;

@@ -6,30 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda/runtime/library.h"
+
 #ifdef DT_SIMULATED
 extern const dt_nvml sim_nvml; /* sim/device.cpp */
 
-static bool open_nvml(dt_nvml *nvml)
+static bool open_nvml(dt_nvml &functions)
 {
-    *nvml = sim_nvml;
+    functions = sim_nvml;
     return true;
 }
 #else
-static bool open_nvml(dt_nvml *nvml)
+static bool open_nvml(dt_nvml &functions)
 {
+    const dt_symbol symbols[] = {DT_NVML_FUNCTIONS(LIBRARY_FUNCTION)};
     void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        return false;
-#define FUNCTION(name, symbol, parameters)                                             \
-    {                                                                                  \
-        void *found = dlsym(library, #symbol);                                         \
-        if (!found)                                                                    \
-            return false;                                                              \
-        memcpy(&nvml->name, &found, sizeof found);                                     \
-    }
-    DT_NVML_FUNCTIONS(FUNCTION)
-#undef FUNCTION
-    return true;
+    return library && !library_lacks(library, symbols);
 }
 #endif
 
@@ -80,7 +72,7 @@ static int count_usable(const dt_nvml *nvml, bool (*runs_on)(int capability),
 int nvml_count(bool (*runs_on)(int capability), const char *visible)
 {
     dt_nvml nvml;
-    if (!open_nvml(&nvml) || nvml.init())
+    if (!open_nvml(nvml) || nvml.init())
         return 0;
     int count = count_usable(&nvml, runs_on, visible);
     nvml.shutdown();

@@ -8,23 +8,14 @@
 #include "cuda/runtime/backend.h"
 #include "device/module.h"
 
-static dt_library nvrtc_library = {"NVRTC",      "kernels of the program",
-                                   "libnvrtc",   DT_CUDA_MAJOR,
-                                   "cuda-nvrtc", "",
-                                   -1,           0,
-                                   false,        ""};
+static dt_library nvrtc_library = {
+    "NVRTC", "kernels of the program", "libnvrtc", DT_CUDA_MAJOR, "cuda-nvrtc", "", -1};
 
 static const dt_nvrtc *nvrtc_get()
 {
     static dt_nvrtc functions;
-    static const dt_symbol symbols[] = {
-#define FUNCTION(name, symbol, parameters) {#symbol, (void *)&functions.name, false},
-        DT_NVRTC_FUNCTIONS(FUNCTION)
-#undef FUNCTION
-    };
-    return library_open(&nvrtc_library, symbols, sizeof symbols / sizeof *symbols)
-               ? nullptr
-               : &functions;
+    static const dt_symbol symbols[] = {DT_NVRTC_FUNCTIONS(LIBRARY_FUNCTION)};
+    return library_open(&nvrtc_library, symbols) ? nullptr : &functions;
 }
 
 const char *dt_cuda_module_compiler(int *version)

@@ -67,6 +67,7 @@ static cudaError_t new_segment(Heap &heap, const dt_memory_settings &settings,
     like.owner = owner;
     like.mapped = true;
     *out = block_new(heap, like, (char *)data, bytes);
+    heap_note(heap, **out, bytes, DT_MEMORY_SEGMENT_ALLOCATED);
     if (owner)
         owner->segments++;
     return cudaSuccess;
@@ -101,6 +102,7 @@ static cudaError_t free_segment(Heap &heap, Block *block)
     cudaError_t error = heap.pinned ? cudaFreeHost(block->data) : cudaFree(block->data);
     if (!cuda_succeeds(error))
         return error;
+    heap_note(heap, *block, block->size, DT_MEMORY_SEGMENT_FREED);
     pool_of(heap, *block).erase(block);
     dt_memory_count(&heap.stats.reserved_bytes, -(int64_t)block->size);
     dt_memory_count(&heap.stats.segment, -1);
