@@ -185,3 +185,26 @@ def test_extremes_of_the_whole_range(name, device):
                 include_self=include_self,
             )
             np.testing.assert_array_equal(found.cpu().numpy(), wanted)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_long_rows(rows, device):
+    """Threads share what is read, and the search for wrong indices."""
+    n = 100_003
+    rng = np.random.default_rng(3)
+    table, values = rng.random((rows, 50)), rng.integers(0, 9, (rows, n)).astype("d")
+    at = rng.integers(0, 50, (rows, n))
+    sums = np.stack([np.bincount(*each, 50) for each in zip(at, values, strict=True)])
+    x = torch.tensor(table, device=device)
+    index = torch.tensor(at, device=device)
+    each = torch.tensor(values, device=device)
+    picked = x.gather(1, index).cpu().numpy()
+    assert np.array_equal(picked, np.take_along_axis(table, at, 1))
+    every_other = x.T.contiguous().T.gather(1, index[:, ::2]).cpu().numpy()
+    assert np.array_equal(every_other, picked[:, ::2])
+    added = torch.zeros_like(x).scatter_add_(1, index, each).cpu().numpy()
+    assert np.array_equal(added, sums)
+    wrong = torch.tensor(at)
+    wrong[-1, 40_000], wrong[-1, 90_000] = 50, -1
+    with pytest.raises(RuntimeError, match="index 50 is out of range for dimension 1"):
+        torch.tensor(table).gather(1, wrong)

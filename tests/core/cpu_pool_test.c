@@ -153,8 +153,75 @@ static void test_interrupts(void)
     dt_interrupt_start(NULL);
 }
 
+/* --- cores --- */
+
+static pthread_t posting;
+static int begun; /* threads that have an item; atomic */
+static cpu_set_t worker_cores, worker_wants;
+
+/* An item for each of two threads: each waits for the other. */
+static void meet(void *context, int64_t begin, int64_t end)
+{
+    (void)begin;
+    (void)end;
+    __atomic_add_fetch(&begun, 1, __ATOMIC_RELAXED);
+    for (int i = 0; i < 20000 && __atomic_load_n(&begun, __ATOMIC_RELAXED) < 2; i++)
+        usleep(100);
+    if (pthread_equal(pthread_self(), posting))
+        return;
+    sched_getaffinity(0, sizeof worker_cores, &worker_cores);
+    if (context)
+        sched_setaffinity(0, sizeof worker_wants, &worker_wants);
+}
+
+/* Posts jobs from the core; how many others the worker may run on at last. */
+static int post_from(int core, int jobs, bool worker_chooses)
+{
+    cpu_set_t here;
+    CPU_ZERO(&here);
+    CPU_SET(core, &here);
+    sched_setaffinity(0, sizeof here, &here);
+    for (int i = 0; i < jobs; i++) {
+        begun = 0;
+        CPU_ZERO(&worker_cores);
+        dt_pool_run(meet, worker_chooses ? &begun : NULL, 2, 1);
+        usleep(1000); /* the worker goes to sleep */
+    }
+    int others = CPU_COUNT(&worker_cores);
+    return CPU_ISSET(core, &worker_cores) ? -1 : others;
+}
+
+static void test_cores(void)
+{
+    cpu_set_t all;
+    int cores[2], found = 0;
+    sched_getaffinity(0, sizeof all, &all);
+    for (int i = 0; i < CPU_SETSIZE && found < 2; i++)
+        if (CPU_ISSET(i, &all))
+            cores[found++] = i;
+    if (found < 2)
+        return;
+    posting = pthread_self();
+    dt_cpu_set_num_threads(2);
+    run_once(COUNT, 10); /* the worker starts with all cores */
+    int others = CPU_COUNT(&all) - 1;
+    CHECK(post_from(cores[0], 3, false) == others, "the worker leaves the first core");
+    CHECK(post_from(cores[1], 3, false) == others, "and the second, and may return");
+    CPU_ZERO(&worker_wants);
+    CPU_SET(cores[1], &worker_wants);
+    post_from(cores[1], 1, true);
+    CHECK(post_from(cores[1], 3, false) == -1,
+          "it stays where the program wants it, on the caller's core");
+    CHECK(post_from(cores[0], 3, false) == 1, "and elsewhere");
+    worker_wants = all;
+    post_from(cores[1], 1, true);
+    CHECK(post_from(cores[1], 3, false) == others, "until the program wants else");
+    sched_setaffinity(0, sizeof all, &all);
+}
+
 int main(void)
 {
+    test_cores();
     for (int threads = 1; threads <= 5; threads++) {
         CHECK(dt_cpu_set_num_threads(threads) == 0, "%d threads", threads);
         CHECK(dt_cpu_get_num_threads() == threads, "%d threads", threads);

@@ -108,8 +108,8 @@ static bool streams(const dt_chain *chain, const dt_chain_step *step)
            ((uintptr_t)step->out & 63) == 0 && !reads_memory(chain, step->out);
 }
 
-/* Gives each step a slot, which it shares with those whose results are needed no more. A
- * result may lie over an input of its size. */
+/* Gives each step a slot. Steps share one if the earlier result is no longer needed; so a
+ * result may overwrite an input of its size. */
 static void plan_slots(run *r)
 {
     const dt_chain *chain = r->chain;

@@ -78,7 +78,7 @@ static void axis_of_input(dt_patch_axis *a, const dt_window *w, int d, int64_t f
 static void cut(dt_patches *p, int64_t size, int64_t depth)
 {
     dt_patch_axis *a = p->axis;
-    /* A single position makes no step, and a large one would be staged. */
+    /* With one position the stride has no effect; a large one would enlarge the stage. */
     for (int d = 0; d < DT_WINDOW_DIMS; d++)
         if (a[d].count == 1)
             a[d].move = 1;

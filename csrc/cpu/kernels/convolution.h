@@ -68,10 +68,10 @@ typedef struct dt_patches {
     int64_t band;          /* rows of an item */
     int64_t places;        /* items of a group */
     int64_t block, blocks; /* channels of a block; blocks */
-    int64_t row_parts, row_part;     /* items of a place, rows of one */
+    int64_t row_parts, row_part;     /* items of a position, rows of one */
     int64_t tile_rows, tile_columns; /* of the products' tiles */
     int slides;                      /* Patches are read from the stage, not packed. */
-    int64_t parts; /* of a gradient of a weight: ranges of places that add up alone */
+    int64_t parts; /* of a gradient of a weight: ranges of positions, summed apart */
     /* Sizes of the stage, in elements. */
     int64_t stage_rows, pitch, row_length, plane_length;
     int failed; /* no memory */

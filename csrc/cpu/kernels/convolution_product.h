@@ -118,7 +118,7 @@ struct Product : Stage<T> {
                             }
     }
 
-    /* Columns of a tile that lie `step` apart in the target: n from `column` on. */
+    /* n columns of a tile from `column` on, which are `step` apart in the target. */
     struct Piece {
         int64_t at, column, n;
     };

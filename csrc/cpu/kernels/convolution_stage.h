@@ -138,7 +138,7 @@ struct Stage {
 
     /* --- items --- */
 
-    /* The part of a place, all channels of its group. */
+    /* The part of a position, with all channels of its group. */
     static dt_patch_part part_of(const dt_patches *p, int64_t group, int64_t place)
     {
         const int64_t all = p->batch * p->axis[0].count;

@@ -200,7 +200,7 @@ struct WeightGradient : Stage<T> {
                     }
     }
 
-    /* An item is a group, a block of channels and a range of places. */
+    /* An item is a group, a block of channels and a range of positions. */
     static void run(void *patches, int64_t begin, int64_t end)
     {
         dt_patches *p = (dt_patches *)patches;

@@ -54,7 +54,7 @@ using MathsOf = std::conditional_t<is_complex<T>, Complex, Quick>;
     };
 #include "ops/elementwise_kernels.def"
 
-/* The element at `place`, E in memory. */
+/* Loads the element at `place`, an E. */
 template <typename E>
 DT_INLINE Compute<E> load(const void *place)
 {

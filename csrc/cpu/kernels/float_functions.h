@@ -191,7 +191,7 @@ static inline float quick_exp(float x)
     q = mad(r, q, 0x1.55548ep-3f);
     q = mad(r, q, 0x1.fffffcp-2f);
     float p = 1.0f + mad(r * r, q, r);
-    /* Times 2^n in two steps, since n may lie outside of the exponents that there are.
+    /* Multiply by 2^n in two steps, since 2^n may overflow or be subnormal.
      */
     int32_t i = (int32_t)(bits_of_float(t) - bits_of_float(ROUNDERF)), half = i >> 1;
     float s1 = float_of_bits((uint32_t)(half + 127) << 23);

@@ -40,7 +40,7 @@ int dt_cpu_foreach_norm(dt_stream stream, dt_reduce_op op,
     (void)stream;
     const dt_reduce_kernel *kernels = dt_cpu_kernels.reduce->rows[call->dtype];
     if (!kernels || !kernels[op].run)
-        return dt_fail(DT_ERROR_RUNTIME, "norm: elements of type %s have none",
+        return dt_fail(DT_ERROR_RUNTIME, "norm: not defined for tensors of type %s",
                        dt_dtype_name(call->dtype));
     work w = {call, &kernels[op], dt_dtype_size(call->dtype)};
     int64_t numel = 0, partials = 0;

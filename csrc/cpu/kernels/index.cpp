@@ -1,7 +1,9 @@
-/* Elements chosen by index tensors. Several values for one place are taken in row-major
- * order, the last one staying: the result is the same each time. */
+/* Elements chosen by index tensors. Several values for one element are taken in
+ * row-major order, the last one staying: the result is the same each time. */
 #include <inttypes.h>
 #include <string.h>
+
+#include <algorithm>
 
 #include "base/gil.h"
 #include "cpu/runtime/backend.h"
@@ -16,17 +18,50 @@ namespace {
 const int64_t *first_outside(const char *p, int64_t stride, int64_t n, int64_t low,
                              int64_t size)
 {
-    const uint64_t span = (uint64_t)(size - low);
-    bool found = stride != sizeof(int64_t); /* those are compared one by one */
-    if (!found)
-        for (int64_t i = 0; i < n; i++)
-            found |= (uint64_t)(((const int64_t *)p)[i] - low) >= span;
-    for (int64_t i = 0; found && i < n; i++) {
+    const int64_t span = size - low;
+    int64_t signs = stride == sizeof(int64_t) ? 0 : -1; /* others: one by one */
+    if (!signs)
+        for (int64_t i = 0; i < n; i++) { /* SSE2 does not compare 64 bits */
+            const int64_t above = ((const int64_t *)p)[i] - low;
+            signs |= above | (span - 1 - above);
+        }
+    for (int64_t i = 0; signs < 0 && i < n; i++) {
         const int64_t *each = (const int64_t *)(p + i * stride);
-        if ((uint64_t)(*each - low) >= span)
+        if ((uint64_t)(*each - low) >= (uint64_t)span)
             return each;
     }
     return nullptr;
+}
+
+/* The same, by several threads. */
+struct search {
+    const char *p;
+    int64_t stride, low, size;
+    const int64_t *first;
+};
+
+void search_chunk(void *context, int64_t begin, int64_t end)
+{
+    search *w = (search *)context;
+    const int64_t *found = first_outside(w->p + begin * w->stride, w->stride,
+                                         end - begin, w->low, w->size);
+    const int64_t *first = __atomic_load_n(&w->first, __ATOMIC_RELAXED);
+    while (found && (!first || found < first) &&
+           !__atomic_compare_exchange_n(&w->first, &first, found, false,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+}
+
+/* Calls with at least this many elements are divided among threads. */
+constexpr int64_t SHARED = 32768;
+
+const int64_t *find_outside(const char *p, int64_t stride, int64_t n, int64_t low,
+                            int64_t size)
+{
+    if (n < SHARED)
+        return first_outside(p, stride, n, low, size);
+    search w = {p, stride, low, size, nullptr};
+    dt_pool_run(search_chunk, &w, n, SHARED / 2);
+    return w.first;
 }
 
 int check_index(const dt_index_call *s, const dt_index_dims *index)
@@ -41,7 +76,7 @@ int check_index(const dt_index_call *s, const dt_index_dims *index)
     const int inner = ndim ? dims[--ndim] : 0;
     const int64_t stride = index->strides[inner], n = stride ? s->shape[inner] : 1;
     for (;;) {
-        if (const int64_t *bad = first_outside(p, stride, n, low, index->size))
+        if (const int64_t *bad = find_outside(p, stride, n, low, index->size))
             return dt_fail(
                 s->code,
                 "%s: index %" PRId64 " is out of range for dimension %d of "
@@ -96,15 +131,19 @@ inline void each(const row *r, F f)
     const int64_t value_stride = r->value_stride;
     char *const table = r->table, *const values = r->values;
     const int nindices = r->nindices;
+    if (!nindices && table_stride == sizeof(T) && value_stride == sizeof(T)) {
+        for (int64_t i = 0; i < n; i++)
+            f((T *)table + i, (T *)values + i);
+        return;
+    }
     if (nindices == 1) { /* the commonest */
         const dt_index_dims index = *r->indices[0];
         const char *at = r->at[0];
         const int64_t stride = r->strides[0];
-        if (!table_stride && stride == sizeof(int64_t) && index.stride == sizeof(T) &&
-            value_stride == sizeof(T)) {
+        if (!table_stride && stride == sizeof(int64_t) && index.stride == sizeof(T)) {
             for (int64_t i = 0; i < n; i++)
                 f((T *)table + element_of(index.size, (const int64_t *)at + i),
-                  (T *)values + i);
+                  (T *)(values + i * value_stride));
             return;
         }
         for (int64_t i = 0; i < n; i++)
@@ -169,7 +208,7 @@ struct job {
     dt_index_op op;
     row_fn *run;
     int64_t size;
-    int64_t apart; /* rows that one thread writes */
+    int64_t apart; /* elements that one thread writes */
 };
 
 inline void run_chunk(const job *j, const row *r)
@@ -184,92 +223,84 @@ inline void run_chunk(const job *j, const row *r)
         j->run(r);
 }
 
-void run_in_chunks(const job *j, row r)
+/* The row of that number, from its element `first` on. */
+row row_from(const dt_index_call *s, int64_t number, int64_t first)
 {
-    for (int64_t left = r.n; left > 0 && !dt_pool_is_stopping(); left -= r.n) {
-        r.n = left < CHUNK ? left : CHUNK;
-        run_chunk(j, &r);
-        r.table += r.n * r.table_stride;
-        r.values += r.n * r.value_stride;
-        for (int k = 0; k < r.nindices; k++)
-            r.at[k] += r.n * r.strides[k];
-    }
-}
-
-void run_few_rows(const job *j, int64_t begin, int64_t end)
-{
-    const dt_index_call *s = j->s;
+    int64_t at[DT_MAX_NDIM];
     int inner = s->ndim - 1;
     row r;
-    r.n = s->shape[inner];
+    r.n = s->shape[inner] - first;
     r.table_stride = s->table_strides[inner];
     r.value_stride = s->value_strides[inner];
-    for (int64_t number = begin; number < end; number++) {
-        int64_t at[DT_MAX_NDIM], left = number;
-        r.table = (char *)s->table;
-        r.values = (char *)s->values;
-        r.nindices = 0;
-        for (int d = inner - 1; d >= 0; d--) {
-            at[d] = left % s->shape[d];
-            left /= s->shape[d];
-            r.table += at[d] * s->table_strides[d];
-            r.values += at[d] * s->value_strides[d];
-        }
-        for (int k = 0; k < s->nindices; k++) {
-            const dt_index_dims *index = &s->indices[k];
-            const char *p = (const char *)index->data;
-            for (int d = 0; d < inner; d++)
-                p += at[d] * index->strides[d];
-            if (!index->strides[inner]) {
-                r.table += offset_of(index, p);
-                continue;
-            }
-            r.indices[r.nindices] = index;
-            r.strides[r.nindices] = index->strides[inner];
-            r.at[r.nindices++] = p;
-        }
-        if (r.n > CHUNK)
-            run_in_chunks(j, r);
-        else
-            run_chunk(j, &r);
+    r.table = (char *)s->table;
+    r.values = (char *)s->values;
+    r.nindices = 0;
+    at[inner] = first;
+    for (int d = inner - 1; d >= 0; d--) {
+        at[d] = number % s->shape[d];
+        number /= s->shape[d];
     }
+    for (int d = 0; d <= inner; d++) {
+        r.table += at[d] * s->table_strides[d];
+        r.values += at[d] * s->value_strides[d];
+    }
+    for (int k = 0; k < s->nindices; k++) {
+        const dt_index_dims *index = &s->indices[k];
+        const char *p = (const char *)index->data;
+        for (int d = 0; d <= inner; d++)
+            p += at[d] * index->strides[d];
+        if (!index->strides[inner]) {
+            r.table += offset_of(index, p);
+            continue;
+        }
+        r.indices[r.nindices] = index;
+        r.strides[r.nindices] = index->strides[inner];
+        r.at[r.nindices++] = p;
+    }
+    return r;
 }
 
-void run_rows(void *context, int64_t begin, int64_t end)
+void run_elements(void *context, int64_t begin, int64_t end)
 {
     const job *j = (const job *)context;
-    int64_t chunk = CHUNK / j->s->shape[j->s->ndim - 1] + 1;
-    for (; end - begin > chunk && !dt_pool_is_stopping(); begin += chunk)
-        run_few_rows(j, begin, begin + chunk);
-    run_few_rows(j, begin, end - begin < chunk ? end : begin + chunk);
+    const int64_t inner = j->s->shape[j->s->ndim - 1];
+    int64_t looked = begin;
+    while (begin < end) {
+        row r = row_from(j->s, begin / inner, begin % inner);
+        r.n = std::min({r.n, end - begin, CHUNK});
+        run_chunk(j, &r);
+        begin += r.n;
+        if (begin - looked < CHUNK)
+            continue;
+        if (dt_pool_is_stopping())
+            return;
+        looked = begin;
+    }
 }
 
 void run_parts(void *context, int64_t begin, int64_t end)
 {
     const job *j = (const job *)context;
-    run_rows(context, begin * j->apart, end * j->apart);
+    run_elements(context, begin * j->apart, end * j->apart);
 }
 
-/* Elements from which on a call is shared among threads. */
-constexpr int64_t SHARED = 32768;
-
-/* The rows of a part of the outermost dimension longer than 1, if its parts of the
+/* The elements of a part of the outermost dimension longer than 1, if its parts of the
  * table have no element in common, so that several threads may write them; else 0. */
-int64_t rows_apart(const dt_index_call *s, int64_t size)
+int64_t elements_apart(const dt_index_call *s, int64_t size)
 {
     int outer = 0;
     while (outer < s->ndim - 1 && s->shape[outer] == 1)
         outer++;
     if (outer == s->ndim - 1)
         return 0;
-    int64_t reach = size, rows = 1;
+    int64_t reach = size, elements = 1;
     for (int d = outer + 1; d < s->ndim; d++) {
         reach += (s->shape[d] - 1) * s->table_strides[d];
-        rows *= d < s->ndim - 1 ? s->shape[d] : 1;
+        elements *= s->shape[d];
     }
     for (int k = 0; k < s->nindices; k++)
         reach += (s->indices[k].size - 1) * s->indices[k].stride;
-    return reach <= s->table_strides[outer] ? rows : 0;
+    return reach <= s->table_strides[outer] ? elements : 0;
 }
 
 } // namespace
@@ -280,7 +311,6 @@ int dt_cpu_index(dt_stream, dt_index_op op, const dt_index_call *s)
     for (int k = 0; k < s->nindices; k++)
         if (check_index(s, &s->indices[k]))
             return -1;
-    int64_t inner = s->shape[s->ndim - 1], rows = s->numel / inner;
     job j = {s, op, nullptr, (int64_t)dt_dtype_size(s->dtype), 0};
     int power = __builtin_ctzll((unsigned long long)j.size);
     j.run = op == DT_INDEX_READ    ? reads[power]
@@ -288,12 +318,9 @@ int dt_cpu_index(dt_stream, dt_index_op op, const dt_index_call *s)
                                    : accumulates[op - DT_INDEX_ADD][s->dtype];
     bool shared = s->numel >= SHARED;
     if (shared && op != DT_INDEX_READ)
-        j.apart = rows_apart(s, j.size);
+        j.apart = elements_apart(s, j.size);
     if (j.apart)
-        return dt_pool_try(run_parts, &j, rows / j.apart,
-                           SHARED / 2 / (j.apart * inner) + 1);
-    int64_t grain = rows;
-    if (shared && op == DT_INDEX_READ)
-        grain = inner < SHARED / 2 ? SHARED / 2 / inner : 1;
-    return dt_pool_try(run_rows, &j, rows, grain);
+        return dt_pool_try(run_parts, &j, s->numel / j.apart, SHARED / 2 / j.apart + 1);
+    return dt_pool_try(run_elements, &j, s->numel,
+                       shared && op == DT_INDEX_READ ? SHARED / 2 : s->numel);
 }

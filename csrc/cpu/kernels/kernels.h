@@ -19,7 +19,7 @@
 #undef DT_FN_LONG
 
 /* n elements along one dimension: data[0] is the result, the inputs follow; strides in
- * bytes. A result may lie exactly over an input, element for element. */
+ * bytes. The result may be the memory of an input, with the same strides. */
 typedef void dt_kernel(int64_t n, char *const *data, const int64_t *strides);
 
 /* [dtype][op], by the type of the inputs; NULL where the row's class does not take it.
@@ -39,7 +39,7 @@ typedef struct dt_copy_kernels {
 } dt_copy_kernels;
 
 /* One row of ops/reduce.def for one type of elements. Partial results have the element
- * type, or bool for TRUTH. Elements lie next to each other. */
+ * type, or bool for TRUTH. Elements are contiguous. */
 typedef struct dt_reduce_kernel {
     /* n (1 or more) elements to one partial result. */
     void (*run)(int64_t n, const void *x, double p, void *out);
@@ -293,10 +293,10 @@ static inline void dt_convert_dense(dt_dtype to, dt_dtype from, int64_t n, void 
 
 #define DT_INLINE inline __attribute__((always_inline))
 
-/* Tells the compiler that iterations do not depend on each other: a result lies over an
- * input exactly or not at all. */
+/* Promises the compiler that iterations are independent: a result is exactly an input's
+ * memory or does not overlap it. */
 #if defined(__clang__)
-/* A loop over calls of functions that have no vector form stays one: no mistake. */
+/* A loop that calls functions without a vector form is not vectorized: do not warn. */
 #pragma clang diagnostic ignored "-Wpass-failed"
 #define DT_VECTOR_LOOP _Pragma("clang loop vectorize(assume_safety)")
 #else

@@ -423,7 +423,7 @@ int threads_for(const dt_lapack_call *call)
     return blocked && call->batch == 1 && work_of(call) >= MANY ? dt_pool_threads() : 1;
 }
 
-void run(void *context, int64_t begin, int64_t end)
+void compute_matrices(void *context, int64_t begin, int64_t end)
 {
     Batch *b = (Batch *)context;
     bool wide = b->routine.wide;
@@ -456,7 +456,7 @@ int dt_cpu_lapack(dt_stream, const dt_lapack_call *call)
     double work = work_of(call);
     int64_t grain = work < SERIAL ? (int64_t)(SERIAL / (work + 1)) + 1 : 1;
     DT_WITHOUT_GIL(work * (double)call->batch > LONG);
-    if (dt_pool_try(run, &b, call->batch, grain) < 0)
+    if (dt_pool_try(compute_matrices, &b, call->batch, grain) < 0)
         return -1;
     return b.failed ? dt_fail(DT_ERROR_HOST_MEMORY,
                               "no memory is left for LAPACK to work in; delete some "

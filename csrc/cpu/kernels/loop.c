@@ -36,8 +36,8 @@ static dt_loop_kernel kernel_of(dt_kernel *kernel, const dt_plan *plan, bool wid
     return k;
 }
 
-/* The kernel between conversions of a block of elements, of which four stay in the first
- * cache. A result may lie over an input: a block is read before it is written. */
+/* Runs the kernel between conversions of a block of elements; four blocks fit the first
+ * cache. A result may be the memory of an input: a block is read before it is written. */
 static void call_half(const dt_loop_kernel *k, int64_t n, char *const *data,
                       const int64_t *strides)
 {
@@ -106,8 +106,8 @@ static void run_flat(void *context, int64_t begin, int64_t end)
         call(&f->kernel, n, data, f->strides);
         return;
     }
-    /* The kernel writes to a buffer in the first cache, from which whole lines go to
-     * memory. */
+    /* The kernel writes to a buffer in the first cache, from which whole lines are
+     * streamed to memory. */
     _Alignas(64) char buffer[4096];
     const dt_copy_kernels *copy = dt_cpu_kernels.copy;
     int64_t size = f->strides[0], room = (int64_t)sizeof buffer / size;

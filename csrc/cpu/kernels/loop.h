@@ -25,8 +25,8 @@ void dt_loop_call(const dt_loop_kernel *kernel, int64_t n, char *const *data,
 /* Elements that one piece of parallel work has at least. */
 #define DT_LOOP_GRAIN 16384
 
-/* From this many bytes on, results go to memory past the caches: they would not be
- * there any more when they are next read. */
+/* From this many bytes on, results bypass the caches: they would be evicted before they
+ * are read. */
 int64_t dt_loop_stream_bytes(void);
 
 #endif

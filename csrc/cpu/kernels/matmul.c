@@ -257,8 +257,8 @@ static void run_slices(void *context, int64_t begin, int64_t end)
 /* Room for widened matrices: of a batch, so many at a time as fit. */
 #define WIDE_BYTES ((int64_t)32 << 20)
 
-/* Matrices between their place, with its strides, and `wide`, where they lie next to
- * each other with rows or columns in a run. */
+/* Matrices to copy between a tensor, with its strides, and `wide`, where they are
+ * contiguous with contiguous rows or columns. */
 typedef struct matrices {
     dt_dtype dtype;
     int64_t batch, rows, columns;

@@ -288,8 +288,8 @@ static void sum_columns(void *context, int64_t begin, int64_t end)
     }
 }
 
-/* Channels of a piece, each a run of every outer index, in the order in which they lie
- * in memory. */
+/* The channels of a chunk, each with one run for each outer index, in the order of
+ * memory. */
 static void sum_channels(void *context, int64_t begin, int64_t end)
 {
     const job *j = context;

@@ -1,5 +1,5 @@
-/* Pooling for this instruction set: windows that lie inside of a row are computed side by
- * side, a vector of them at a time. */
+/* Pooling for this instruction set: windows inside of a row are computed a vector at a
+ * time, side by side. */
 #include <string.h>
 
 #include "cpu/kernels/kernels.h"
@@ -142,7 +142,7 @@ __attribute__((flatten)) void run_row(const dt_pooling_call &c, int64_t number)
             const T divisor = pooling::divisor_of<T>(c, d, h, inside);
             single(begin);
             for (; o < end; o += lanes<T>) {
-                /* The last ones lie over those before. */
+                /* The last vector overlaps the one before. */
                 o = o + lanes<T> > end ? end - lanes<T> : o;
                 const int64_t left = o * stride - w.padding[2];
                 if constexpr (max)

@@ -222,9 +222,9 @@ static int fail_for_emptiness(dt_error_code code, const char *name)
 
 /* --- one result at a time --- */
 
-/* A leaf: the elements of a result from number `first` on, *n of them and none from `end`
- * on, next to each other in the type that kernels take. They are where they lie, or
- * gathered in the buffer. */
+/* A leaf: the elements of a result from number `first` on, *n of them, all before `end`,
+ * contiguous and in the type that kernels take. Returns their address, or that of the
+ * buffer into which they were gathered. */
 static const char *leaf_of(const call *c, walk *w, int64_t first, int64_t end,
                            int64_t *n, char *buffer)
 {

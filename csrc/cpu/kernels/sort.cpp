@@ -1,5 +1,5 @@
 /* Elements become keys, whole numbers in the order that is wanted (ops/sort.h), and a
- * key and its element's place become one item. Places make all items different, so that
+ * key and its element's index become one item. Indices make all items different, so that
  * equal elements stay in order whatever sorts them. */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -174,8 +174,7 @@ struct Sorter {
                 items[i] = Item(dt_key_of(x[i], own), first + i);
     }
 
-    /* Items of a row as values and places, from item number `first` of the result
-     * on. */
+    /* Items of a row as values and indices, from item number `first` of the result on. */
     void store(int64_t row, int64_t first, int64_t count, const Item *items) const
     {
         const B *x = (const B *)s->x + row * s->n;
@@ -350,8 +349,8 @@ struct Sorter {
 
 /* --- searching in order --- */
 
-/* Where a value goes: before what is not less (right: what is greater), so that the
- * order holds; a NaN goes to the end. */
+/* The insertion point of a value: before the first element that is not less (right:
+ * that is greater); of a NaN, the end. */
 template <typename T>
 void search(void *context, int64_t begin, int64_t end)
 {
@@ -377,7 +376,7 @@ void search(void *context, int64_t begin, int64_t end)
     }
 }
 
-/* A key of 4 bytes at most and a place fit in 8 together. */
+/* A key of up to 4 bytes and an index fit in 8 bytes. */
 template <typename B>
 int sort_bits(const dt_sorting *s)
 {

@@ -125,15 +125,26 @@ dt_group *dt_group_open(int descriptor, int rank, int size)
     return group;
 }
 
-void dt_group_leave(dt_group *group)
+/* Copies text, cut to size. Writes no more than that: the block's pages come with use. */
+static void copy_text(char *to, const char *text, size_t size)
 {
-    if (group->forks == dt_forks() && group->slots[group->rank].state == DT_GROUP_HERE)
-        dt_group_state_set(group, DT_GROUP_LEFT);
+    size_t length = strnlen(text, size - 1);
+    memcpy(to, text, length);
+    to[length] = 0;
+}
+
+void dt_group_leave(dt_group *group, const char *why)
+{
+    dt_group_slot *mine = &group->slots[group->rank];
+    if (group->forks != dt_forks() || mine->state != DT_GROUP_HERE)
+        return;
+    copy_text(mine->why, why, sizeof mine->why);
+    dt_group_state_set(group, DT_GROUP_LEFT);
 }
 
 void dt_group_close(dt_group *group)
 {
-    dt_group_leave(group);
+    dt_group_leave(group, "");
     for (int r = 0; r < group->size; r++)
         for (dt_group_stash *next, *each = group->stashes[r]; each; each = next) {
             next = each->next;
@@ -143,14 +154,6 @@ void dt_group_close(dt_group *group)
 }
 
 /* --- calls --- */
-
-/* Copies text, cut to size. Writes no more than that: the block's pages come with use. */
-static void copy_text(char *to, const char *text, size_t size)
-{
-    size_t length = strnlen(text, size - 1);
-    memcpy(to, text, length);
-    to[length] = 0;
-}
 
 void dt_group_text_set(dt_group_text *text, const dt_group_call *call)
 {

@@ -33,11 +33,15 @@ int dt_group_create(int size);
  * now on, also after a failure. NULL after dt_fail. */
 dt_group *dt_group_open(int descriptor, int rank, int size);
 
-/* Lets the other ranks see that this one has left. A call that waits in another thread fails
- * soon. */
-void dt_group_leave(dt_group *group);
+/* Lets the other ranks see that this one has left, and why, as "the call at a line"; "": not
+ * known. A call that waits in another thread fails soon. */
+void dt_group_leave(dt_group *group, const char *why);
 /* The same, and frees the group. No call of it may be under way. */
 void dt_group_close(dt_group *group);
+
+/* Writes why a rank will not come, or "" where it still may, and "was " its last call. */
+void dt_group_tell(const dt_group *group, int rank, char problem[DT_GROUP_NEWS],
+                   char last[DT_GROUP_NEWS]);
 
 /* All ranks call it with the same key. -1 after dt_fail. */
 int dt_group_run(dt_group *group, const dt_group_call *call,

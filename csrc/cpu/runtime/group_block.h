@@ -34,7 +34,9 @@ typedef struct dt_group_slot {
         int64_t largest; /* bytes of its largest segment */
     } half[2];
     _Alignas(64) dt_group_text call[2]; /* by half */
-    dt_group_text last; /* what the rank called last, for messages of the others */
+    /* For messages of the others: what the rank called last, and how it has left. */
+    dt_group_text last;
+    char why[DT_GROUP_NEWS];
 } dt_group_slot;
 
 typedef enum dt_group_state {

@@ -49,41 +49,55 @@ void dt_group_state_set(dt_group *group, dt_group_state state)
 
 /* --- failures --- */
 
+static const char given_up[] = "has given up after an error of its own";
+
+/* Writes why a rank will not arrive. Whether that is so. */
+static bool find_problem(const dt_group *group, int rank, char text[DT_GROUP_NEWS])
+{
+    const char *found = "";
+    switch (__atomic_load_n(&group->slots[rank].state, __ATOMIC_SEQ_CST)) {
+    case DT_GROUP_LEFT:
+        snprintf(text, DT_GROUP_NEWS, "has left the process group%s%.*s%s",
+                 *group->slots[rank].why ? " (" : "", DT_GROUP_NEWS - 40,
+                 group->slots[rank].why, *group->slots[rank].why ? ")" : "");
+        return true;
+    case DT_GROUP_FAILED:
+        found = given_up;
+        break;
+    case DT_GROUP_HERE:
+        if (rank != group->rank && !dt_group_lives(group, rank))
+            found = "has ended without leaving the process group";
+        break;
+    default:
+        break;
+    }
+    snprintf(text, DT_GROUP_NEWS, "%s", found);
+    return *text;
+}
+
+void dt_group_tell(const dt_group *group, int rank, char problem[DT_GROUP_NEWS],
+                   char last[DT_GROUP_NEWS])
+{
+    dt_group_text call = group->slots[rank].last; /* which it may be writing now */
+    call.key[sizeof call.key - 1] = call.line[sizeof call.line - 1] = 0;
+    snprintf(last, DT_GROUP_NEWS, "%s%s%s%s", *call.key ? "was " : "is not made yet",
+             call.key, dt_group_at(call.line), call.line);
+    find_problem(group, rank, problem);
+}
+
 /* Fails a call of this rank because of another one. The group cannot be used any more: no
  * rank knows how far the others have come. */
 static int give_up(dt_group *group, const dt_group_call *call, int rank,
                    const char *problem)
 {
-    dt_group_text last = group->slots[rank].last; /* which it may be writing now */
-    last.key[sizeof last.key - 1] = last.line[sizeof last.line - 1] = 0;
+    char now[DT_GROUP_NEWS], last[DT_GROUP_NEWS];
+    dt_group_tell(group, rank, now, last);
     dt_group_state_set(group, DT_GROUP_FAILED);
     return dt_fail(
         DT_ERROR_RUNTIME,
-        "rank %d %s, while rank %d waits for it in %s%s%s%s; its last call %s%s%s%s",
+        "rank %d %s, while rank %d waits for it in %s%s%s%s; its last call %s",
         dt_group_name(call, rank), problem, dt_group_name(call, group->rank),
-        call->name, call->key, dt_group_at(call->line), call->line,
-        *last.key ? "was " : "is not made yet", last.key, dt_group_at(last.line),
-        last.line);
-}
-
-static const char given_up[] = "has given up after an error of its own";
-
-/* Why a rank will not arrive; NULL: it still may. */
-static const char *problem_of(const dt_group *group, int rank)
-{
-    switch (__atomic_load_n(&group->slots[rank].state, __ATOMIC_SEQ_CST)) {
-    case DT_GROUP_LEFT:
-        return "has left the process group";
-    case DT_GROUP_FAILED:
-        return given_up;
-    case DT_GROUP_HERE:
-        if (rank != group->rank && !dt_group_lives(group, rank))
-            return "has ended without leaving the process group";
-        break;
-    default:
-        break;
-    }
-    return NULL;
+        call->name, call->key, dt_group_at(call->line), call->line, last);
 }
 
 static int check_time(dt_group *group, const dt_group_call *call, int rank,
@@ -164,6 +178,7 @@ static void sleep_until_changed(wait *w)
 
 static int wait_for(wait *w, const dt_group_call *call)
 {
+    char problem[DT_GROUP_NEWS];
     if (spin(w))
         return 0;
     double start = now();
@@ -172,8 +187,7 @@ static int wait_for(wait *w, const dt_group_call *call)
         if (is_over(w))
             return 0;
         /* Tests is_over again: a rank may leave right after it has arrived. */
-        const char *problem = problem_of(w->group, w->rank);
-        if (problem && !is_over(w))
+        if (find_problem(w->group, w->rank, problem) && !is_over(w))
             return give_up(w->group, call, w->rank, problem);
         if (check_time(w->group, call, w->rank, start) < 0 || check_self(w->group) < 0)
             return -1;

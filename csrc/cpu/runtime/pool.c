@@ -14,8 +14,8 @@
 #include "base/lock.h"
 #include "base/relax.h"
 #include "cpu/runtime/cpu.h"
+#include "cpu/runtime/pool_cores.h"
 
-#define MAX_THREADS 256
 /* Spins before a thread sleeps: about 20 microseconds. */
 #define SPINS 600
 /* Nanoseconds that a caller sleeps before it asks whether it is interrupted. */
@@ -29,6 +29,7 @@ typedef struct job {
     void *context;
     int64_t count, grain;
     int64_t next; /* first unclaimed item; atomic */
+    int core;     /* where the caller posted it */
     int helpers;  /* workers in this job; written under the lock, read by the caller */
     bool waiting; /* the caller sleeps until helpers is 0 */
     bool stops;   /* if the caller is interrupted */
@@ -47,7 +48,7 @@ static struct {
     int sleepers;
     bool stopping;
     unsigned forks; /* of the process that has the workers */
-    pthread_t threads[MAX_THREADS];
+    pthread_t threads[DT_POOL_MAX_THREADS];
 } pool = {.wake = PTHREAD_COND_INITIALIZER};
 
 /* Whose chunk the thread runs. */
@@ -76,8 +77,8 @@ int dt_pool_threads(void)
     long threads = text ? strtol(text, &end, 10) : 0;
     if (!text || end == text || *end || threads < 1)
         threads = cores();
-    if (threads > MAX_THREADS)
-        threads = MAX_THREADS;
+    if (threads > DT_POOL_MAX_THREADS)
+        threads = DT_POOL_MAX_THREADS;
     /* dt_pool_set_threads may have run meanwhile: the first value wins. */
     int none = 0;
     if (__atomic_compare_exchange_n(&pool.wanted, &none, (int)threads, false,
@@ -90,8 +91,8 @@ void dt_pool_set_threads(int threads)
 {
     if (threads < 1)
         threads = 1;
-    if (threads > MAX_THREADS)
-        threads = MAX_THREADS;
+    if (threads > DT_POOL_MAX_THREADS)
+        threads = DT_POOL_MAX_THREADS;
     __atomic_store_n(&pool.wanted, threads, __ATOMIC_RELAXED);
 }
 
@@ -146,12 +147,15 @@ static job *find_job(void)
 static void *worker(void *number)
 {
     int self = (int)(intptr_t)number;
+    int caller = -1; /* core of the last job's caller */
     dt_lock(DT_LOCK_POOL);
     while (!pool.stopping) {
         bool idle = self >= __atomic_load_n(&pool.wanted, __ATOMIC_RELAXED) - 1;
         job *j = idle ? NULL : find_job();
         if (j) {
             __atomic_fetch_add(&j->helpers, 1, __ATOMIC_RELAXED);
+            caller = j->core;
+            dt_pool_cores_work(self);
             dt_unlock(DT_LOCK_POOL);
             work(j);
             dt_lock(DT_LOCK_POOL);
@@ -161,6 +165,7 @@ static void *worker(void *number)
                 pthread_cond_signal(&j->done);
             continue;
         }
+        dt_pool_cores_wait(self, caller);
         unsigned seen = __atomic_load_n(&pool.posted, __ATOMIC_RELAXED);
         if (!idle) {
             dt_unlock(DT_LOCK_POOL);
@@ -203,6 +208,7 @@ static void start_workers(int threads)
     /* Signals are for the program's own threads. */
     pthread_sigmask(SIG_SETMASK, &all, &old);
     while (pool.workers < threads - 1) {
+        dt_pool_cores_add(pool.workers);
         if (pthread_create(&pool.threads[pool.workers], NULL, worker,
                            (void *)(intptr_t)pool.workers))
             break;
@@ -255,6 +261,7 @@ static int run_chunks(dt_pool_task task, void *context, int64_t count, int64_t g
     enter();
     if (pool.workers < threads - 1 && !pool.stopping)
         start_workers(threads);
+    j.core = dt_pool_cores_post(pool.workers);
     j.following = pool.jobs;
     if (pool.jobs)
         pool.jobs->previous = &j;
