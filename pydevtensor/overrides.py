@@ -7,6 +7,7 @@ subclass of Tensor, and after a call that has failed with a TypeError.
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -160,8 +161,8 @@ class TorchFunctionMode:
 
     It gets the function, the classes of arguments that have a __torch_function__, the
     arguments, and those by name, and returns the result. Within it, the mode is not
-    active. It takes over functions of the extension, also those that functions written
-    in Python call, but not the latter themselves, nor attributes of a Tensor.
+    active. It takes over functions, also those that functions written in Python call,
+    and reads and writes of a Tensor's attributes, as `Tensor.shape.__get__`.
 
     >>> class Count(torch.overrides.TorchFunctionMode):
     ...     calls = 0
@@ -310,6 +311,14 @@ def _call_entry(entry: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     return _take_over(function, args, kwargs)
 
 
+def _read_attribute(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return _take_over(vars(_C.Tensor)[name].__get__, args, kwargs)
+
+
+def _write_attribute(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return _take_over(vars(_C.Tensor)[name].__set__, args, kwargs)
+
+
 def _call_operator(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if name == "__iter__":
         return iter(_take_over(_C.Tensor.unbind, (*args, 0), kwargs))
@@ -369,6 +378,7 @@ def _named() -> dict[Any, str]:
         value = getattr(_C.Tensor, name)
         if hasattr(value, "__get__") and not callable(value):
             names[value.__get__] = f"torch.Tensor.{name}.__get__"
+            names[value.__set__] = f"torch.Tensor.{name}.__set__"
         elif callable(value):
             names.setdefault(value, f"torch.Tensor.{name}")
     return names
@@ -399,6 +409,9 @@ def get_overridable_functions() -> dict[Any, list[Any]]:
         for name, value in vars(owner).items():
             if name[0] != "_" and _C._entry_of(value) in _entries():
                 found.setdefault(owner, []).append(value)
+    as_torch = sys.modules.get("torch")  # of install_as_torch()
+    if getattr(as_torch, "Tensor", None) is _C.Tensor:
+        found[as_torch] = found[_space("")]
     return found
 
 

@@ -91,6 +91,26 @@ def test_equal_singular_values_have_gradients(device):
     assert a.grad.tolist() == [[1, 0], [0, 1]]
 
 
+def test_the_node_has_what_forward_wrote_to_ctx():
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor):
+            ctx.factor = factor
+            return x * factor
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient * ctx.factor, None
+
+    x = torch.ones(2, requires_grad=True)
+    node = Scale.apply(x, 3).grad_fn
+    assert node.factor == 3 and node.needs_input_grad == (True, False)
+    with pytest.raises(AttributeError, match="other"):
+        node.other  # noqa: B018
+    with pytest.raises(AttributeError, match="factor"):
+        (x * 2).grad_fn.factor  # noqa: B018
+
+
 def test_function_faults():
     x = torch.ones(2, requires_grad=True)
 

@@ -26,6 +26,56 @@ def test_hooks_see_and_change_gradients(device):
     assert x.grad.tolist() == [2, 2]
 
 
+def test_hooks_of_a_gradient_share_its_object(device):
+    """Attributes included; what one hook returns is what the next is called with."""
+    other = torch.full((2,), 5.0, device=device)
+    for leaf in (True, False):
+        x, seen = torch.ones(2, device=device, requires_grad=True), []
+        y = x if leaf else x * 2
+
+        def mark(g, seen=seen):
+            g.mark = "kept"
+            seen.append(id(g))
+
+        y.register_hook(mark)
+        y.register_hook(lambda g, seen=seen: seen.append((id(g), g.mark)))
+        y.register_hook(lambda g: other)
+        y.register_hook(lambda g, seen=seen: seen.append(g is other))
+        (y * 3).sum().backward()
+        assert seen == [seen[0], (seen[0], "kept"), True]
+        assert x.grad.tolist() == ([5.0, 5.0] if leaf else [10.0, 10.0])
+
+
+def test_hooks_are_called_result_by_result(device):
+    class Two(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx, a, b):
+            return a * 2 + b * 3
+
+    first, second = Two.apply(torch.ones(2, device=device, requires_grad=True))
+    calls = []
+    for name, y in (("b", second), ("a", first)) * 2:
+        y.register_hook(lambda g, name=name: calls.append((name, id(g))))
+    (first * 2 + second).sum().backward()
+    assert [name for name, _ in calls] == ["b", "b", "a", "a"]
+    assert calls[0] == calls[1] and calls[2] == calls[3]
+
+
+def test_a_hook_may_put_other_data_into_a_gradient(device):
+    x = torch.ones(2, device=device, requires_grad=True)
+
+    def replace(g):
+        g.data = torch.full((2,), 7.0, device=device)
+
+    x.register_hook(replace)
+    (x * 3).sum().backward()
+    assert x.grad.tolist() == [7.0, 7.0]
+
+
 def test_a_hook_that_fails_reaches_the_user():
     x = torch.ones(2, requires_grad=True)
     x.register_hook(lambda g: 1 / 0)
@@ -39,6 +89,11 @@ def test_a_hook_that_fails_reaches_the_user():
         torch.ones(2).register_hook(print)
     with pytest.raises(TypeError):
         y.register_hook(3)
+    for other in (torch.ones(3), torch.ones(2, dtype=torch.float64)):
+        z = torch.ones(2, requires_grad=True)
+        z.register_hook(lambda g, other=other: other)
+        with pytest.raises(RuntimeError, match="returned a gradient of shape"):
+            (z * 2).sum().backward()
 
 
 def test_hooks_after_accumulation(device):
@@ -72,9 +127,15 @@ def test_wrong_hooks_after_accumulation():
     with pytest.raises(TypeError):
         x.register_post_accumulate_grad_hook(3)
     handle = x.register_post_accumulate_grad_hook(lambda leaf: 1)
-    with pytest.raises(RuntimeError, match="has to return None"):
+    with pytest.raises(TypeError, match="has to return None, or a Tensor"):
         (x * 2).sum().backward()
     handle.remove()
+    x.grad = None
+    handle = x.register_post_accumulate_grad_hook(lambda leaf: leaf.grad.mul_(3))
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [6, 6]
+    handle.remove()
+    x.grad = torch.tensor([2.0, 2.0])
     x.register_post_accumulate_grad_hook(lambda leaf: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         (x * 2).sum().backward()

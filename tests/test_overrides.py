@@ -41,6 +41,10 @@ CALLS = {
     "Tensor.unbind": lambda a: [*a],
     "Tensor.sum": lambda a: a.sum(0, keepdim=True),
     "Tensor.__repr__": repr,
+    "Tensor.shape.__get__": lambda a: a.shape,
+    "Tensor.T.__get__": lambda a: a.T,
+    "Tensor.grad_fn.__get__": lambda a: a.grad_fn,
+    "Tensor.requires_grad.__set__": lambda a: setattr(a, "requires_grad", True),
     "nn.functional.relu": lambda a: F.relu(a),
     "nn.functional.cross_entropy": lambda a: F.cross_entropy(a, torch.tensor([0, 1])),
     "zeros": lambda a: torch.zeros(2),
@@ -60,6 +64,31 @@ def test_a_mode_sees_functions_by_pytorchs_names(name):
     assert log.names[-1:] == [name] and log.types[-1] == ()
     if isinstance(found, torch.Tensor):
         assert torch.equal(found, expected)
+
+
+def test_a_mode_gives_attributes_of_its_own():
+    class Longer(overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            if func is torch.Tensor.shape.__get__ or func == torch.Tensor.shape.__get__:
+                return (7,)
+            return func(*args, **(kwargs or {}))
+
+    a = torch.ones(2)
+    with Longer():
+        assert a.shape == (7,) and a.ndim == 1
+        with overrides.BaseTorchFunctionMode():
+            assert a.shape == (7,)
+        with pytest.raises(AttributeError):
+            a.no_such_attribute  # noqa: B018
+    assert a.shape == (2,)
+
+    class Failing(overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            raise KeyError(overrides.resolve_name(func))
+
+    with Failing(), pytest.raises(KeyError, match="requires_grad"):
+        a.requires_grad = True
+    assert not a.requires_grad
 
 
 def test_modes_in_one_another_and_in_other_threads():

@@ -392,3 +392,47 @@ def test_views_know_their_base(device):
     y = x * 2
     (y[:2]._base * 3).sum().backward()
     assert x.grad.tolist() == [6.0] * 4
+
+
+PARTS = {
+    "UnbindBackward0": lambda x: x.unbind(1),
+    "SplitBackward0": lambda x: x.split(3, 1),
+    "SplitWithSizesBackward0": lambda x: x.split([1, 0, 3], -1),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_parts_are_results_of_one_node(name, device):
+    x = torch.arange(12.0, device=device).reshape(3, 4).requires_grad_()
+    parts = PARTS[name](x)
+    assert {part.grad_fn for part in parts} == {parts[0].grad_fn}
+    assert parts[0].grad_fn.name() == name
+    for chosen in ([0], [1], [0, 1], [len(parts) - 1], range(len(parts))):
+        loss = sum((i + 1) * parts[i].sum() for i in chosen)
+        (found,) = torch.autograd.grad(loss, x, retain_graph=True)
+        wanted = torch.zeros(3, 4, device=device)
+        for i in chosen:
+            PARTS[name](wanted)[i].fill_(i + 1)
+        assert torch.equal(found, wanted) and found.is_contiguous()
+    parts[0].sum().backward()  # each on its own, since the node saves nothing
+    parts[-1].exp().sum().backward()
+    wanted = torch.zeros(3, 4, device=device)
+    PARTS[name](wanted)[0].fill_(1)
+    PARTS[name](wanted)[-1].add_(parts[-1].detach().exp())
+    assert torch.equal(x.grad, wanted)
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_second_derivatives_of_some_parts(name, device):
+    x = torch.rand(3, 4, dtype=torch.float64, device=device).requires_grad_()
+    some = lambda x: [part.exp() * x[:, 1:2].sum() for part in PARTS[name](x)[::2]]
+    assert torch.autograd.gradgradcheck(some, (x,))
+
+
+def test_a_part_that_is_written_leaves_the_others(device):
+    x = torch.arange(6.0, device=device).reshape(2, 3).requires_grad_()
+    y = x * 1
+    first, second, third = y.unbind(1)
+    second.mul_(5)
+    (first + third * 2 + second).sum().backward()
+    assert x.grad.tolist() == [[1.0, 5.0, 2.0]] * 2

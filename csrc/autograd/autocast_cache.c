@@ -55,7 +55,7 @@ bool dt_autocast_cache_find(dt_tensor *out, const dt_tensor *t, dt_dtype dtype)
     return false;
 }
 
-/* Makes room for one more, if need be in the place of parameters that are gone. */
+/* Makes room for one more, if need be by dropping parameters that were freed. */
 static int make_room(void)
 {
     if (kept.count < kept.room)

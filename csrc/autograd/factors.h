@@ -7,7 +7,7 @@
 
 /* Whether the pass is recorded and x has an element 0; waits for x's device to see it. */
 bool dt_grad_factors_needed(dt_grad *g, dt_arg x);
-/* x along dim for each of its positions, with 1 in the place of that one: (..., n, n, ...),
+/* x along dim for each of its positions, with that one replaced by 1: (..., n, n, ...),
  * where dim is the position that is left out and dim + 1 the factor. */
 dt_arg dt_grad_factors(dt_grad *g, dt_arg x, int64_t dim);
 /* Whether the factor is not before the position; broadcasts with such a tensor. */

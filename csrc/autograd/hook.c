@@ -5,13 +5,18 @@
 #include "base/count.h"
 #include "base/error.h"
 
+/* Inserts a hook after those of the same result, since they are called with one object. */
 static void insert(dt_hook *hook, dt_hook **list)
 {
+    dt_hook **at = list, **behind = NULL;
+    for (; *at && (hook->last || !(*at)->last); at = &(*at)->next)
+        if (!hook->last && (*at)->index == hook->index)
+            behind = &(*at)->next;
+    if (behind)
+        at = behind;
     hook->list = list;
-    while (*list && (hook->last || !(*list)->last))
-        list = &(*list)->next;
-    hook->next = *list;
-    *list = hook;
+    hook->next = *at;
+    *at = hook;
 }
 
 dt_hook *dt_hooks_add(dt_hook **list, int index, bool last, dt_hook_fn call,
@@ -81,7 +86,7 @@ typedef struct arguments {
     dt_tensor **inputs;
 } arguments;
 
-static int call(dt_hook *hook, const arguments *given)
+static int call(dt_hook *hook, const arguments *given, dt_shown *shown)
 {
     if (given->node)
         return hook->call_node
@@ -89,13 +94,22 @@ static int call(dt_hook *hook, const arguments *given)
                                      given->gradients, given->inputs)
                    : 0;
     return hook->index < given->nresults && given->gradients[hook->index].storage
-               ? hook->call(hook->context, &given->gradients[hook->index])
+               ? hook->call(hook->context, &given->gradients[hook->index], shown)
                : 0;
+}
+
+static void forget(dt_shown *shown)
+{
+    void *object = shown->object;
+    shown->object = NULL;
+    if (object)
+        shown->free(object);
 }
 
 static int run_hooks(dt_hook *hooks, const arguments *given)
 {
     dt_hook *few[8], **all = few;
+    dt_shown shown = {NULL, NULL};
     size_t count = 0;
     int status = 0;
     for (dt_hook *hook = hooks; hook; hook = hook->next)
@@ -112,10 +126,14 @@ static int run_hooks(dt_hook *hooks, const arguments *given)
         all[count++] = hook;
     }
     for (size_t i = 0; i < count; i++) {
+        /* The last ones keep a gradient that nobody else refers to. */
+        if (all[i]->last || (i && all[i]->index != all[i - 1]->index))
+            forget(&shown);
         if (!status && all[i]->list)
-            status = call(all[i], given);
+            status = call(all[i], given, &shown);
         end_use(all[i]);
     }
+    forget(&shown);
     if (all != few)
         free(all);
     return status;

@@ -7,9 +7,15 @@
 struct dt_node;
 struct dt_scope;
 
+/* The binding's object of a gradient. All hooks of a result are called with the same
+ * object. object is NULL before the first hook makes it. */
+typedef struct dt_shown {
+    void *object;
+    void (*free)(void *object);
+} dt_shown;
 /* Called with the gradient of a result, which it may replace (clear, then fill). 0,
  * or -1 after dt_fail. */
-typedef int (*dt_hook_fn)(void *context, dt_tensor *gradient);
+typedef int (*dt_hook_fn)(void *context, dt_tensor *gradient, dt_shown *shown);
 /* The same of a whole node: before it runs with the gradients of its results, which it
  * may replace; after it has run also with those of its inputs (NULL: none), which it may
  * replace by tensors of scope. */

@@ -16,8 +16,9 @@ static void kept_release(void *context)
 }
 
 /* A sum is a new tensor, since the tensor's shape may have changed in place. */
-static int keep(void *context, dt_tensor *gradient)
+static int keep(void *context, dt_tensor *gradient, dt_shown *shown)
 {
+    (void)shown;
     dt_tensor *grad = &((dt_kept *)context)->grad;
     return dt_gradient_add(grad, gradient, grad->storage || dt_grad_enabled);
 }

@@ -116,6 +116,56 @@ PyObject *dt_override_failed(const char *name, PyObject *self, PyObject *const *
     return result;
 }
 
+/* --- attributes --- */
+
+typedef struct attribute {
+    getter get;
+    setter set;
+    void *context;
+    const char *name;
+} attribute;
+
+static PyObject *read_attribute(PyObject *self, void *context)
+{
+    const attribute *a = context;
+    if (__builtin_expect(dt_overrides > 1, 0) && modes) {
+        PyObject *made =
+            call("_read_attribute", PyUnicode_FromString(a->name), self, NULL, 0, NULL);
+        if (made != Py_NotImplemented)
+            return made;
+    }
+    return a->get(self, a->context);
+}
+
+static int write_attribute(PyObject *self, PyObject *value, void *context)
+{
+    const attribute *a = context;
+    PyObject *made = Py_NotImplemented;
+    if (__builtin_expect(dt_overrides > 1, 0) && modes && value)
+        made = call("_write_attribute", PyUnicode_FromString(a->name), self, &value, 1,
+                    NULL);
+    if (made == Py_NotImplemented)
+        return a->set(self, value, a->context);
+    Py_XDECREF(made);
+    return made ? 0 : -1;
+}
+
+int dt_override_attribute(PyGetSetDef *property)
+{
+    if (property->name[0] == '_')
+        return 0;
+    attribute *a = PyMem_Malloc(sizeof *a); /* for as long as the class is there */
+    if (!a) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    *a = (attribute){property->get, property->set, property->closure, property->name};
+    property->get = read_attribute;
+    property->set = property->set ? write_attribute : NULL;
+    property->closure = a;
+    return 0;
+}
+
 /* --- state --- */
 
 int dt_override_note(PyTypeObject *type)

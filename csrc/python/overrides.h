@@ -39,6 +39,9 @@ PyObject *dt_override_failed(const char *name, PyObject *self, PyObject *const *
         }                                                                              \
     } while (0)
 
+/* Lets modes take over a public attribute of Tensor, from now on. -1 raised. */
+int dt_override_attribute(PyGetSetDef *property);
+
 /* Called before an object of a subclass of Tensor is made. -1 with an exception set. */
 int dt_override_note(PyTypeObject *type);
 

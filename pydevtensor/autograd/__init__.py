@@ -89,7 +89,7 @@ class _Mode:
 class no_grad(_Mode):
     """Disables recording: `with torch.no_grad():` or `@torch.no_grad()`.
 
-    function: the one that the decorator stands above.
+    function: the function that is decorated.
 
     See also enable_grad() and inference_mode().
 
@@ -106,7 +106,7 @@ class no_grad(_Mode):
 class enable_grad(_Mode):
     """Enables recording inside no_grad().
 
-    function: the one that `@torch.enable_grad` stands above.
+    function: the function that is decorated.
 
     >>> x = torch.ones(2, requires_grad=True)
     >>> with torch.no_grad(), torch.enable_grad():
@@ -479,7 +479,7 @@ class Function:
     def forward(ctx: FunctionCtx, *args: Any) -> Any:
         """Compute the results of args, without recording.
 
-        ctx: where backward() finds what is kept for it.
+        ctx: keeps tensors and attributes for backward().
         """
         raise NotImplementedError("Function.forward: define it as a staticmethod")
 
@@ -537,6 +537,13 @@ class Function:
                 ctx._node = None
 
         return run
+
+
+def _context_value(run: Any, name: str) -> Any:
+    """An attribute of the ctx of a Function's node, which calls `run`."""
+    cells = zip(run.__code__.co_freevars, run.__closure__ or (), strict=True)
+    ctx = {name: cell.cell_contents for name, cell in cells}.get("ctx")
+    return getattr(ctx, name)
 
 
 # Importing from autograd.function makes it a name here; `function` is a parameter too.

@@ -12,7 +12,7 @@ from pydevtensor import _C
 
 
 class GradientEdge(NamedTuple):
-    """The place of a Tensor's gradient in the graph: a node, and which result of it.
+    """The position of a Tensor's gradient in the graph: a node, and which result of it.
 
     grad() and backward() take it instead of the Tensor, which need not be kept.
     get_gradient_edge() makes it.

@@ -70,7 +70,7 @@ class Level:
             if node is None or node in seen:
                 continue
             seen.add(node)
-            if node.name() == "AccumulateGrad" and node not in own:
+            if type(node).__name__ == "AccumulateGrad" and node not in own:
                 return True
             waiting += [following for following, _ in node.next_functions]
         return False

@@ -32,7 +32,7 @@ Node = _C.Node
 
 
 def get_gradient_edge(tensor: _C.Tensor) -> GradientEdge:
-    """The place of tensor's gradient in the graph, for grad() and backward().
+    """The position of tensor's gradient in the graph, for grad() and backward().
 
     RuntimeError for a Tensor that requires no gradient.
 

@@ -8,7 +8,6 @@ from typing import Any
 from pydevtensor import profiler as _profiler
 from pydevtensor._names import publish as _publish
 from pydevtensor.profiler import record_function
-from pydevtensor.profiler._events import Average
 
 __all__ = ["emit_itt", "emit_nvtx", "profile", "record_function"]
 
@@ -69,17 +68,12 @@ class profile(_profiler.profile):
 
     def total_average(self) -> Any:
         """The sums over all events, under the name Total."""
-        total = Average("Total")
-        for row in self.key_averages():
-            total.count += row.count
-            total.cpu_time_total += row.cpu_time_total
-            total.device_time_total += row.device_time_total
-        return total
+        return self.key_averages().total_average()
 
     @property
     def self_cpu_time_total(self) -> float:
         """The time of all events on the CPU in microseconds."""
-        return float(self.total_average().cpu_time_total)
+        return float(self.total_average().self_cpu_time_total)
 
     def __str__(self) -> str:
         return self.table() if self.enabled else "<a profile that is not enabled>"

@@ -235,7 +235,7 @@ int dt_addcdiv_forward(dt_call *c)
     return add_product(c, DT_OP_addcdiv);
 }
 
-/* The bound that no element of the type is beyond. */
+/* The type's own limit: a bound without effect. */
 static dt_arg boundless(dt_dtype dtype, bool low)
 {
     if (dt_dtype_is_float(dtype))

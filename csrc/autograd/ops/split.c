@@ -1,5 +1,10 @@
-/* Tensors divided into views of their parts: each part is recorded as a view. */
+/* Tensors divided into views of their parts. The parts of split, chunk and unbind are
+ * results of one node, which puts their gradients together; those of tensor_split have
+ * a node each, as in PyTorch. */
+#include <stdlib.h>
+
 #include "autograd/grad.h"
+#include "autograd/record.h"
 #include "autograd/recorded.h"
 #include "tensor/ops/copy.h"
 
@@ -21,24 +26,137 @@ static int too_few(const dt_call *c, int64_t parts)
                    c->name, (long long)parts);
 }
 
-/* Part i: `length` elements from start on. */
-static int part(dt_call *c, const char *node, int64_t i, int dim, int64_t start,
-                int64_t length)
+/* --- the node of all parts --- */
+
+typedef struct division {
+    int dim, ndim;
+    bool removes; /* the parts lack the dimension */
+    bool turned;  /* the dimensions are in another order in memory, `order` */
+    int64_t order[DT_MAX_NDIM];
+} division;
+
+/* The gradient gets the tensor's order of dimensions in memory, so that the gradient of a
+ * reshape before the division is a view, too. */
+static void set_order(division *d, const dt_tensor *x)
 {
-    return DT_CALL_AS(node, narrow, &c->list[i], c->args[0], dt_value_int(dim),
-                      dt_value_int(start), dt_value_int(length));
+    d->turned = !x->contiguous;
+    for (int k = 0; k < x->ndim; k++) {
+        int at = k;
+        for (; at && x->strides[d->order[at - 1]] < x->strides[k]; at--)
+            d->order[at] = d->order[at - 1];
+        d->order[at] = k;
+    }
 }
+
+static dt_arg cat_in_order(dt_scope *scope, const division *d, int count,
+                           const dt_tensor *const *pieces)
+{
+    int64_t back[DT_MAX_NDIM];
+    for (int k = 0; k < d->ndim; k++)
+        back[d->order[k]] = k;
+    const dt_arg whole = SCOPE_CALL(scope, cat, dt_value_tensors(count, pieces),
+                                    dt_value_int(back[d->dim]));
+    return SCOPE_CALL(scope, permute, TENSOR(whole), dt_value_ints(d->ndim, back));
+}
+
+/* Zeros for the parts without a gradient from *next on, as a view of one element. Sets
+ * *next to the next part with a gradient. */
+static dt_arg missing(dt_scope *scope, const dt_node *node, const division *d,
+                      dt_tensor *const *gradients, int *next)
+{
+    dt_result like = node->results[*next];
+    if (d->removes) {
+        for (int k = like.ndim++; k > d->dim; k--)
+            like.shape[k] = like.shape[k - 1];
+        like.shape[d->dim] = 1;
+    }
+    int64_t length = 0;
+    for (; *next < node->nresults && !gradients[*next]; ++*next)
+        length += d->removes ? 1 : node->results[*next].shape[d->dim];
+    like.shape[d->dim] = length;
+    dt_tensor *zero = dt_scope_slot(scope), *zeros = zero ? dt_scope_slot(scope) : NULL;
+    if (!zeros ||
+        dt_full("backward", zero, like.dtype, 0, NULL, like.device,
+                dt_scalar_float(0)) < 0 ||
+        dt_view_expand("expand", zeros, zero, like.ndim, like.shape) < 0)
+        scope->failed = true;
+    return dt_arg_tensor(zeros);
+}
+
+static int divided_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradients,
+                         dt_tensor **into)
+{
+    const division *d = node->data;
+    const dt_tensor **pieces = malloc((size_t)node->nresults * sizeof *pieces);
+    int count = 0;
+    if (!pieces)
+        return dt_fail(DT_ERROR_HOST_MEMORY,
+                       "backward: no memory left for the gradients of %d parts",
+                       node->nresults);
+    for (int i = 0; i < node->nresults && !scope->failed;) {
+        dt_arg piece = {0};
+        if (!gradients[i])
+            piece = missing(scope, node, d, gradients, &i);
+        else if (d->removes)
+            piece = SCOPE_CALL(scope, unsqueeze, dt_value_tensor(gradients[i++]),
+                               dt_value_int(d->dim));
+        else
+            piece = dt_arg_tensor(gradients[i++]);
+        if (d->turned)
+            piece = SCOPE_CALL(scope, permute, TENSOR(piece),
+                               dt_value_ints(d->ndim, d->order));
+        pieces[count++] = piece.tensor;
+    }
+    if (!scope->failed) {
+        const dt_arg whole =
+            d->turned ? cat_in_order(scope, d, count, pieces)
+                      : SCOPE_CALL(scope, cat, dt_value_tensors(count, pieces),
+                                   dt_value_int(d->dim));
+        into[0] = dt_scope_tensor(scope, whole, pieces[0]);
+    }
+    free(pieces);
+    return scope->failed ? -1 : 0;
+}
+static const dt_node_type divided = {divided_apply, NULL, NULL};
+
+/* Records the parts, which are made, as views of the first argument along dim. */
+static int record_parts(dt_call *c, const char *name, int dim, bool removes)
+{
+    const dt_tensor *x = c->args[0].tensor;
+    dt_node *node = NULL;
+    int status = 0;
+    if (c->list_count && dt_recording(x)) {
+        node = dt_record_node(&divided, name, 1, &x, 0, (int)c->list_count,
+                              sizeof(division));
+        if (!node)
+            return -1;
+        *(division *)node->data = (division){dim, x->ndim, removes, false, {0}};
+        set_order(node->data, x);
+    }
+    for (int i = 0; i < (int)c->list_count && !status; i++) {
+        dt_tensor *part = &c->list[i];
+        if (node)
+            status = dt_record_result(part, node, i);
+        if (!status)
+            status = node ? dt_variable_set_view(part, x) : dt_variable_follow(part, x);
+    }
+    dt_node_release(node);
+    return status;
+}
+
+/* --- split, chunk, unbind --- */
 
 /* Parts of one size; the last one is smaller where they do not divide the dimension. */
 static int equal_parts(dt_call *c, int dim, int64_t size, int64_t count)
 {
-    int64_t total = c->args[0].tensor->shape[dim];
+    const dt_tensor *x = c->args[0].tensor;
     int status = dt_call_make_list(c, count);
     for (int64_t i = 0; i < count && !status; i++) {
-        int64_t left = total - i * size;
-        status = part(c, "SplitBackward0", i, dim, i * size, left < size ? left : size);
+        int64_t left = x->shape[dim] - i * size;
+        status =
+            dt_view_narrow(&c->list[i], x, dim, i * size, left < size ? left : size);
     }
-    return status;
+    return status ? status : record_parts(c, "SplitBackward0", dim, false);
 }
 
 int dt_split_forward(dt_call *c)
@@ -88,10 +206,11 @@ int dt_split_with_sizes_forward(dt_call *c)
             c->name, (long long)total);
     int status = dt_call_make_list(c, sizes->count);
     for (int i = 0; i < sizes->count && !status; i++) {
-        status = part(c, "SplitWithSizesBackward0", i, dim, start, sizes->ints[i]);
+        status =
+            dt_view_narrow(&c->list[i], c->args[0].tensor, dim, start, sizes->ints[i]);
         start += sizes->ints[i];
     }
-    return status;
+    return status ? status : record_parts(c, "SplitWithSizesBackward0", dim, false);
 }
 
 int dt_unbind_forward(dt_call *c)
@@ -105,13 +224,19 @@ int dt_unbind_forward(dt_call *c)
     if (dim < 0 || dt_call_make_list(c, x->shape[dim]) < 0)
         return -1;
     for (int64_t i = 0; i < c->list_count; i++)
-        if (DT_CALL_AS("UnbindBackward0", select, &c->list[i], c->args[0],
-                       dt_value_int(dim), dt_value_int(i)) < 0)
+        if (dt_view_select(&c->list[i], x, dim, i) < 0)
             return -1;
-    return 0;
+    return record_parts(c, "UnbindBackward0", dim, true);
 }
 
 /* --- tensor_split and its relatives --- */
+
+/* Part i: `length` elements from start on. */
+static int part(dt_call *c, int64_t i, int dim, int64_t start, int64_t length)
+{
+    return DT_CALL_AS("SliceBackward0", narrow, &c->list[i], c->args[0],
+                      dt_value_int(dim), dt_value_int(start), dt_value_int(length));
+}
 
 /* `sections` parts, the first ones longer by one where they do not divide the size. */
 static int into_sections(dt_call *c, int dim, int64_t sections)
@@ -123,7 +248,7 @@ static int into_sections(dt_call *c, int dim, int64_t sections)
     int status = dt_call_make_list(c, sections);
     for (int64_t i = 0; i < sections && !status; i++) {
         int64_t length = size + (i < longer);
-        status = part(c, "SliceBackward0", i, dim, start, length);
+        status = part(c, i, dim, start, length);
         start += length;
     }
     return status;
@@ -141,7 +266,7 @@ static int at_positions(dt_call *c, int dim, int64_t count, const int64_t *posit
                 to = end < 0 ? end + size : end;
         from = from < 0 ? 0 : from > size ? size : from;
         to = to < from ? from : to > size ? size : to;
-        status = part(c, "SliceBackward0", i, dim, from, to - from);
+        status = part(c, i, dim, from, to - from);
         start = end;
     }
     return status;

@@ -1,3 +1,4 @@
+#include "autograd/variable.h"
 #include "python/history.h"
 #include "python/types/device.h"
 #include "python/types/dtype.h"
@@ -60,9 +61,12 @@ static PyObject *node_repr(PyObject *self)
                                 (void *)dt_node_of(self));
 }
 
+/* PyTorch's text for the node of a leaf has C++'s namespace. */
 static PyObject *node_name(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    return PyUnicode_FromString(dt_node_of(self)->name);
+    const dt_node *node = dt_node_of(self);
+    return PyUnicode_FromFormat(
+        "%s%s", node->type == &dt_accumulator ? "torch::autograd::" : "", node->name);
 }
 
 static PyObject *node_next(PyObject *self, void *Py_UNUSED(unused))
@@ -132,8 +136,15 @@ static PyObject *node_getattro(PyObject *self, PyObject *name)
 {
     const dt_node *node = dt_node_of(self);
     const char *text = PyUnicode_AsUTF8(name);
-    if (!text || !node->type->saved_name || strncmp(text, "_saved_", 7) != 0)
-        return PyObject_GenericGetAttr(self, name);
+    if (!text || !node->type->saved_name || strncmp(text, "_saved_", 7) != 0) {
+        PyObject *found = PyObject_GenericGetAttr(self, name), *run;
+        if (found || !PyErr_ExceptionMatches(PyExc_AttributeError) ||
+            !(run = dt_function_object(node)))
+            return found;
+        PyErr_Clear(); /* what forward() has written to ctx */
+        return dt_python_call("pydevtensor.autograd", "_context_value", "(OO)", run,
+                              name);
+    }
     DT_REF list = saved_tensors(node, text + 7);
     if (!list || !PyList_GET_SIZE(list))
         return list ? PyObject_GenericGetAttr(self, name) : NULL;
