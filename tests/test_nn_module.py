@@ -445,3 +445,16 @@ def test_what_insert_returns():
     assert [type(layer) for layer in layers] == [nn.Tanh, nn.ReLU]
     with pytest.raises(AssertionError, match="int"):
         layers.insert(0, 3)
+
+
+def test_complex_modules(device):
+    net = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3)).to(device, torch.complex64)
+    kinds = {name: value.dtype for name, value in net.state_dict().items()}
+    assert kinds.pop("1.num_batches_tracked") is torch.int64
+    assert {*kinds.values()} == {torch.complex64}
+    assert net[0].to(torch.complex128).weight.dtype is torch.complex128
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the imaginary parts are lost
+        assert net.to(torch.float64)[0].weight.dtype is torch.float64
+    with pytest.raises(TypeError, match="floating point or complex dtypes"):
+        net.to(torch.int32)

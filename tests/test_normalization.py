@@ -212,3 +212,25 @@ def normal(x, dims):
     return (x - x.mean(dims, True)) / (
         x.var(dims, correction=0, keepdim=True) + 1e-5
     ) ** 0.5
+
+
+def test_functions_of_the_package_take_parameters_in_their_own_order(device):
+    """Those of nn.functional's functions, by position or name."""
+    x = torch.randn(2, 4, 3, device=device)
+    scale, shift, mean = (torch.rand(4, device=device) for _ in range(3))
+    given = {"weight": scale, "bias": shift, "running_mean": mean}
+    given |= {"running_var": scale, "use_input_stats": False}
+    expected = torch.nn.functional.instance_norm(x, **given)
+    found = torch.instance_norm(x, scale, shift, mean, scale, False, 0.1, 1e-5, True)
+    assert found.equal(expected)
+    assert torch.instance_norm(x, **given, cudnn_enabled=False).equal(expected)
+    expected = torch.nn.functional.group_norm(x, 2, scale, shift, 1e-3)
+    assert torch.group_norm(x, 2, scale, shift, 1e-3, False).equal(expected)
+    with pytest.raises(TypeError, match=r"group_norm\(\)"):
+        torch.group_norm(x, 2, scale, shift, 1e-3, False, 1)
+    target = x.sigmoid().detach()
+    expected = torch.nn.functional.binary_cross_entropy_with_logits(
+        x, target, pos_weight=scale[:3]
+    )
+    found = torch.binary_cross_entropy_with_logits(x, target, None, scale[:3], 1)
+    assert found.equal(expected)

@@ -115,15 +115,11 @@ def feature_alpha_dropout() -> Tensor:
     """
 
 
-@function()
-def group_norm(
-    input: Tensor,
-    num_groups: int,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    eps: float = 1e-05,
-    cudnn_enabled: bool = True,
-) -> Tensor:
+@function(
+    like="nn._functional.normalization.group_norm",
+    order="input num_groups weight bias eps cudnn_enabled",
+)
+def group_norm(*, cudnn_enabled: bool = True, **named: Any) -> Tensor:
     """Normalize each group of channels of each sample, then scale and shift channels.
 
     RuntimeError where num_groups does not divide the channels.
@@ -136,21 +132,15 @@ def group_norm(
     >>> torch.group_norm(torch.tensor([[1.0, 3.0, 5.0, 5.0]]), 2)
     tensor([[-1.0000,  1.0000,  0.0000,  0.0000]])
     """
-    return functional.group_norm(input, num_groups, weight, bias, eps)
+    return functional.group_norm(**named)
 
 
-@function()
-def instance_norm(
-    input: Tensor,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    running_mean: Tensor | None = None,
-    running_var: Tensor | None = None,
-    use_input_stats: bool = True,
-    momentum: float = 0.1,
-    eps: float = 1e-05,
-    cudnn_enabled: bool = True,
-) -> Tensor:
+@function(
+    like="nn._functional.normalization.instance_norm",
+    order="input weight bias running_mean running_var use_input_stats momentum eps "
+    "cudnn_enabled",
+)
+def instance_norm(*, cudnn_enabled: bool = True, **named: Any) -> Tensor:
     """Normalize each channel of each sample, then multiply by weight and add bias.
 
     running_mean, running_var  one number for each channel, or None
@@ -164,10 +154,7 @@ def instance_norm(
     >>> torch.instance_norm(x, None, None, None, None, True, 0.1, 1e-5, False)
     tensor([[[-1.0000,  1.0000]]])
     """
-    running = running_mean, running_var
-    return functional.instance_norm(
-        input, *running, weight, bias, use_input_stats, momentum, eps
-    )
+    return functional.instance_norm(**named)
 
 
 @function()

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydevtensor._functions import function
 from pydevtensor.nn import functional
+from pydevtensor.nn._functional import class_loss, embedding_loss
 from pydevtensor.nn._functional import ctc_loss as _ctc_loss
-from pydevtensor.nn._functional import embedding_loss
 
 if TYPE_CHECKING:
     from pydevtensor._functions.types import Tensor
@@ -28,14 +28,12 @@ def _numbered(body, args, named):
     return body(**given | {"reduction": _name(given.get("reduction", 0))})
 
 
-@function()
-def binary_cross_entropy_with_logits(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    pos_weight: Tensor | None = None,
-    reduction: int = 0,
-) -> Tensor:
+@function(
+    like="nn._functional.class_loss.binary_cross_entropy_with_logits",
+    order="input target weight pos_weight reduction",
+    numbered=True,
+)
+def binary_cross_entropy_with_logits(**named: Any) -> Tensor:
     """As nn.functional's function, with a number for the reduction.
 
     reduction: 1 gives the mean, 2 the sum, any other number one loss each.
@@ -43,8 +41,7 @@ def binary_cross_entropy_with_logits(
     >>> torch.binary_cross_entropy_with_logits(torch.zeros(1), torch.ones(1))
     tensor([0.6931])
     """
-    options = {"pos_weight": pos_weight, "reduction": _name(reduction)}
-    return functional.binary_cross_entropy_with_logits(input, target, weight, **options)
+    return _numbered(class_loss.binary_cross_entropy_with_logits, (), named)
 
 
 @function(like="nn._functional.embedding_loss.cosine_embedding_loss", numbered=True)

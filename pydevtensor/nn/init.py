@@ -84,7 +84,7 @@ def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None)
     """Uniform samples between a and b.
 
     tensor     the tensor to fill
-    a, b       least and greatest value
+    a, b       the smallest and the largest value
     generator  of the random numbers, a torch.Generator; None: the device's own
 
     >>> (nn.init.uniform_(torch.empty(100), 2, 3) >= 2).all()
@@ -99,9 +99,9 @@ def normal_(
 ) -> Any:
     """Normal samples.
 
-    tensor     the tensor to fill
     mean, std  mean and standard deviation
-    generator  of the random numbers, a torch.Generator; None: the device's own
+
+    Parameters: those of uniform_().
 
     >>> w = nn.init.normal_(torch.empty(10000), std=2)
     >>> f'{w.std():.0f}'
@@ -130,10 +130,9 @@ def trunc_normal_(
     PyTorch's numbers for the same seed. If less than 30% of the samples would be in the
     range, uniform samples are accepted by the density. Synchronizes with a GPU.
 
-    tensor     the tensor to fill
     mean, std  mean and standard deviation of the samples before any are left out
-    a, b       least and greatest value
-    generator  of the random numbers, a torch.Generator; None: the device's own
+
+    Parameters: those of uniform_().
 
     >>> (nn.init.trunc_normal_(torch.empty(100), a=-1, b=1).abs() <= 1).all()
     tensor(True)
@@ -262,9 +261,7 @@ def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any
 
     ValueError for less than 2 dimensions. See also calculate_gain().
 
-    tensor     the weight to fill (out, in, ...)
-    gain       a factor of the deviation, for the activation that follows
-    generator  of the random numbers, a torch.Generator; None: the device's own
+    Parameters: those of xavier_uniform_().
 
     >>> w = nn.init.xavier_normal_(torch.empty(100, 100))
     >>> f'{w.std():.1f}'
@@ -335,12 +332,7 @@ def kaiming_normal_(
     The gain is that of calculate_gain(). ValueError for another mode or nonlinearity,
     and for less than 2 dimensions.
 
-    tensor        the weight to fill (out, in, ...)
-    a             slope of the 'leaky_relu' that follows, where x is negative
-    mode          the fan: 'fan_in' keeps the variance of results, 'fan_out' that of
-                  gradients
-    nonlinearity  the activation that follows, as for calculate_gain()
-    generator     of the random numbers, a torch.Generator; None: the device's own
+    Parameters: those of kaiming_uniform_().
 
     >>> w = nn.init.kaiming_normal_(torch.empty(1000, 50), nonlinearity='relu')
     >>> f'{w.std():.1f}'
@@ -433,7 +425,8 @@ def sparse_(
     tensor     the matrix to fill
     sparsity   the part of each column that is 0, from 0 to 1, rounded up
     std        standard deviation of the others
-    generator  of the samples, a torch.Generator; the zeros' places are drawn with the
+    generator  of the samples, a torch.Generator; the zeros' positions are drawn with
+    the
                device's own
 
     >>> w = nn.init.sparse_(torch.empty(10, 2), 0.3)
@@ -483,4 +476,4 @@ uniform: Callable[..., Any] = _former_name(uniform_)
 xavier_normal: Callable[..., Any] = _former_name(xavier_normal_)
 xavier_uniform: Callable[..., Any] = _former_name(xavier_uniform_)
 
-_publish(__name__)
+_publish(__name__, described=True)

@@ -306,6 +306,23 @@ def _with_added(pair: Any, biases: Any, zeros: bool) -> Any:
     return pair
 
 
+def _merged(mask: Any, padding: Any, added: int, shape: tuple[int, ...]) -> Any:
+    """A mask to add to scores of this shape, made of two, either of which may be None.
+
+    The last keys, `added` of them, are masked by neither.
+    """
+    if added and mask is not None:
+        mask = _C.cat([mask, mask.new_zeros((*mask.shape[:-1], added))], -1)
+    if added and padding is not None:
+        padding = _C.cat([padding, padding.new_zeros((*padding.shape[:-1], added))], -1)
+    if mask is not None and mask.ndim == 3:
+        mask = mask.reshape(shape)
+    if padding is None:
+        return mask
+    padding = padding.reshape(shape[0], 1, 1, shape[-1])
+    return padding if mask is None else mask + padding
+
+
 @function()
 def multi_head_attention_forward(
     query: Tensor,
@@ -417,17 +434,8 @@ def multi_head_attention_forward(
     k, v = _static("static_k", static_k, k), _static("static_v", static_v, v)
     has_biases = bias_k is not None and bias_v is not None
     k, v = _with_added((k, v), (bias_k, bias_v) if has_biases else (), add_zero_attn)
-    added = has_biases + add_zero_attn
-    if added and mask is not None:
-        mask = _C.cat([mask, mask.new_zeros((*mask.shape[:-1], added))], -1)
-    if added and padding is not None:
-        padding = _C.cat([padding, padding.new_zeros((batch, added))], -1)
-    keys = k.shape[1]
-    if mask is not None and mask.ndim == 3:
-        mask = mask.reshape(batch, num_heads, length, keys)
-    if padding is not None:
-        padding = padding.reshape(batch, 1, 1, keys)
-        mask = padding if mask is None else mask + padding
+    shape = batch, num_heads, length, k.shape[1]
+    mask = _merged(mask, padding, has_biases + add_zero_attn, shape)
 
     if not training:
         dropout_p = 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
@@ -338,21 +339,42 @@ def linear_cross_entropy(
 
     input (N, in) or (in), linear_weight (C, in) or, for N inputs, (C, d, ..., in),
     which gives logits (N, C, d, ...); linear_bias has linear_weight's shape without in.
-    ignore_index: None for -100. options is PyTorch's and has no effect.
+    ignore_index: None for -100. options: a LinearCrossEntropyOptions, by which the
+    logits of some rows at a time are in memory; for class indices without
+    label_smoothing, and for weights of two dimensions, else it is ignored with a
+    warning. Gradients have no gradients then.
 
-    target, weight, reduction, label_smoothing: as in cross_entropy().
+    target, weight, reduction, label_smoothing: as in cross_entropy(). RuntimeError for
+    shapes that do not fit, and for ignore_index with probabilities.
 
     >>> x, w = torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 0.0], [0.0, 1.0]])
     >>> nn.functional.linear_cross_entropy(x, w, torch.tensor([1]))
     tensor(0.3133)
     """
+    _check_linear(input, linear_weight, linear_bias, target, ignore_index)
+    ignored = -100 if ignore_index is None else ignore_index
+    if options is not None:
+        known = reduction in ("mean", "sum", "none") and not label_smoothing
+        if known and target.dtype == _C.int64 and linear_weight.dim() == 2:
+            from pydevtensor.nn._functional._chunked_loss import chunked
+
+            layer, how = (
+                (input, linear_weight, linear_bias),
+                (weight, reduction, ignored),
+            )
+            found: Tensor = chunked(layer, target, how, options)
+            return found
+        warnings.warn(
+            "linear_cross_entropy: options are ignored; they are for class indices of "
+            "int64, label_smoothing of 0, and a weight of two dimensions",
+            stacklevel=2,
+        )
     rows = linear_weight.flatten(0, -2) if linear_weight.dim() > 2 else linear_weight
     logits = F.linear(
         input, rows, None if linear_bias is None else linear_bias.view(-1)
     )
     if linear_weight.dim() > 2:
         logits = logits.unflatten(-1, linear_weight.shape[:-1])
-    ignored = -100 if ignore_index is None else ignore_index
     return F.cross_entropy(
         logits,
         target,
@@ -361,3 +383,27 @@ def linear_cross_entropy(
         reduction=reduction,
         label_smoothing=label_smoothing,
     )
+
+
+def _check_linear(x: Any, weight: Any, bias: Any, target: Any, ignored: Any) -> None:
+    if x.dim() not in (1, 2) or weight.dim() < 2 or x.shape[-1] != weight.shape[-1]:
+        raise RuntimeError(
+            f"linear_cross_entropy: input has shape {[*x.shape]}, and linear_weight "
+            f"{[*weight.shape]}; give (N, in) or (in), and (C, ..., in)"
+        )
+    if bias is not None and bias.shape != weight.shape[:-1]:
+        raise RuntimeError(
+            f"linear_cross_entropy: expected linear_bias shape {[*weight.shape[:-1]]}, "
+            f"got {[*bias.shape]}; give linear_weight's without the last"
+        )
+    if weight.dim() > 2 and x.dim() == 1:
+        raise RuntimeError(
+            f"linear_cross_entropy: linear_weight has shape {[*weight.shape]}, which "
+            f"is for a batch of inputs; give (N, {x.shape[-1]})"
+        )
+    logits = (*x.shape[:-1], *weight.shape[:-1])
+    if ignored is not None and tuple(target.shape) == logits:
+        raise RuntimeError(
+            "linear_cross_entropy: ignore_index is for class indices, and target has "
+            "probabilities; leave it out"
+        )

@@ -22,7 +22,7 @@ def cosine_similarity(
     Raises RuntimeError for integers, IndexError for a dimension that does not exist.
 
     x1, x2  the vectors, floating
-    dim     the dimension along which they lie, which the result lacks
+    dim     their dimension, which the result lacks
     eps     a norm counts as at least this, against division by 0
 
     >>> x, y = torch.tensor([[3.0, 4.0]]), torch.tensor([[1.0, 0.0]])

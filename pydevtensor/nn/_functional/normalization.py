@@ -65,7 +65,7 @@ def normalize(
     """input divided by its p-norm along dim.
 
     p    degree of the norm
-    dim  the dimension, or several, along which the vectors lie
+    dim  the dimension, or several, of the vectors
     eps  least norm to divide by
 
     >>> nn.functional.normalize(torch.tensor([[3.0, 4.0]]))

@@ -286,7 +286,7 @@ def max_unpool1d() -> Tensor:
     Raises RuntimeError for an index outside of the output; on a GPU, AcceleratorError
     at the next synchronization.
 
-    indices      places of the maxima, int64 of input's shape, which max_pool1d gives
+    indices      indices of the maxima, int64 of input's shape, which max_pool1d gives
                  with return_indices=True; RuntimeError for others
     kernel_size  size of the window, a number or one for each dimension
     stride       step of the window (kernel_size)
@@ -303,7 +303,7 @@ def max_unpool1d() -> Tensor:
 def max_unpool2d() -> Tensor:
     """Maxima put back to where max_pool2d found them, in zeros: see max_unpool1d.
 
-    indices      places of the maxima in a plane, int64 of input's shape, which
+    indices      indices of the maxima in a plane, int64 of input's shape, which
                  max_pool2d gives with return_indices=True
     output_size  which of the sizes that give this many maxima, one for each dimension
 
@@ -317,7 +317,7 @@ def max_unpool2d() -> Tensor:
 def max_unpool3d() -> Tensor:
     """Maxima put back to where max_pool3d found them, in zeros: see max_unpool1d.
 
-    indices      places of the maxima in a volume, int64 of input's shape, which
+    indices      indices of the maxima in a volume, int64 of input's shape, which
                  max_pool3d gives with return_indices=True
     output_size  which of the sizes that give this many maxima, one for each dimension
 

@@ -1,4 +1,4 @@
-"""Images of other sizes: interpolation, shuffled pixels, samples at given places."""
+"""Images of other sizes: interpolation, shuffled pixels, samples at given positions."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _resampled(
     """x with its last dimensions in other sizes; rounds: integers, after each one."""
     d = len(sizes) - 1
     while d >= 0:
-        # Two dimensions at a time, but where what lies between them is rounded.
+        # Two dimensions at a time, unless the result between them is rounded.
         above = -1 if rounds or d == 0 else d - 1
         x = _C._resample(
             x,
@@ -362,7 +362,7 @@ def _padded(x: Any, size: int, padding: str, align: bool) -> Any:
 
 
 def _cubic(t: Any) -> list[Any]:
-    """The weights of four elements for a place t behind the second one (Keys, 1981)."""
+    """The weights of four elements for position t after the second one (Keys, 1981)."""
     a = -0.75
 
     def near(x: Any) -> Any:
@@ -375,7 +375,7 @@ def _cubic(t: Any) -> list[Any]:
 
 
 def _taps(x: Any, size: int, mode: str, padding: str, align: bool) -> list[Any]:
-    """(index, weight) of the elements that a place x of one dimension is made of."""
+    """(index, weight) of the elements that a position x of one dimension is made of."""
     x = ((x + 1) * (size - 1) if align else (x + 1) * size - 1) / 2
     if mode == "bicubic":
         below = x.detach().floor()
@@ -445,7 +445,7 @@ def grid_sample(
     Or input (N, C, D, H, W) and grid (N, d, h, w, 3). RuntimeError for other shapes and
     types.
 
-    grid           places, each x, y (and z), from -1 to 1, of input's type
+    grid           positions, each x, y (and z), from -1 to 1, of input's type
     mode           'bilinear', 'nearest' or 'bicubic', between pixels; ValueError for
                    another
     padding_mode   what is outside: 'zeros', the 'border' or a 'reflection'
@@ -495,7 +495,7 @@ def _corners(name: str, align_corners: bool | None) -> bool:
 def affine_grid(
     theta: Tensor, size: Sizes, align_corners: bool | None = None
 ) -> Tensor:
-    """The grid for grid_sample where each place is theta @ (x, y, 1).
+    """The grid for grid_sample where each position is theta @ (x, y, 1).
 
     Its shape is (N, H, W, 2), or (N, D, H, W, 3). ValueError, RuntimeError or
     NotImplementedError for shapes that do not fit.

@@ -15,6 +15,7 @@ from pydevtensor.nn.modules.flatten import *
 from pydevtensor.nn.modules.fold import *
 from pydevtensor.nn.modules.instancenorm import *
 from pydevtensor.nn.modules.linear import *
+from pydevtensor.nn.modules.linear_cross_entropy_options import *
 from pydevtensor.nn.modules.loss import *
 from pydevtensor.nn.modules.module import Module as Module
 from pydevtensor.nn.modules.normalization import *

@@ -67,7 +67,7 @@ def registered(kind: str, module: Any, name: str, value: Any) -> Any:
 # --- hooks of a module
 
 
-class Hooks:
+class Hooks(_C._ModuleBase):
     """The methods of Module that register hooks, and the call that runs them."""
 
     forward: Callable[..., Any]
@@ -83,15 +83,8 @@ class Hooks:
     _load_state_dict_pre_hooks: OrderedDict[Any, Any]
     _load_state_dict_post_hooks: OrderedDict[Any, Any]
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._has_hooks:
-            return HookedCall(self, args, kwargs).run()
-        return self.forward(*args, **kwargs)
-
-    _plain_call = __call__
-
     def _hooked_call(self, *args: Any, **kwargs: Any) -> Any:
-        """__call__ while all modules have hooks."""
+        """Call forward() and the hooks: __call__() for a module that has hooks."""
         return HookedCall(self, args, kwargs).run()
 
     def _add_hook(
@@ -118,7 +111,7 @@ class Hooks:
     ) -> RemovableHandle:
         """Call hook(module, args) before each call; its result replaces args.
 
-        prepend      call it before the hooks that are there
+        prepend      call it before the existing hooks
         with_kwargs  call hook(module, args, kwargs), which returns both or None
         """
         options = (with_kwargs, False)
@@ -134,7 +127,7 @@ class Hooks:
     ) -> RemovableHandle:
         """Call hook(module, args, output) after each call; its result replaces output.
 
-        prepend      call it before the hooks that are there
+        prepend      call it before the existing hooks
         with_kwargs  call hook(module, args, kwargs, output)
         always_call  also if forward() raised, with None as output
         """
@@ -148,7 +141,7 @@ class Hooks:
 
         Both are tuples; its result replaces grad_input.
 
-        prepend  call it before the hooks that are there
+        prepend  call it before the existing hooks
         """
         return self._add_hook(self._backward_hooks, hook, prepend)
 
@@ -159,7 +152,7 @@ class Hooks:
 
         grad_output is a tuple, which its result replaces.
 
-        prepend  call it before the hooks that are there
+        prepend  call it before the existing hooks
         """
         return self._add_hook(self._backward_pre_hooks, hook, prepend)
 
@@ -300,21 +293,11 @@ class HookedCall:
 # --- hooks of all modules
 
 
+Hooks._run_hooks_of(_of_all_modules)  # type: ignore[attr-defined]
+
+
 def _add(hook: _Hook) -> RemovableHandle:
-    handle = _add_hook(_of_all_modules, hook)
-
-    def remove() -> None:
-        handle.remove()
-        _choose_call()
-
-    _choose_call()
-    return RemovableHandle(remove, handle.id)
-
-
-def _choose_call() -> None:
-    """Let calls of all modules run hooks, or leave them as quick as without."""
-    call = Hooks._hooked_call if _of_all_modules else Hooks._plain_call
-    Hooks.__call__ = call  # type: ignore[method-assign]
+    return _add_hook(_of_all_modules, hook)
 
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:

@@ -1,4 +1,4 @@
-"""The modules that run, by path, for pydevtensor._module_paths."""
+"""The modules that run, by path, for pydevtensor.module_paths."""
 
 from __future__ import annotations
 

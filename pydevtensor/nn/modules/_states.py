@@ -24,6 +24,7 @@ _EXTRA = "_extra_state"
 class States(Tree):
     """The methods of Module that make states and load them."""
 
+    _fuses: bool
     _non_persistent_buffers_set: set[str]
     _options_of_hooks: OrderedDict[Any, Any]
     _state_dict_pre_hooks: OrderedDict[Any, Any]
@@ -145,6 +146,12 @@ class States(Tree):
                 "Expected state_dict to be dict-like, got "
                 f"{type(state_dict).__name__}; give what {wanted}"
             )
+        if self._fuses and all(key.startswith("_orig_mod.") for key in state_dict):
+            # PyTorch's compiled module saved it.
+            state_dict = {
+                key.removeprefix("_orig_mod."): value
+                for key, value in state_dict.items()
+            }
         loading = Loading(state_dict, assign)
         modules = [*self.named_modules(remove_duplicate=False)]
         for path, module in modules:

@@ -116,7 +116,7 @@ class Tree:
     def get_submodule(self, target: str) -> Module:
         """The module at a path.
 
-        target  the path, such as 'net.0'; AttributeError without one there
+        target  the path, such as 'net.0'; AttributeError if it has none
         """
         module: Any = self
         for name in target.split(".") if target else ():
@@ -129,14 +129,14 @@ class Tree:
         return module
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Put a module at a path such as 'net.0', in place of one that may be there.
+        """Put a module at a path such as 'net.0', which may have one already.
 
-        With strict there has to be one. AttributeError where the path leads nowhere;
+        With strict it has to have one. AttributeError where the path leads nowhere;
         ValueError for an empty path and for a module that is not a Module.
 
         target  the path of the module that is replaced or added
         module  the module to put there
-        strict  raise AttributeError where nothing is there yet
+        strict  raise AttributeError if there is no module to replace
 
         >>> net = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
         >>> net.set_submodule('1', nn.Tanh())
@@ -174,14 +174,14 @@ class Tree:
     def get_parameter(self, target: str) -> Parameter:
         """The parameter at a path.
 
-        target  the path, such as 'net.0.weight'; AttributeError without one there
+        target  the path, such as 'net.0.weight'; AttributeError if it has none
         """
         return self._get("_parameters", "parameter", target)
 
     def get_buffer(self, target: str) -> Tensor:
         """The buffer at a path.
 
-        target  the path, such as 'net.1.running_mean'; AttributeError without one there
+        target  the path, such as 'net.1.running_mean'; AttributeError if it has none
         """
         return self._get("_buffers", "buffer", target)
 

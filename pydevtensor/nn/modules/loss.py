@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from pydevtensor.nn import functional as F
 from pydevtensor.nn._functional._reduction import resolve_reduction
 from pydevtensor.nn.modules._function_layer import FunctionLayer
 from pydevtensor.nn.modules.distance import PairwiseDistance
+from pydevtensor.nn.modules.linear import Linear
 
 __all__ = [
     "BCELoss",
@@ -20,6 +22,7 @@ __all__ = [
     "HuberLoss",
     "KLDivLoss",
     "L1Loss",
+    "LinearCrossEntropyLoss",
     "MSELoss",
     "MarginRankingLoss",
     "MultiLabelMarginLoss",
@@ -98,6 +101,92 @@ class CrossEntropyLoss(_WeightedLoss, calls=F.cross_entropy):
     >>> loss(torch.tensor([[0.0, 0.0], [0.0, 9.0]]), torch.tensor([0, 1]))
     tensor(0.3466)
     """
+
+
+class LinearCrossEntropyLoss(_WeightedLoss):
+    """The cross entropy of a linear layer's output, which it makes itself.
+
+    in_features       the size of an input
+    num_classes       the number of classes
+    out_features      further dimensions of the logits, (N, num_classes, *out_features)
+    bias              whether the layer, `linear`, has one
+    device, dtype     of its parameters
+    reduction         'mean', 'sum' or 'none'
+    weight            a factor for each class
+    ignore_index      a target that does not count; None: -100
+    label_smoothing   from 0 to 1
+    options           a LinearCrossEntropyOptions, by which few logits are in memory
+
+    RuntimeError for a weight of another length, and label_smoothing outside of its
+    limits. See also nn.functional.linear_cross_entropy().
+
+    >>> loss = nn.LinearCrossEntropyLoss(2, 3)
+    >>> _ = nn.init.zeros_(loss.linear.weight)
+    >>> loss(torch.ones(4, 2), torch.tensor([0, 1, 2, 0]))
+    tensor(1.0986, grad_fn=<NllLossBackward0>)
+    """
+
+    weight: Any
+
+    def __init__(
+        self,
+        in_features: int,
+        num_classes: int,
+        *,
+        out_features: tuple[int, ...] = (),
+        bias: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        reduction: str = "mean",
+        weight: Any = None,
+        ignore_index: int | None = None,
+        label_smoothing: float = 0.0,
+        options: Any = None,
+    ) -> None:
+        super().__init__()
+        if weight is not None and tuple(weight.shape) != (num_classes,):
+            raise RuntimeError(
+                f"expected weight shape to be {(num_classes,)}, got "
+                f"{tuple(weight.shape)}; give a factor for each class"
+            )
+        if not 0 <= label_smoothing <= 1:
+            raise RuntimeError(
+                "expected label_smoothing to be in range [0, 1], got "
+                f"{label_smoothing}; 0 is without it"
+            )
+        self.register_buffer("weight", weight)
+        self.reduction, self.num_classes = reduction, num_classes
+        self.out_features, self.ignore_index = out_features, ignore_index
+        self.label_smoothing, self.options = label_smoothing, options
+        rows = prod(out_features, start=num_classes)
+        self.linear = Linear(in_features, rows, bias, device, dtype)
+
+    def forward(self, input: Any, target: Any) -> Any:
+        """The loss of inputs, (N, in_features) or (in_features).
+
+        target: classes (N, *out_features), or probabilities of the logits' shape.
+        """
+        shape, bias = (self.num_classes, *self.out_features), self.linear.bias
+        return F.linear_cross_entropy(
+            input,
+            self.linear.weight.reshape(*shape, self.linear.in_features),
+            target,
+            linear_bias=None if bias is None else bias.reshape(shape),
+            weight=self.weight,
+            reduction=self.reduction,
+            ignore_index=self.ignore_index,
+            label_smoothing=self.label_smoothing,
+            options=self.options,
+        )
+
+    def extra_repr(self) -> str:
+        """The options, for printing."""
+        names = "num_classes", "out_features", "bias", "reduction", "ignore_index"
+        values = {name: getattr(self, name, None) for name in names}
+        values["bias"] = self.linear.bias is not None
+        values |= {"label_smoothing": self.label_smoothing, "options": self.options}
+        shown = [f"{name}={value}" for name, value in values.items()]
+        return ", ".join([f"in_features={self.linear.in_features}", *shown])
 
 
 class NLLLoss(_WeightedLoss, calls=F.nll_loss):

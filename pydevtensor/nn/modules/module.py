@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from pydevtensor import _C
-from pydevtensor._module_paths import follow_with
+from pydevtensor.module_paths import follow_with
 from pydevtensor.nn.modules import _hooks
 from pydevtensor.nn.modules._hooks import *  # noqa: F403
 from pydevtensor.nn.modules._hooks import HOOKS, HOOKS_OF_CALLS, Hooks, registered
@@ -129,11 +129,9 @@ class Module(Hooks, States):
 
     # --- attributes
 
-    def __getattr__(self, name: str) -> Any:
+    def _no_attribute(self, name: str) -> Any:
+        """Raise AttributeError: called by __getattr__ for a name in no registry."""
         values = self.__dict__
-        for registry in _REGISTRIES:
-            if registry in values and name in values[registry]:
-                return values[registry][name]
         if name in (*_REGISTRIES, *HOOKS, "training", "_has_hooks"):
             raise AttributeError(
                 f"{type(self).__name__} has no '{name}' yet: its __init__() has to "
@@ -141,6 +139,8 @@ class Module(Hooks, States):
             )
         if name == "save" and "_scripted" in values:  # by torch.jit.script()
             return partial(values["_scripted"], self)
+        if name == "_orig_mod" and self._fuses:  # PyTorch's compiled modules have it
+            return self
         raise AttributeError(
             f"'{type(self).__name__}' object has no attribute '{name}'"
         )
@@ -186,6 +186,10 @@ class Module(Hooks, States):
         registries = (self.__dict__[registry] for registry in _REGISTRIES)
         names = set(object.__dir__(self)).union(*registries)
         return sorted(name for name in names if not name[:1].isdigit())
+
+    def __getstate__(self) -> dict[Any, Any]:
+        # object's refuses the field of the base in C.
+        return self.__dict__
 
     def __setstate__(self, state: dict[Any, Any]) -> None:
         self.__dict__.update(state)
@@ -347,18 +351,22 @@ class Module(Hooks, States):
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """Move or convert parameters and buffers: to(device), to(dtype), to(tensor).
 
-        dtype has to be a floating one and converts floating Tensors only; memory_format
-        applies to those of 4 and 5 dimensions. Returns the module.
+        dtype has to be a floating or a complex one, and converts Tensors of such types
+        only; memory_format applies to those of 4 and 5 dimensions. Returns the module.
         """
         device, dtype, _, order = _parse_to(*args, **kwargs)
-        if dtype is not None and not dtype.is_floating_point:
+
+        def converts(kind: _C.dtype) -> bool:
+            return kind.is_floating_point or kind.is_complex
+
+        if dtype is not None and not converts(dtype):
             raise TypeError(
-                f"nn.Module.to only accepts floating point dtypes, but got desired "
-                f"dtype={dtype}"
+                "nn.Module.to only accepts floating point or complex dtypes, but got "
+                f"desired dtype={dtype}"
             )
 
         def change(t: Any) -> Any:
-            kind = dtype if dtype is not None and t.is_floating_point() else t.dtype
+            kind = dtype if dtype is not None and converts(t.dtype) else t.dtype
             place = t.device if device is None else device
             if order is not None and t.dim() in (4, 5):
                 return t.to(device=place, dtype=kind, memory_format=order)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -195,6 +196,7 @@ class DistributedDataParallel(Module):
             for i, p in enumerate(bucket.parameters)
         }
         self._waits = False  # for gradients of a backward pass
+        self._has_warned = False  # of gradients that are not sent
         self._came = False  # some of them
         self._sent = 0  # buckets
         self._used: set[int] = set()
@@ -297,7 +299,10 @@ class DistributedDataParallel(Module):
             self._used = set()
 
     def _gradient_came(self, parameter: Tensor) -> None:
-        if not self.require_backward_grad_sync or not self._waits:
+        if not self.require_backward_grad_sync:
+            return
+        if not self._waits:
+            self._warn_of_own_gradients()
             return
         b, i = self._place[id(parameter)]
         self._came = True
@@ -307,6 +312,18 @@ class DistributedDataParallel(Module):
         self._send_full()
         if self._sent == len(self._buckets):
             self._finish()
+
+    def _warn_of_own_gradients(self) -> None:
+        """Once: PyTorch is silent, and the ranks' parameters drift apart."""
+        if self._size > 1 and not self._has_warned:
+            self._has_warned = True
+            warnings.warn(
+                "DistributedDataParallel: a gradient has come from a loss that was not "
+                "computed by calling this module, or in a second backward() of one "
+                "loss: it stays this rank's own. Call the module itself, and not its "
+                ".module, or use no_sync() where that is meant",
+                stacklevel=3,
+            )
 
     def _take(self, b: int, i: int) -> None:
         divisor = 1 if self._hook else self._divisor

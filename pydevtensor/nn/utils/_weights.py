@@ -44,3 +44,11 @@ def to_unit(vector: Any, eps: float, out: Any = None) -> Any:
     """vector divided by its norm, or by eps if that is larger."""
     norm = vector.norm()
     return _C.div(vector, _C.maximum(norm, _C.full_like(norm, eps)), out=out)
+
+
+def check_steps(count: int) -> None:
+    """Raise ValueError for less than one step of spectral_norm()'s power iteration."""
+    if count <= 0:
+        raise ValueError(
+            f"spectral_norm(): n_power_iterations is {count}; give 1 or more"
+        )

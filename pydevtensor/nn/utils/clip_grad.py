@@ -73,6 +73,24 @@ def _norm_of_ranks(norm: Any, ranks: Any, norm_type: float) -> Any:
     return _C.stack(norms).norm(norm_type)
 
 
+def _norm_of_parts(
+    parts: dict[Any, list[Any]], norm_type: float, error_if_nonfinite: bool
+) -> Any:
+    """The norm of tensors, given by the ranks that have the other rows of each."""
+    norms = [
+        _norm_of_ranks(_norm_of(tensors, norm_type), ranks, norm_type)
+        for ranks, tensors in parts.items()
+    ]
+    total = norms[0] if len(norms) == 1 else _norm_of(norms, norm_type)
+    if error_if_nonfinite and not total.isfinite():
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from `parameters` is "
+            "non-finite, so it cannot be clipped; look for a NaN or an infinity in the "
+            "loss, or omit error_if_nonfinite"
+        )
+    return total
+
+
 @no_grad()
 def get_total_norm(
     tensors: Any,
@@ -84,7 +102,8 @@ def get_total_norm(
 
     See also clip_grad_norm_().
 
-    tensors             Tensors, such as gradients; of none the norm is 0
+    tensors             Tensors, such as gradients; of none the norm is 0. All ranks
+                        that have rows of them call it
     norm_type           degree of the norm, also inf
     error_if_nonfinite  raise RuntimeError for a norm that is NaN or infinite, which
                         waits for a GPU
@@ -93,14 +112,10 @@ def get_total_norm(
     >>> nn.utils.get_total_norm([torch.tensor([3.0]), torch.tensor([4.0])])
     tensor(5.)
     """
-    total = _norm_of(_listed(tensors), float(norm_type))
-    if error_if_nonfinite and not total.isfinite():
-        raise RuntimeError(
-            f"The total norm of order {norm_type} for gradients from `parameters` is "
-            "non-finite, so it cannot be clipped; look for a NaN or an infinity in the "
-            "loss, or omit error_if_nonfinite"
-        )
-    return total
+    parts: dict[Any, list[Any]] = {}
+    for each in _listed(tensors):
+        parts.setdefault(getattr(each, "_ranks_of_norm", None), []).append(each)
+    return _norm_of_parts(parts, float(norm_type), error_if_nonfinite)
 
 
 @no_grad()
@@ -155,15 +170,11 @@ def clip_grad_norm_(
     tensor([0.6000, 0.8000])
     """
     parameters = _listed(parameters)
-    parts: dict[Any, list[Any]] = {}  # by the ranks that have the other rows
+    parts: dict[Any, list[Any]] = {}
     for each in parameters:
-        parts.setdefault(getattr(each, "_ranks_of_norm", None), []).append(each)
-    found = _gradients(parameters)
-    if [*parts] not in ([], [None]):
-        norms = (_norm_of(_gradients(p), float(norm_type)) for p in parts.values())
-        pairs = zip(norms, parts, strict=True)
-        found = [_norm_of_ranks(norm, ranks, norm_type) for norm, ranks in pairs]
-    total = get_total_norm(found, norm_type, error_if_nonfinite)
+        own = parts.setdefault(getattr(each, "_ranks_of_norm", None), [])
+        own += _gradients(each)
+    total = _norm_of_parts(parts, float(norm_type), error_if_nonfinite)
     clip_grads_with_norm_(parameters, max_norm, total)
     return total
 

@@ -11,6 +11,7 @@ from pydevtensor.nn import functional as F
 from pydevtensor.nn.modules.module import Module, need_module
 from pydevtensor.nn.utils._weights import (
     WHOLE,
+    check_steps,
     norm_except,
     normalized,
     outputs_dim,
@@ -91,11 +92,7 @@ class _SpectralNorm(Module):
                 f"spectral_norm(): dim is {dim}, and the weight has {ndim} dimensions; "
                 f"give one from {-ndim} to {ndim - 1}"
             )
-        if n_power_iterations <= 0:
-            raise ValueError(
-                f"spectral_norm(): n_power_iterations is {n_power_iterations}; give 1 "
-                "or more"
-            )
+        check_steps(n_power_iterations)
         self.dim = dim % ndim
         self.eps = eps
         if ndim > 1:

@@ -250,7 +250,10 @@ class Identity(BasePruningMethod):
 
 
 class _Amount(BasePruningMethod):
-    """A method that prunes a number of elements or slices, or a share of them."""
+    """A method that prunes a number of elements or slices, or a share of them.
+
+    amount  how many, an int, or which share, a float from 0 to 1
+    """
 
     def __init__(self, amount: float) -> None:
         if not isinstance(amount, (int, float)):
@@ -288,8 +291,6 @@ class _Unstructured(_Amount):
 class RandomUnstructured(_Unstructured):
     """Prunes elements at random.
 
-    amount  how many, an int, or which share, a float from 0 to 1
-
     >>> nn.utils.prune.RandomUnstructured(3).prune(torch.ones(4)).sum()
     tensor(1.)
     """
@@ -301,8 +302,6 @@ class RandomUnstructured(_Unstructured):
 class L1Unstructured(_Unstructured):
     """Prunes the elements of the least magnitudes.
 
-    amount  how many, an int, or which share, a float from 0 to 1
-
     >>> nn.utils.prune.L1Unstructured(0.5).prune(torch.tensor([1.0, -3.0]))
     tensor([ 0., -3.])
     """
@@ -312,6 +311,11 @@ class L1Unstructured(_Unstructured):
 
 
 class _Structured(_Amount):
+    """A method that prunes slices.
+
+    dim  the dimension that the slices are of
+    """
+
     PRUNING_TYPE = "structured"
     dim: int
 
@@ -347,9 +351,6 @@ class _Structured(_Amount):
 class RandomStructured(_Structured):
     """Prunes slices at random.
 
-    amount  how many, an int, or which share, a float from 0 to 1
-    dim     the dimension that the slices are of
-
     >>> nn.utils.prune.RandomStructured(1, dim=0).prune(torch.ones(3, 2)).sum()
     tensor(4.)
     """
@@ -366,9 +367,7 @@ class RandomStructured(_Structured):
 class LnStructured(_Structured):
     """Prunes the slices of the least norms.
 
-    amount  how many, an int, or which share, a float from 0 to 1
-    n       which norm: 1, 2, float('inf'), 'fro', ...
-    dim     the dimension that the slices are of
+    n  which norm: 1, 2, float('inf'), 'fro', ...
 
     >>> x = torch.tensor([[1.0, 4.0], [2.0, 5.0]])
     >>> nn.utils.prune.LnStructured(1, n=2, dim=1).prune(x)
@@ -593,4 +592,4 @@ def is_pruned(module: Module) -> bool:
     )
 
 
-_publish(__name__)
+_publish(__name__, described=True)

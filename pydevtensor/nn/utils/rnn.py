@@ -47,7 +47,7 @@ class PackedSequence(_Fields):
     data              the elements
     batch_sizes       how many sequences reach each step, int64, on the CPU, else
                       ValueError
-    sorted_indices    from which place in the batch each came; None: the batch was
+    sorted_indices    from which index in the batch each came; None: the batch was
                       sorted
     unsorted_indices  where each belongs; None: what sorted_indices says
 

@@ -8,7 +8,7 @@ from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import no_grad
 from pydevtensor.nn.modules.module import Module, need_module
 from pydevtensor.nn.parameter import Parameter, is_lazy
-from pydevtensor.nn.utils._weights import outputs_dim, rows, to_unit
+from pydevtensor.nn.utils._weights import check_steps, outputs_dim, rows, to_unit
 
 __all__ = [
     "SpectralNorm",
@@ -38,11 +38,7 @@ class SpectralNorm:
         dim: int = 0,
         eps: float = 1e-12,
     ) -> None:
-        if n_power_iterations <= 0:
-            raise ValueError(
-                f"spectral_norm(): n_power_iterations is {n_power_iterations}; give 1 "
-                "or more"
-            )
+        check_steps(n_power_iterations)
         self.name = name
         self.dim = dim
         self.n_power_iterations = n_power_iterations
