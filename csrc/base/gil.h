@@ -1,15 +1,15 @@
 /* Python's global interpreter lock (GIL), as far as the core has to know it.
  *
- * Whatever threads share is touched with the GIL alone: tensors, autograd metadata, nodes,
- * hooks, counts. A long call releases it in few places, each around work on plain memory:
+ * Whatever threads share is touched with the GIL alone: tensors, autograd metadata,
+ * nodes, hooks, counts. A long call releases it around work on plain memory alone:
  * kernels, copies and waits for a device. Whoever makes such a call holds a reference to
- * the storage of each operand until it returns; python/threads.h does so for the operands
- * of a call from Python.
+ * the storage of each operand until it returns; python/threads.h does so for the
+ * operands of a call from Python.
  *
  * Where the GIL is released or taken, no lock may be held that another thread takes with
  * the GIL. Threads that Python does not know (of the kernel pool, of a driver) never
- * touch it. C programs have no GIL: they call the core from one thread at a time, or lock
- * the data that their threads share. */
+ * touch it. C programs have no GIL: they call the core from one thread at a time, or
+ * lock the data that their threads share. */
 #ifndef DT_BASE_GIL_H
 #define DT_BASE_GIL_H
 

@@ -74,7 +74,7 @@ static inline int dt_lock_if_concurrent(int id)
     return id;
 }
 
-/* How many forks lie between the process that loaded the library and this one. */
+/* How many forks there are from the process that loaded the library to this one. */
 static inline unsigned dt_forks(void)
 {
     return dt_locks->forks;

@@ -3,6 +3,7 @@
 #include "python/call.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "python/types/device.h"
 #include "tensor/ops/ops.h"
@@ -153,9 +154,29 @@ done:
     return result;
 }
 
+/* Whether a call has failed because it is norm(x, 'nuc'), which linalg computes. */
+static bool is_nuclear_norm(const dt_signature *signature, PyObject *const *values,
+                            Py_ssize_t count)
+{
+    bool found = false;
+    if (strcmp(signature->name, "norm") != 0 ||
+        !PyErr_ExceptionMatches(PyExc_NotImplementedError))
+        return false;
+    for (Py_ssize_t i = 0; i < count && !found; i++)
+        found = PyUnicode_Check(values[i]) &&
+                PyUnicode_CompareWithASCIIString(values[i], "nuc") == 0;
+    return found;
+}
+
 PyObject *dt_call_record(dt_signature *signature, bool in_place, DT_CALL_PARAMETERS)
 {
     PyObject *result = call_dense(signature, in_place, self, values, count, kwnames);
-    return result ? result
-                  : dt_call_sparse(signature->name, self, values, count, kwnames);
+    Py_ssize_t all = count + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
+    if (result || !is_nuclear_norm(signature, values, all))
+        return result ? result
+                      : dt_call_sparse(signature->name, self, values, count, kwnames);
+    PyErr_Clear();
+    return dt_call_whole("pydevtensor.linalg.norms", "call_nuclear_norm",
+                         PyUnicode_FromString(signature->name), self, values, count,
+                         kwnames);
 }

@@ -259,7 +259,7 @@ static PyObject *run_items(PyObject *Py_UNUSED(self), PyObject *args)
     return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 }
 
-static PyMethodDef functions[] = {
+PyMethodDef dt_communicators_functions[] = {
     {"_nccl_version", version, METH_NOARGS, NULL},
     {"_communicator_id", make_id, METH_NOARGS, NULL},
     {"_communicator_new", new_communicator, METH_VARARGS, NULL},
@@ -268,8 +268,3 @@ static PyMethodDef functions[] = {
     {"_communicator_run", run_items, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
-
-int dt_setup_communicators(PyObject *module)
-{
-    return PyModule_AddFunctions(module, functions);
-}

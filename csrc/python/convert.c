@@ -204,13 +204,11 @@ static int take_order(const dt_args *args, int i, double *out)
         return 0;
     const char *name = args->signature->name;
     if (PyUnicode_CompareWithASCIIString(value, "nuc") == 0)
-        return DT_SET_ERROR(PyExc_NotImplementedError,
-                            "%s(): for the sum of the singular values call "
-                            "torch.linalg.matrix_norm(x, 'nuc')",
-                            name);
+        return DT_SET_ERROR(PyExc_NotImplementedError, /* call.c makes the call */
+                            "%s(): call torch.linalg.matrix_norm(x, 'nuc')", name);
     return DT_SET_ERROR(PyExc_RuntimeError,
-                        "%s(): %s is %R; give a number, float('inf') or 'fro'", name,
-                        args->signature->parameters[i].name, value);
+                        "%s(): %s is %R; give a number, float('inf'), 'fro' or 'nuc'",
+                        name, args->signature->parameters[i].name, value);
 }
 
 /* As dt_int_from_python, but True is not an int: it is a flag in the wrong place. */

@@ -486,14 +486,16 @@ static PyObject *sim_control(PyObject *Py_UNUSED(self), PyObject *value)
     return text;
 }
 
-/* ((name, bytes of memory, GB/s to another card, whether by NVLink), ...). */
+/* ((name, bytes of memory, GB/s to another card, whether by NVLink, the first number of
+ * its compute capability), ...). */
 static PyObject *known_cards(void)
 {
     DT_REF cards = PyTuple_New(DT_SIM_CARDS);
     for (int i = 0; cards && i < DT_SIM_CARDS; i++) {
         PyObject *card = Py_BuildValue(
-            "(sLdO)", dt_sim_cards[i].name, (long long)dt_sim_cards[i].gib << 30,
-            dt_sim_cards[i].peer, dt_sim_cards[i].nvlink ? Py_True : Py_False);
+            "(sLdOi)", dt_sim_cards[i].name, (long long)dt_sim_cards[i].gib << 30,
+            dt_sim_cards[i].peer, dt_sim_cards[i].nvlink ? Py_True : Py_False,
+            dt_sim_cards[i].major);
         if (!card)
             return NULL;
         PyTuple_SET_ITEM(cards, i, card);
@@ -540,7 +542,7 @@ static PyObject *sim_cards(PyObject *Py_UNUSED(self), PyObject *value)
     return NULL;
 }
 
-static PyMethodDef functions[] = {
+PyMethodDef dt_cuda_functions[] = {
     {"_convolution_tf32", convolution_tf32, METH_VARARGS, NULL},
     {"_products_are_recurrent", products_are_recurrent, METH_VARARGS, NULL},
     {"_cudnn_version", cudnn_version, METH_NOARGS, NULL},
@@ -582,8 +584,3 @@ static PyMethodDef functions[] = {
     {"_sim_cards", sim_cards, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
-
-int dt_setup_cuda(PyObject *module)
-{
-    return PyModule_AddFunctions(module, functions);
-}

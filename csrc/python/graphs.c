@@ -139,7 +139,7 @@ static PyObject *graph_capturing(PyObject *Py_UNUSED(self), PyObject *value)
     return PyBool_FromLong(dt_graph_is_capturing(device));
 }
 
-static PyMethodDef functions[] = {
+PyMethodDef dt_graphs_functions[] = {
     {"_graph_new", graph_new, METH_O, NULL},
     {"_graph_begin", graph_begin, METH_VARARGS, NULL},
     {"_graph_debug", graph_debug, METH_O, NULL},
@@ -152,8 +152,3 @@ static PyMethodDef functions[] = {
     {"_graph_capturing", graph_capturing, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
-
-int dt_setup_graphs(PyObject *module)
-{
-    return PyModule_AddFunctions(module, functions);
-}

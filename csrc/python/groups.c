@@ -79,17 +79,43 @@ static PyObject *open_group(PyObject *Py_UNUSED(self), PyObject *args)
     return capsule;
 }
 
-/* _group_close(group): leaves it. Calls of other threads fail soon. */
-static PyObject *close_group(PyObject *Py_UNUSED(self), PyObject *capsule)
+/* _group_close(group, why): leaves it. Calls of other threads fail soon. */
+static PyObject *close_group(PyObject *Py_UNUSED(self), PyObject *args)
 {
+    PyObject *capsule;
+    const char *why;
+    if (!PyArg_ParseTuple(args, "Os:_group_close", &capsule, &why))
+        return NULL;
     group *g = PyCapsule_GetPointer(capsule, CAPSULE);
     if (!g)
         return NULL;
     g->closing = true;
     if (g->open)
-        dt_group_leave(g->open);
+        dt_group_leave(g->open, why);
     close_unused(g);
     Py_RETURN_NONE;
+}
+
+/* _group_tell(group, rank): why a rank will not come, or "", and its last call. */
+static PyObject *tell(PyObject *Py_UNUSED(self), PyObject *args)
+{
+    PyObject *capsule;
+    int rank;
+    char problem[DT_GROUP_NEWS], last[DT_GROUP_NEWS];
+    if (!PyArg_ParseTuple(args, "Oi:_group_tell", &capsule, &rank))
+        return NULL;
+    group *g = dt_python_group_begin(capsule);
+    if (!g)
+        return NULL;
+    if (rank < 0 || rank >= g->size) {
+        dt_python_group_end(g);
+        return PyErr_Format(PyExc_ValueError, "rank %d of %d", rank, g->size);
+    }
+    dt_group_tell(g->open, rank, problem, last);
+    dt_python_group_end(g);
+    return Py_BuildValue("(NN)", /* texts are cut to size, maybe within a letter */
+                         PyUnicode_DecodeUTF8(problem, strlen(problem), "replace"),
+                         PyUnicode_DecodeUTF8(last, strlen(last), "replace"));
 }
 
 /* The memory of some tensors, held during a call: another thread may give them another. */
@@ -250,17 +276,12 @@ static PyObject *message(PyObject *Py_UNUSED(self), PyObject *args)
     return status < 0 ? NULL : PyLong_FromLong(peer);
 }
 
-static PyMethodDef functions[] = {
+PyMethodDef dt_groups_functions[] = {
     {"_group_create", create, METH_VARARGS, NULL},
     {"_group_open", open_group, METH_VARARGS, NULL},
-    {"_group_close", close_group, METH_O, NULL},
+    {"_group_close", close_group, METH_VARARGS, NULL},
+    {"_group_tell", tell, METH_VARARGS, NULL},
     {"_group_run", run_exchange, METH_VARARGS, NULL},
     {"_group_message", message, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
-
-int dt_setup_groups(PyObject *module)
-{
-    return dt_setup_groups_quick(module) < 0 ? -1
-                                             : PyModule_AddFunctions(module, functions);
-}

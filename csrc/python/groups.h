@@ -22,7 +22,4 @@ void dt_python_group_end(dt_python_group *group);
 /* Finds what dt_group_exchange.combine is for a name of ReduceOp. */
 bool dt_python_group_find(const char *name, int *combine);
 
-/* Adds _group_quick() and its kin. */
-int dt_setup_groups_quick(PyObject *module);
-
 #endif

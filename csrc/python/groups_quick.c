@@ -206,12 +206,7 @@ static PyObject *queue(PyObject *Py_UNUSED(self), PyObject *capsule)
     return all;
 }
 
-static PyMethodDef functions[] = {
+PyMethodDef dt_groups_quick_functions[] = {
     {"_group_queue", queue, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
-
-int dt_setup_groups_quick(PyObject *module)
-{
-    return PyModule_AddFunctions(module, functions);
-}

@@ -183,15 +183,10 @@ static PyObject *refuse_copy(PyObject *Py_UNUSED(self), PyObject *args)
     Py_RETURN_NONE;
 }
 
-static PyMethodDef functions[] = {
+PyMethodDef dt_guards_functions[] = {
     {"_set_sync_debug_mode", set_sync_debug_mode, METH_O, NULL},
     {"_get_sync_debug_mode", get_sync_debug_mode, METH_NOARGS, NULL},
     {"_transfer_rules", transfer_rules, METH_VARARGS, NULL},
     {"_refuse_copy", refuse_copy, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
-
-int dt_setup_guards(PyObject *module)
-{
-    return PyModule_AddFunctions(module, functions);
-}

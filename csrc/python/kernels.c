@@ -311,7 +311,7 @@ static PyObject *kernel_launch(PyObject *Py_UNUSED(self), PyObject *args)
     Py_RETURN_NONE;
 }
 
-static PyMethodDef functions[] = {
+PyMethodDef dt_kernels_functions[] = {
     {"_module_load", module_load, METH_VARARGS, NULL},
     {"_module_kernel", module_kernel, METH_VARARGS, NULL},
     {"_module_compile", module_compile, METH_VARARGS, NULL},
@@ -321,8 +321,3 @@ static PyMethodDef functions[] = {
     {"_kernel_launch", kernel_launch, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
-
-int dt_setup_kernels(PyObject *module)
-{
-    return PyModule_AddFunctions(module, functions);
-}

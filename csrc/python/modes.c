@@ -149,7 +149,7 @@ static PyObject *end_recalls(PyObject *module, PyObject *number)
 
 /* --- anomaly mode --- */
 
-static PyObject *place_function; /* called for the text of a place; owned */
+static PyObject *place_function; /* called for the text of a source line; owned */
 
 static char *find_place(void)
 {
@@ -158,11 +158,12 @@ static char *find_place(void)
     DT_REF text = PyObject_CallNoArgs(place_function);
     const char *chars = text ? PyUnicode_AsUTF8(text) : NULL;
     char *place = chars ? strdup(chars) : NULL;
-    PyErr_Restore(type, value, trace); /* the operation goes on without a place */
+    PyErr_Restore(type, value, trace); /* continue without a source line */
     return place;
 }
 
-/* Gets the mode, or sets it: (enabled, check_nan, a function that gives a place). */
+/* Gets the mode, or sets it: (enabled, check_nan, a function that returns a source
+ * line). */
 static PyObject *anomaly_mode(PyObject *module, PyObject *args)
 {
     int on = dt_anomaly.on, check = dt_anomaly.check_nan;
@@ -294,7 +295,7 @@ AUTOCAST_AS(autocast_float_on_cpu, DT_CASTS_FLOAT_ON_CPU)
 AUTOCAST_AS(autocast_float_on_gpu, DT_CASTS_FLOAT_ON_GPU)
 #undef AUTOCAST_AS
 
-static PyMethodDef functions[] = {
+PyMethodDef dt_modes_functions[] = {
     {"_begin_recall", (PyCFunction)(void (*)(void))begin_recall, METH_FASTCALL,
      "Saves a Tensor's memory by a function that gives it again."},
     {"_begin_hooks", begin_hooks, METH_VARARGS,
@@ -345,8 +346,3 @@ static PyMethodDef functions[] = {
      "_exchange_grad_enabled(enabled, /)\n--\n\nSets the mode and gives the old one."},
     {NULL, NULL, 0, NULL},
 };
-
-int dt_setup_modes(PyObject *module)
-{
-    return PyModule_AddFunctions(module, functions);
-}

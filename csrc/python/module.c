@@ -155,8 +155,10 @@ int dt_add_properties(PyGetSetDef *properties)
 {
     int status = 0;
     for (PyGetSetDef *p = properties; p->name && !status; p++)
-        status = add_to(dt_py.tensor_type->tp_dict, p->name,
-                        PyDescr_NewGetSet(dt_py.tensor_type, p));
+        status = dt_override_attribute(p) < 0
+                     ? -1
+                     : add_to(dt_py.tensor_type->tp_dict, p->name,
+                              PyDescr_NewGetSet(dt_py.tensor_type, p));
     PyType_Modified(dt_py.tensor_type);
     return status;
 }
@@ -192,8 +194,12 @@ static int execute(PyObject *module)
 #define SETUP(name)                                                                    \
     if (dt_setup_##name(module) < 0)                                                   \
         return -1;
-    DT_SETUPS(SETUP)
+#define TABLE(name)                                                                    \
+    if (PyModule_AddFunctions(module, dt_##name##_functions) < 0)                      \
+        return -1;
+    DT_SETUPS(SETUP, TABLE)
 #undef SETUP
+#undef TABLE
     dt_py.module = Py_NewRef(module);
     return 0;
 }

@@ -17,9 +17,10 @@
 #include "device/device.h"
 
 /* SETUP(name): calls `int dt_setup_name(PyObject *module)` at import, in this order;
- * -1 with an exception set. A file that adds types, functions or methods defines one
- * and is listed here; it may rely on the ones before it. */
-#define DT_SETUPS(SETUP)                                                               \
+ * -1 with an exception set. TABLE(name): adds the functions of dt_name_functions. A file
+ * that adds types, functions or methods defines one of them and is listed here; it may
+ * rely on the ones before it. */
+#define DT_SETUPS(SETUP, TABLE)                                                        \
     SETUP(errors)                                                                      \
     SETUP(namespaces)                                                                  \
     SETUP(process)                                                                     \
@@ -38,8 +39,8 @@
     SETUP(node_type)                                                                   \
     SETUP(history)                                                                     \
     SETUP(autograd)                                                                    \
-    SETUP(modes)                                                                       \
-    SETUP(python_function)                                                             \
+    TABLE(modes)                                                                       \
+    TABLE(python_function)                                                             \
     SETUP(construct)                                                                   \
     SETUP(extract)                                                                     \
     SETUP(buffer)                                                                      \
@@ -47,24 +48,28 @@
     SETUP(mapping)                                                                     \
     SETUP(dlpack)                                                                      \
     SETUP(generator_type)                                                              \
-    SETUP(cuda)                                                                        \
-    SETUP(graphs)                                                                      \
-    SETUP(kernels)                                                                     \
+    TABLE(cuda)                                                                        \
+    TABLE(graphs)                                                                      \
+    TABLE(kernels)                                                                     \
     SETUP(source_lines)                                                                \
-    SETUP(memory)                                                                      \
-    SETUP(ipc)                                                                         \
-    SETUP(recorder)                                                                    \
+    TABLE(memory)                                                                      \
+    TABLE(ipc)                                                                         \
+    TABLE(recorder)                                                                    \
     SETUP(fusion)                                                                      \
-    SETUP(guards)                                                                      \
-    SETUP(groups)                                                                      \
-    SETUP(communicators)                                                               \
+    TABLE(guards)                                                                      \
+    TABLE(groups_quick)                                                                \
+    TABLE(groups)                                                                      \
+    TABLE(communicators)                                                               \
     SETUP(races)                                                                       \
     SETUP(sparse)                                                                      \
-    SETUP(overrides)
+    SETUP(overrides)                                                                   \
+    SETUP(module_base)
 
 #define SETUP(name) int dt_setup_##name(PyObject *module);
-DT_SETUPS(SETUP)
+#define TABLE(name) extern PyMethodDef dt_##name##_functions[];
+DT_SETUPS(SETUP, TABLE)
 #undef SETUP
+#undef TABLE
 
 /* Set at import and constant afterwards; the references are never dropped. */
 typedef struct dt_python {

@@ -122,9 +122,9 @@ static int save_items(dt_node *node, PyObject *kept, PyObject *outputs)
     return 0;
 }
 
-/* _record_function(name, backward, inputs, outputs, fills, kept): hangs a node on the
- * outputs, fresh Tensors, whose gradients go to those of inputs that are Tensors. It saves
- * the Tensors of kept. */
+/* _record_function(name, backward, inputs, outputs, fills, kept): makes a node for the
+ * outputs, which are new Tensors. Its next nodes are those of inputs that are Tensors. It
+ * saves the Tensors of kept. */
 static PyObject *record_function(PyObject *module, PyObject *arguments)
 {
     (void)module;
@@ -177,14 +177,9 @@ static PyObject *record_function(PyObject *module, PyObject *arguments)
     Py_RETURN_NONE;
 }
 
-static PyMethodDef functions[] = {
+PyMethodDef dt_python_function_functions[] = {
     {"_record_function", record_function, METH_VARARGS,
      "_record_function(name, backward, inputs, outputs, fills, kept, /)\n--\n\nRecords "
      "an operation written in Python."},
     {NULL, NULL, 0, NULL},
 };
-
-int dt_setup_python_function(PyObject *module)
-{
-    return PyModule_AddFunctions(module, functions);
-}

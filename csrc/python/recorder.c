@@ -66,15 +66,10 @@ static PyObject *now(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
     return PyLong_FromLongLong((long long)dt_recorder_now());
 }
 
-static PyMethodDef functions[] = {
+PyMethodDef dt_recorder_functions[] = {
     {"_recorder_start", start_recorder, METH_VARARGS, NULL},
     {"_recorder_stop", stop, METH_NOARGS, NULL},
     {"_recorder_now", now, METH_NOARGS, NULL},
     {"_recorder_events", events, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
-
-int dt_setup_recorder(PyObject *module)
-{
-    return PyModule_AddFunctions(module, functions);
-}

@@ -76,7 +76,7 @@ static PyObject *short_name(PyObject *file)
     const char *path = PyUnicode_AsUTF8(file);
     const char *slash = path ? strrchr(path, '/') : NULL;
     if (path && strstr(path, "ipykernel_"))
-        return dt_python_call("pydevtensor._notebook", "name_of_file", "(O)", file);
+        return dt_python_call("pydevtensor.printing", "name_of_file", "(O)", file);
     return path ? PyUnicode_FromString(slash ? slash + 1 : path) : NULL;
 }
 
