@@ -1,7 +1,7 @@
-"""Where the time of a simulated cluster's ranks goes: docs/scale.md.
+"""Reports of the time that ranks of a simulated cluster take: docs/scale.md.
 
-`python -m pydevtensor launch --card` says it at the end; `estimate --ranks` of other
-numbers of ranks, from the record of one.
+`python -m pydevtensor launch --card` prints one at the end; `estimate --ranks` computes
+one for other numbers of ranks from the record of a single rank.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from math import log2
 from statistics import fmean
 from typing import Any
 
+from pydevtensor import _C
 from pydevtensor._estimate import (
     LIMITS,
     bytes_text,
@@ -23,7 +24,6 @@ from pydevtensor._estimate import (
     percent,
     time_text,
 )
-from pydevtensor.cuda._simulation import cards_named
 from pydevtensor.distributed._links import Cluster
 
 Record = dict[str, Any]  # of a rank, or of one of its calls
@@ -31,7 +31,7 @@ Record = dict[str, Any]  # of a rank, or of one of its calls
 
 def check(card: str, gpus: int, link: str) -> str:
     """The card's whole name. ValueError for what is not known."""
-    names = cards_named("--card", card)
+    names = _C._sim_cards(card)
     if len(names) > 1:
         raise ValueError(f"--card {card}: give one card")
     Cluster.of(names[0], gpus, link)
@@ -51,7 +51,7 @@ def environment(card: str, gpus: int, link: str) -> dict[str, Any]:
 
 
 def report(options: argparse.Namespace, paths: Sequence[str]) -> str:
-    """The report of the ranks' records, as text; writes the timeline as well."""
+    """The report of the ranks' records. Writes the timeline, too."""
     ranks = []
     for path in paths:
         with open(path, encoding="utf-8") as file:
@@ -68,8 +68,8 @@ def report(options: argparse.Namespace, paths: Sequence[str]) -> str:
 
 
 def step_time(rank: Record) -> float:
-    """Nanoseconds of a step of an optimizer: the mean, but for the first one's; of the
-    whole run where there are not two."""
+    """The mean nanoseconds of an optimizer's steps after the first; of the whole run if
+    there are fewer than two."""
     ends = rank["steps"]
     if len(ends) > 1:
         return float(ends[-1] - ends[0]) / (len(ends) - 1)
@@ -83,12 +83,12 @@ def run_time(rank: Record) -> int:
 
 
 def _idle(call: Record) -> int:
-    """Nanoseconds that a rank waits for a call, and has nothing else to do."""
+    """The nanoseconds for which a rank only waits for a call."""
     return int(max(0, call["end"] - call["came"]))
 
 
 def _late(call: Record) -> int:
-    """Nanoseconds that it waits for others to begin the call."""
+    """The nanoseconds for which a call waits for other ranks to begin it."""
     return max(0, _idle(call) - (call["end"] - call["begin"]))
 
 
@@ -117,7 +117,7 @@ def _summary(ranks: list[Record]) -> list[str]:
 
 
 def _lines(ranks: list[Record]) -> list[list[str]]:
-    """A row for each source line, with means of the ranks that call there."""
+    """A row for each source line, with means over the ranks that call there."""
     heads = ["line", "call", "ranks", "calls", "bytes", "time", "overlaps", "waits"]
     found: dict[tuple[str, str], list[list[Record]]] = {}
     for rank in ranks:
@@ -141,8 +141,8 @@ def _lines(ranks: list[Record]) -> list[list[str]]:
 
 
 def timeline(ranks: list[Record]) -> Record:
-    """A trace of Chrome's: when the calls of all ranks send, and what waits for them,
-    and the kernels and copies of their GPUs."""
+    """A trace in Chrome's format: the calls of all ranks, the waits for them, and the
+    kernels and copies of their GPUs."""
     events: list[Record] = []
     for number, rank in enumerate(ranks):
         for call in rank["calls"]:
@@ -169,14 +169,14 @@ def _span(rank: int, name: str, row: str, begin: int, lasts: int) -> Record:
 def scaled(
     rank: Record, cluster: Cluster, count: int, divides: bool
 ) -> tuple[float, ...]:
-    """The run of one rank of `count`, from the record of a run of one rank alone.
+    """Predict the run of one of `count` ranks, from the record of a run of one rank.
 
-    divides: its work is a part of one rank's; else it is as much. Nanoseconds of the
-    run, and of its waits for calls.
+    divides: the work is divided among the ranks; else each does the same work. Returns
+    the nanoseconds of the run, and those of its waits for calls.
     """
     whole, card = run_time(rank), rank["cards"][0]
     part = 1.0
-    if divides:  # but for the host's own time and the least times of kernels
+    if divides:  # except the host's own time and the least times of kernels
         busiest = max(card["devices"], key=lambda d: sum(d[name] for name in LIMITS))
         fixed = max(card["now"] - card["waited"], busiest["least"]) / max(whole, 1)
         part = min(fixed, 1.0) + (1 - min(fixed, 1.0)) / count
@@ -188,7 +188,7 @@ def scaled(
             (max(call["came"], call["ready"]), 1, number),
         )
     ]
-    delay = sends = 0.0  # until now; the end of what is sent
+    delay = sends = 0.0  # the delay until now; the end of the last call
     ends: dict[int, float] = {}
     for time, waits, number in sorted(events):
         now = time * part + delay
@@ -219,7 +219,7 @@ def scaling(card: str, report: Record, chosen: argparse.Namespace) -> list[list[
 
 
 def estimate(chosen: argparse.Namespace, program: list[str]) -> int:
-    """`estimate --ranks`: runs the program as one rank, and scales it. The status."""
+    """`estimate --ranks`: run the program as one rank, and scale it. The status."""
     alone = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1"}
     alone |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
     alone["PYDEVTENSOR_SIM_LINK"] = chosen.link
@@ -239,8 +239,8 @@ def estimate(chosen: argparse.Namespace, program: list[str]) -> int:
 
 
 def svg(chosen: argparse.Namespace, drawn: list[tuple[str, Record, str]]) -> str:
-    """How many times faster ranks are than one, with as much work for each, and dashed
-    with one's work divided. Both axes are logarithmic."""
+    """A plot of the speedup over one rank: with the same work for each, and dashed with
+    the work divided. Both axes are logarithmic."""
     counts = sorted({1, *chosen.ranks})
     wide, high, most = 420, 300, log2(max(2, counts[-1]))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -35,7 +36,8 @@ def _parser() -> argparse.ArgumentParser:
         parser.add_argument(f"--{name}", f"--{name.replace('-', '_')}", **more)  # type: ignore[arg-type]
 
     option("nproc-per-node", default="1", metavar="N", help="processes, or cpu, gpu")
-    option("nnodes", default="1", metavar="1", help="machines: 1")
+    option("nnodes", default="1", metavar="N", help="machines; mpirun starts several")
+    option("hostfile", help="of mpirun: where they are, if nothing else says it")
     option("node-rank", type=int, default=0, metavar="0", help="of this machine: 0")
     option("master-addr", default="127.0.0.1", help="where rank 0 listens")
     option("master-port", type=int, default=0, help="its port; 0: one that is free")
@@ -86,8 +88,10 @@ def _command(options: argparse.Namespace, record: str) -> list[str]:
     return [*start, options.program, *options.arguments]
 
 
-def _environment(options: argparse.Namespace, rank: int, size: int) -> dict[str, str]:
-    here = options.gpus if options.card else size  # ranks of a node
+def _environment(
+    options: argparse.Namespace, rank: int, size: int, here: int
+) -> dict[str, str]:
+    """The variables of a rank; here: the ranks of its machine."""
     ours = {
         "RANK": rank,
         "LOCAL_RANK": rank % here,
@@ -99,7 +103,8 @@ def _environment(options: argparse.Namespace, rank: int, size: int) -> dict[str,
     }
     if options.card:
         ours |= _cluster.environment(options.card, options.gpus, options.link)
-    threads = max(1, len(os.sched_getaffinity(0)) // size)
+    at_once = size if options.card else here
+    threads = max(1, len(os.sched_getaffinity(0)) // at_once)
     defaults = {
         "PYDEVTENSOR_NUM_THREADS": str(threads),
         "OMP_NUM_THREADS": str(threads),
@@ -111,11 +116,11 @@ def main(arguments: Sequence[str]) -> int:
     """Run the program. The exit status of a rank that failed, or 0."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    if options.nnodes not in ("1", "1:1"):
-        parser.error(
-            f"--nnodes is {options.nnodes}; ranks of several machines are not there "
-            "yet, so give 1"
-        )
+    first, _, last = options.nnodes.partition(":")
+    if not first.isdigit() or int(first) < 1 or last not in ("", first):
+        parser.error(f"--nnodes is {options.nnodes}; give a number of machines")
+    if int(first) > 1:
+        return _by_mpirun(parser, options, int(first))
     if options.card:
         size = _check_cluster(parser, options)
     else:
@@ -129,6 +134,54 @@ def main(arguments: Sequence[str]) -> int:
             sys.stdout.flush()
             print(_cluster.report(options, records))
     return status
+
+
+def _by_mpirun(
+    parser: argparse.ArgumentParser, options: argparse.Namespace, nodes: int
+) -> int:
+    """Run the ranks of several machines. The exit status of mpirun."""
+    if options.card or options.node_rank:
+        parser.error(
+            "--nnodes starts all machines' ranks; leave out --card, --node-rank"
+        )
+    beside = os.path.join(os.path.dirname(sys.executable), "mpirun")
+    mpirun = shutil.which("mpirun") or shutil.which(beside)
+    if not mpirun:
+        parser.error(
+            f"--nnodes is {nodes}, and no mpirun is there; use the cluster's MPI, or "
+            "pip install mpich"
+        )
+    each = _count(parser, options.nproc_per_node)
+    if options.master_addr == "127.0.0.1":
+        options.master_addr = socket.gethostname()
+    options.master_port = options.master_port or _free_port("")
+    environment = _environment(options, 0, nodes * each, each)
+    ours = ("WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+    for name in ("RANK", "LOCAL_RANK", "GROUP_RANK"):  # mpirun's, by `run`
+        environment.pop(name)
+    version = subprocess.run([mpirun, "--version"], capture_output=True, text=True)
+    how = [mpirun, "-n", str(nodes * each)]
+    if options.hostfile:
+        how += ["--hostfile", options.hostfile]
+    if "Open MPI" in version.stdout:
+        how += ["--map-by", f"ppr:{each}:node"]
+        for name in (*ours, "PYDEVTENSOR_NUM_THREADS", "OMP_NUM_THREADS"):
+            how += ["-x", name]
+    else:
+        how += ["-ppn", str(each)]
+    return subprocess.run([*how, *_command(options, "")], env=environment).returncode
+
+
+def take_rank() -> None:
+    """Give this process, which mpirun has started for _by_mpirun(), its variables."""
+    from pydevtensor.distributed._rendezvous import LOCAL_RANK, RANK, from_environment
+
+    rank, local = from_environment(RANK), from_environment(LOCAL_RANK)
+    each = int(os.environ["LOCAL_WORLD_SIZE"])
+    if rank is not None:
+        found = {"RANK": rank, "GROUP_RANK": rank // each}
+        found["LOCAL_RANK"] = (rank if local is None else local) % each
+        os.environ.update({name: str(value) for name, value in found.items()})
 
 
 def _check_cluster(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
@@ -149,9 +202,10 @@ def _check_cluster(parser: argparse.ArgumentParser, options: argparse.Namespace)
 def _run(options: argparse.Namespace, records: Sequence[str]) -> int:
     """Run the ranks, one for each record. The exit status."""
     size = len(records)
+    here = options.gpus if options.card else size
     ranks = [
         subprocess.Popen(
-            _command(options, record), env=_environment(options, rank, size)
+            _command(options, record), env=_environment(options, rank, size, here)
         )
         for rank, record in enumerate(records)
     ]

@@ -1,6 +1,7 @@
 """Collectives on the clocks of simulated GPUs, and the cluster that launch makes of them."""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -14,17 +15,21 @@ from pydevtensor.distributed._links import LINKS, Cluster
 MB = 1 << 20
 # Microseconds, or GB/s of the bus, that NCCL was reported to take, and where.
 MAINTAINERS = "NVIDIA's maintainers in issue 212 of nccl-tests"
+SMALL = "issue 150 of nccl-tests: a GPU in each of two nodes, 200 Gbit/s"
 ONE_GPU = "issue 232 of nccl-tests: a GPU and an adapter in each of two nodes"
 EFA = "AWS, p5.48xlarge: sixteen GPUs, 400 Gbit/s for each"
 OCI = "oracle-quickstart/oci-hpc-oke, BM.GPU.B4.8: sixteen GPUs, 200 Gbit/s for each"
 PUBLISHED = [
     ("h100", 1, 8, "ib400", "all_reduce", 8192 * MB, None, 480, MAINTAINERS),
     ("h100", 1, 8, "ib400", "all_gather", 8192 * MB, None, 370, MAINTAINERS),
+    ("a100", 2, 1, "ib200", "all_reduce", 64, 19.36, None, SMALL),
+    ("h100", 2, 1, "ib400", "all_reduce", 4 * MB, 154, None, ONE_GPU),
     ("h100", 2, 1, "ib400", "all_reduce", 16 * MB, 420.5, None, ONE_GPU),
     ("h100", 2, 1, "ib400", "all_reduce", 32 * MB, 812.3, None, ONE_GPU),
     ("h100", 2, 8, "efa400", "all_reduce", MB // 1024, 69, None, EFA),
     ("h100", 2, 8, "efa400", "all_reduce", MB, 123, None, EFA),
     ("h100", 2, 8, "efa400", "all_reduce", 16 * MB, 298, None, EFA),
+    ("h100", 2, 8, "efa400", "all_reduce", 64 * MB, 602, None, EFA),
     ("h100", 2, 8, "efa400", "all_reduce", 256 * MB, 1468, None, EFA),
     ("h100", 2, 8, "efa400", "all_reduce", 1024 * MB, 4607.6, None, EFA),
     ("h100", 2, 8, "efa400", "all_reduce", 8192 * MB, 33605, None, EFA),
@@ -292,6 +297,42 @@ def test_a_record_of_one_rank_is_scaled():
     time, waits = scaled(RECORD, cluster, 64, True)
     assert time == pytest.approx(400_000 / 64 + cost)
     assert waits == pytest.approx(time - 1_000_000 / 64)
+
+
+RESNET = "NVIDIA's DeepLearningExamples, ResNet-50 v1.5 by PyTorch: images a second"
+BERT = "NVIDIA's DeepLearningExamples, BERT-large by TensorFlow: sentences a second"
+# Samples of a GPU, and how many a second one GPU and eight of a node took.
+STEPS = [
+    ("a100", "TF32", 256, 938, 7248, 25.6e6, RESNET),
+    ("a100", "mixed", 256, 2470, 16621, 25.6e6, RESNET),
+    ("v100", "float32", 64, 367, 2855, 25.6e6, RESNET),
+    ("v100", "mixed", 128, 1200, 8322, 25.6e6, RESNET),
+    ("v100", "float32", 2, 5.48, 39.21, 336e6, BERT),
+    ("v100", "mixed", 2, 18.97, 121.21, 336e6, BERT),
+    ("v100", "mixed", 4, 19.46, 151.35, 336e6, BERT),
+]
+
+
+@pytest.mark.parametrize(
+    ("card", "kind", "samples", "one", "eight", "parameters", "source"), STEPS
+)
+def test_steps_take_what_is_published(
+    card, kind, samples, one, eight, parameters, source
+):
+    """From the published step of one GPU, whose gradients become ready in its last two
+    thirds, in buckets of 25 MiB."""
+    step, count = samples / one * 1e9, math.ceil(4 * parameters / 25 / MB)
+    ready = [step * (1 + 2 * (i + 1) / count) / 3 for i in range(count)]
+    size = round(4 * parameters / count)
+    record = {
+        "cards": [{"now": step, "waited": step, "devices": [{"end": step}]}],
+        "calls": [
+            {"op": "all_reduce", "size": size, "ready": at, "came": step}
+            for at in ready
+        ],
+    }
+    ours, _ = scaled(record, Cluster.of(card, 8, "ib100"), 8, False)
+    assert ours == pytest.approx(8 * samples / eight * 1e9, rel=0.2), source
 
 
 @pytest.mark.slow

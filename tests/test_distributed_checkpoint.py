@@ -193,3 +193,30 @@ print(found, net.weight.tolist())
 """
     first, second = ranks.run(tmp_path, 2, code)
     assert first == second and "matched" in first
+
+
+def test_folders_of_writers_and_objects_with_a_state(tmp_path):
+    from pydevtensor.distributed.checkpoint import FileSystemReader, FileSystemWriter
+    from pydevtensor.distributed.checkpoint.stateful import Stateful
+
+    class Training(Stateful):
+        def __init__(self, seed):
+            torch.manual_seed(seed)
+            self.net, self.step = nn.Linear(2, 1), seed
+
+        def state_dict(self):
+            return {"net": self.net.state_dict(), "step": self.step}
+
+        def load_state_dict(self, state):
+            self.net.load_state_dict(state["net"])
+            self.step = state["step"]
+
+    one, other = Training(1), Training(2)
+    writer = FileSystemWriter(tmp_path / "there", single_file_per_rank=True)
+    checkpoint.save({"app": one}, storage_writer=writer)
+    checkpoint.load({"app": other}, storage_reader=FileSystemReader(tmp_path / "there"))
+    assert other.step == 1 and torch.equal(one.net.weight, other.net.weight)
+    with pytest.raises(ValueError, match="no folder is given"):
+        checkpoint.save({"app": one})
+    with pytest.raises(TypeError, match=r"the storage is 'there' \(str\)"):
+        checkpoint.load({"app": one}, storage_reader="there")

@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import signal
 import time
 
@@ -176,17 +177,20 @@ DEADLOCKS = {
     "rank 1 has left": (
         "time.sleep(0.1); dist.barrier(g)",
         "dist.destroy_process_group(g)",
-        "rank 1 has left the process group, while rank 0 waits for it in barrier at 0:",
+        "rank 1 has left the process group (destroy_process_group() at 1:), while rank 0 "
+        "waits for it in barrier at 0:",
     ),
     "rank 1 leaves while this one waits": (
         "dist.barrier(g)",
         "time.sleep(0.1); dist.destroy_process_group(g)",
-        "rank 1 has left the process group, while rank 0 waits for it in barrier at 0:",
+        "rank 1 has left the process group (destroy_process_group() at 1:), while rank 0 "
+        "waits for it in barrier at 0:",
     ),
     "rank 1 raises": (
         "dist.barrier(g); dist.barrier(g)",
         "dist.barrier(g); dist.destroy_process_group(g); raise ValueError('mine')",
-        "rank 1 has left the process group",
+        "rank 1 has left the process group (destroy_process_group() at 1:), while rank 0 "
+        "waits for it in barrier at 0:; its last call was barrier at",
     ),
     "a wait that ends": (
         "dist.all_reduce(x(), group=g, async_op=True).wait()",
@@ -281,6 +285,8 @@ def test_programs_that_wait_for_ever_end_in_time(tmp_path):
     begin = time.monotonic()
     (first, _), numbers = both(DEADLOCKS, 2, tmp_path, at_once=4)
     check(DEADLOCKS, first, numbers)
+    for name, said in first.items():  # the line of rank 0, and one of rank 1
+        assert len(re.findall(r"program\.py:\d+", said)) >= 2, f"{name}: {said}"
     assert time.monotonic() - begin < 60
 
 
@@ -337,8 +343,12 @@ def test_a_rank_that_ends(tmp_path):
         sys.exit(3)
     """
     for how, status, words in [
-        ("sys.exit(5)", 5, "has left the process group"),
-        ("raise ValueError('mine')", 1, "has left the process group"),
+        ("sys.exit(5)", 5, "has left the process group (its program has ended)"),
+        (
+            "raise ValueError('mine')",
+            1,
+            "has left the process group (ValueError: mine at program.py:15)",
+        ),
         ("os._exit(6)", 6, "has ended without leaving the process group"),
         ("os.kill(os.getpid(), 9)", -9, "has ended without leaving the process group"),
     ]:

@@ -130,6 +130,30 @@ def test_a_rank_that_does_not_come(tmp_path):
     )
 
 
+@pytest.mark.slow
+def test_mpi_names_who_does_not_make_the_group(tmp_path):
+    code = """
+    from datetime import timedelta
+    begin(timeout=timedelta(seconds=0.5))
+    if rank == 0:
+        dist.new_group([0, 1])
+    else:
+        time.sleep(20)
+    """
+    said = run(tmp_path, 2, code, status=1)
+    assert (
+        "rank 1 has not come within 0.5 seconds, while rank 0 waits in new_group([0, 1])"
+        in said
+    )
+    code = """
+    begin()
+    dist.new_group([0, 1] if rank == 0 else [0, 1, 2])
+    """
+    said = run(tmp_path, 3, code, status=1)
+    assert "new_group([0, 1]) at program.py" in said
+    assert "calls new_group([0, 1, 2]) at program.py" in said
+
+
 def test_an_error_ends_all_ranks(tmp_path):
     code = """
     begin()
@@ -138,3 +162,29 @@ def test_an_error_ends_all_ranks(tmp_path):
     dist.barrier()
     """
     assert "ValueError: mine" in run(tmp_path, 2, code, status=1)
+
+
+def test_the_launcher_hands_ranks_to_mpirun(tmp_path):
+    """Both machines are this one."""
+    code = """
+    import os, torch, torch.distributed as dist
+    dist.init_process_group("mpi")
+    x = torch.ones(1)
+    dist.all_reduce(x)
+    names = "RANK", "LOCAL_RANK", "GROUP_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"
+    words = [os.environ[name] for name in names] + [str(dist.get_rank()), str(x.item())]
+    os.write(1, f"{' '.join(words)}\\n".encode())
+    """
+    (tmp_path / "program.py").write_text(dedent(code))
+    (tmp_path / "hosts").write_text("localhost:4\n")
+    command = [sys.executable, "-m", "pydevtensor", "launch", "--nnodes=2"]
+    command += ["--nproc-per-node=2", "--hostfile=hosts", "program.py"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    rows = [f"{r} {r % 2} {r // 2} 4 2 {r} 4.0" for r in range(4)]
+    assert sorted(done.stdout.splitlines()) == rows
+    (tmp_path / "program.py").write_text("raise SystemExit(7)")
+    done = subprocess.run(command, capture_output=True, timeout=120, cwd=tmp_path)
+    assert done.returncode == 7

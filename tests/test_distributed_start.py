@@ -202,7 +202,9 @@ def test_a_wrong_command_line(tmp_path):
     for given, words in {
         ("--nproc-per-node=many", path): "give a number, cpu or gpu",
         ("--nproc-per-node=0", path): "give a number, cpu or gpu",
-        ("--nnodes=2", path): "ranks of several machines are not there yet",
+        ("--nnodes=two", path): "--nnodes is two; give a number of machines",
+        ("--nnodes=1:4", path): "--nnodes is 1:4; give a number of machines",
+        ("--nnodes=2", "--card=t4", path): "leave out --card",
         (): "required: program",
     }.items():
         assert words in launch(*given, status=2).stderr
@@ -221,8 +223,8 @@ def test_a_rank_that_fails(tmp_path):
     assert "launch: rank 0 has ended with exit status 1" in done.stderr
     assert "launch: rank 1 has ended with exit status 7" in done.stderr
     assert (
-        "rank 1 has left the process group, while rank 0 waits for it in barrier at "
-        in (done.stderr)
+        "rank 1 has left the process group (its program has ended), while rank 0 waits "
+        "for it in barrier at " in done.stderr
     )
 
 

@@ -321,6 +321,32 @@ def test_gradients_that_do_not_come(tmp_path):
 # --- DistributedSampler: what PyTorch 2.13 gives
 
 
+def test_gradients_that_are_not_sent(tmp_path):
+    """As in PyTorch, which does not warn: its numbers."""
+    code = """
+    import warnings
+    begin()
+    def gradient(loss, **named):
+        net.zero_grad()
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            loss.backward(**named)
+        said.extend(str(each.message) for each in found)
+        return net.weight.grad.tolist()
+    net, x, said = nn.Linear(2, 1), torch.full((1, 2), 2.0 * rank), []
+    ddp = nn.parallel.DistributedDataParallel(net)
+    assert gradient(ddp(x).sum()) == [[1, 1]] and not said
+    assert gradient(ddp.module(x).sum()) == [[2 * rank] * 2]
+    assert len(said) == 1 and "not computed by calling this module" in said[0]
+    ddp(x)
+    assert gradient(ddp.module(x).sum()) == [[1, 1]]
+    loss = ddp(x).sum()
+    assert gradient(loss, retain_graph=True) == [[1, 1]]
+    assert gradient(loss) == [[2 * rank] * 2] and len(said) == 1  # once
+    """
+    ranks.run(tmp_path, 2, code)
+
+
 def test_parts_of_a_data_set():
     def parts(n, **given):
         return [

@@ -10,6 +10,9 @@ datetime.timedelta to wait for the other ranks; `backend`, its name. PyTorch's
 taken and change nothing.
 """
 
+from typing import Any as _Any
+
+from pydevtensor._C import device as _device
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributed._collectives import (
     ReduceOp,
@@ -54,6 +57,7 @@ from pydevtensor.distributed._groups import (
     is_initialized,
     new_group,
     new_subgroups,
+    new_subgroups_by_enumeration,
 )
 from pydevtensor.distributed._messages import (
     P2POp,
@@ -97,7 +101,9 @@ __all__ += ["get_group_rank", "get_node_local_rank", "get_process_group_ranks"]
 __all__ += ["get_rank", "get_world_size", "group", "init_process_group"]
 __all__ += ["irecv", "is_available", "is_gloo_available", "is_initialized"]
 __all__ += ["is_mpi_available", "is_nccl_available", "is_torchelastic_launched"]
-__all__ += ["isend", "monitored_barrier", "new_group", "new_subgroups", "recv"]
+__all__ += ["get_default_backend_for_device", "is_backend_available", "isend"]
+__all__ += ["monitored_barrier", "new_group", "new_subgroups", "recv"]
+__all__ += ["new_subgroups_by_enumeration"]
 __all__ += ["recv_object_list", "reduce", "reduce_scatter", "reduce_scatter_tensor"]
 __all__ += ["rendezvous", "scatter", "scatter_object_list", "send"]
 __all__ += ["send_object_list"]
@@ -113,7 +119,7 @@ def is_available() -> bool:
 
 
 def is_gloo_available() -> bool:
-    """True: the backend gloo, of ranks of one machine, is there.
+    """True: the backend gloo, for ranks of one machine, is available.
 
     >>> torch.distributed.is_gloo_available()
     True
@@ -143,6 +149,26 @@ def is_mpi_available() -> bool:
     return find_spec("mpi4py") is not None
 
 
+def is_backend_available(backend: str) -> bool:
+    """Whether a backend of this name can be used.
+
+    >>> torch.distributed.is_backend_available('gloo')
+    True
+    """
+    asks = {"mpi": is_mpi_available, "nccl": is_nccl_available}
+    asks["gloo"] = is_gloo_available
+    return backend.lower() in asks and asks[backend.lower()]()
+
+
+def get_default_backend_for_device(device: _Any) -> str:
+    """The backend that init_process_group() takes for a device: 'gloo' or 'nccl'.
+
+    >>> torch.distributed.get_default_backend_for_device('cpu')
+    'gloo'
+    """
+    return Backend.default_device_backend_map[_device(device).type]
+
+
 def is_torchelastic_launched() -> bool:
     """False: ranks that end are not started again.
 
@@ -152,4 +178,8 @@ def is_torchelastic_launched() -> bool:
     return False
 
 
-_publish(__name__, later=("algorithms", "checkpoint", "fsdp", "optim"), errors=True)
+_publish(
+    __name__,
+    later=("algorithms", "checkpoint", "fsdp", "nn", "optim", "tensor"),
+    errors=True,
+)

@@ -1,9 +1,9 @@
 """Clocks of simulated GPUs that meet in collectives: a cluster on one machine.
 
 `python -m pydevtensor launch --nodes 2 --gpus 4 --card h100 --link ib400` sets the
-variables that say so; docs/scale.md has the model. A call is work on a stream of its
-group's own, which begins when all ranks are ready for it. Its data crosses while the
-thread's clock stands still.
+variables that ask for it; docs/scale.md describes the model. A collective call is work
+on a stream of its group's own and begins when all ranks are ready for it. While the
+data is exchanged, the thread's clock is stopped.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from pydevtensor import _C
 from pydevtensor._streams import current
 from pydevtensor._tree import flatten
 from pydevtensor.distributed._links import Cluster
+from pydevtensor.distributed._shared_engine import Buffers
 
 __all__: list[str] = []
 
 RUNS = bool(os.environ.get("PYDEVTENSOR_SIM_LINK"))
-records: list[Timed] = []  # of this process, in the order of their ends
+records: list[Timed] = []  # the calls of this process, in the order of their ends
 
 
 def _cluster() -> Cluster:
@@ -39,14 +40,14 @@ _known: list[Cluster] = []
 
 
 def cluster() -> Cluster:
-    """The cluster that the environment says."""
+    """The cluster that the environment describes."""
     if not _known:
         _known.append(_cluster())
     return _known[0]
 
 
 def _ask(command: str, without: int) -> int | None:
-    """The simulator's answer; without where no GPU is in use; None: a hidden clock."""
+    """The simulator's answer; `without` if no GPU is in use; None: a hidden clock."""
     if not _C._device_loaded("cuda"):
         return without
     found = _C._sim_control(command)
@@ -54,14 +55,14 @@ def _ask(command: str, without: int) -> int | None:
 
 
 def hide(hidden: bool = True) -> bool:
-    """Lets this thread's calls take no time of the clock. Whether they took none."""
+    """Stop or start this thread's clock. Returns whether it was stopped."""
     loaded = _C._device_loaded("cuda")
     return loaded and _C._sim_control(f"hide {hidden:d}") == "1"
 
 
 @contextmanager
 def _hidden() -> Iterator[None]:
-    """Without time, and without rules of copies, as NCCL would make none."""
+    """Stop the clock, and allow all copies: NCCL would make none."""
     before, rules = hide(), _C._transfer_rules(True, 1, 1, 1)
     try:
         yield
@@ -73,8 +74,8 @@ def _hidden() -> Iterator[None]:
 class Timed:
     """A call of a group on the clock. Times are nanoseconds.
 
-    call: as the engine gets it. tensors: what this rank gives, and takes. queue:
-    the calls that it comes after.
+    call: the argument for the engine. tensors: those that this rank gives, and those
+    that it takes. queue: names the calls that run one after the other.
     """
 
     def __init__(self, group: Any, call: Any, tensors: Any, queue: Any) -> None:
@@ -86,8 +87,8 @@ class Timed:
         on_gpu = (t.device for side in sides for t in side if t.device.type == "cuda")
         self._gpu = next(on_gpu, None)
         self.ready = int(_ask(f"ready {self._stream()}", 0) or 0)
-        self.begin = self.end = -1  # when all ranks are ready, and its end
-        self.came = -1  # the stream, or the host, to wait for it
+        self.begin = self.end = -1  # when all ranks are ready, and when it ends
+        self.came = -1  # when the stream, or the host, began to wait for it
         self._arrived = False
 
     def _stream(self) -> str:
@@ -96,15 +97,16 @@ class Timed:
         return f"{self._gpu.index} {current('Stream', self._gpu).cuda_stream}"
 
     def collect(self, run: Callable[[], Any]) -> Any:
-        """Meets all ranks, and runs it."""
+        """Exchange times with all ranks, then run it."""
         with _hidden():
             both = self._mine()
-            self._group._engine.run(self._call, (both,), (both,), 1, "MAX")
+            same = (both,)
+            self._group._engine.run(self._call, Buffers(same, same, 1, "MAX"))
             self._meet(both, self._group._ranks)
             return run()
 
     def send(self, peer: int, tag: int, run: Callable[[], Any]) -> Any:
-        """Gives the time to a rank, and runs it."""
+        """Send the time to a rank, then run it."""
         with _hidden():
             both = self._mine()
             self._group._engine.send(self._call, peer, tag, both)
@@ -114,7 +116,7 @@ class Timed:
             return run()
 
     def receive(self, peer: int, tag: int, run: Callable[[int], Any]) -> Any:
-        """Takes the time of a rank, or any (-1), and runs it with the rank."""
+        """Receive the time of a rank, or of any (-1), then run it for that rank."""
         with _hidden():
             both = self._mine()
             sender = self._group._engine.receive(self._call, peer, tag, both)
@@ -134,17 +136,17 @@ class Timed:
         self._group._clocks[self._queue] = self.end
 
     def arrive(self) -> None:
-        """Lets the current stream, or the host, go on at its end."""
+        """Let the current stream, or the host, wait until its end."""
         if self._arrived or self.end < 0:
             return
         came = _ask(f"meet {self._stream()} {self.end}", self.end)
-        if came is None:  # in the thread of the calls, whose clock stands still
+        if came is None:  # in the thread of the calls, whose clock is stopped
             return
         self._arrived, self.came = True, came
         records.append(self)
 
     def record(self) -> dict[str, Any]:
-        """The figures that a report needs."""
+        """The figures for the report."""
         names = ("op", "line", "size", "ready", "begin", "end", "came")
         return {name: getattr(self, name) for name in names}
 

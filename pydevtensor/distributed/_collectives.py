@@ -23,7 +23,7 @@ Tensor = _C.Tensor
 
 
 class ReduceOp:
-    """How the elements of all ranks become one: SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR,
+    """How elements of all ranks are combined: SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR,
     BXOR. Elements are combined in the order of ranks, so all ranks get the same
     bits."""
 
@@ -89,7 +89,7 @@ def _list(
 def _list_at(
     root: int, found: ProcessGroup, name: str, given: Any, like: Tensor
 ) -> list[Tensor] | None:
-    """The list that the rank `root` gives; None at the others, which give none."""
+    """The list of the rank `root`; None at the other ranks, which pass none."""
     if found.rank() == root:
         return _list(name, given, found.size(), like)
     if given:
@@ -98,7 +98,7 @@ def _list_at(
 
 
 def key_of(name: str, tensor: Tensor, *more: Any) -> str:
-    """The text that has to be equal on all ranks, as messages show it."""
+    """A text that has to be equal on all ranks, and that messages show."""
     text = f"{name}({', '.join(map(str, more))})" if more else name
     return f"{text} of {tensor.numel()} {str(tensor.dtype)[6:]}"
 
@@ -130,7 +130,7 @@ def _collective(
 
 
 def _started(work: Work, is_async: bool) -> Work | None:
-    """The work of a GPU, which the current stream waits for unless it is_async."""
+    """The work of a GPU. The current stream waits for it unless is_async."""
     if is_async:
         return work
     work.wait()
@@ -163,7 +163,7 @@ def barrier(
 
 
 def _barrier_of_gpus(found: ProcessGroup, group: Any, is_async: bool) -> Work | None:
-    """Waits, where there is no other way, for the current GPUs of all ranks."""
+    """Wait for the current GPUs of all ranks, for groups without another engine."""
     work = all_reduce(_C.zeros(1, device="cuda"), "SUM", group, True)
     if is_async or work is None:
         return work
@@ -305,7 +305,7 @@ def all_gather_into_tensor(
 
 
 def _parts(name: str, whole: Any, part: Tensor, size: int) -> list[Tensor | None]:
-    """The parts, one for each rank, of a contiguous tensor."""
+    """The parts of a contiguous tensor, one for each rank."""
     check_tensor(name, whole)
     if whole.numel() != size * part.numel() or whole.dtype != part.dtype:
         raise ValueError(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pydevtensor import _C
-from pydevtensor.distributed._shared_engine import Call
+from pydevtensor.distributed._shared_engine import Buffers, Call
 
 if TYPE_CHECKING:
     from pydevtensor.distributed._groups import ProcessGroup
@@ -17,7 +17,7 @@ Tensor = _C.Tensor
 
 
 class Host:
-    """A tensor as a contiguous one of the CPU, which is itself where it is one."""
+    """A contiguous tensor of the CPU: the tensor itself if it is one, else a copy."""
 
     def __init__(self, tensor: Tensor) -> None:
         self.tensor = tensor
@@ -32,9 +32,9 @@ class Host:
 class Exchange:
     """The tensors that a rank gives and takes, as in dt_group_exchange.
 
-    `segments` inputs, and an output for each rank, or one with a reduction. One list
-    for both: in place. root: the rank that gives or takes alone. whole: the tensor that
-    the parts of one of the lists are of.
+    There are `segments` inputs, and an output for each rank, or one for a reduction.
+    The same list for both means in place. root: the only rank that gives or takes.
+    whole: the tensor of which one of the lists has the parts.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Exchange:
         taken = given if self.outputs is self.inputs else _hosts(self.outputs)
         both = _memory(given)
         outputs = both if taken is given else _memory(taken)
-        group._engine.run(call, both, outputs, self.segments, op)
+        group._engine.run(call, Buffers(both, outputs, self.segments, op))
         for each in filter(None, taken or ()):
             if self.reduction == "AVG":
                 sums = each.memory.detach()

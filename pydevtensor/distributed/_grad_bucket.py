@@ -14,7 +14,7 @@ Tensor = _C.Tensor
 class GradBucket:
     """Gradients that are sent together: DistributedDataParallel gives them to hooks.
 
-    index: its place in the order in which buckets are sent. buffer: all gradients of
+    index: its position in the order in which buckets are sent. buffer: all gradients of
     this rank in one flat Tensor. gradients: its parts, in the shapes of parameters.
     is_last: whether no bucket follows in this pass.
     """
@@ -31,7 +31,7 @@ class GradBucket:
         self._gradients, self._parameters = [*gradients], [*parameters]
 
     def index(self) -> int:
-        """Its place in the order in which buckets are sent, from 0."""
+        """Its position in the order in which buckets are sent, from 0."""
         return self._index
 
     def buffer(self) -> Tensor:

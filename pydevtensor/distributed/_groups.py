@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import atexit
+import os
+import sys
+import traceback
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any, ClassVar
@@ -14,9 +17,16 @@ from pydevtensor import _C
 from pydevtensor._names import Returned
 from pydevtensor._tree import flatten
 from pydevtensor.distributed import _clocks, _nccl_engine
+from pydevtensor.distributed._agreement import agree
 from pydevtensor.distributed._nccl_engine import NcclEngine
 from pydevtensor.distributed._rendezvous import LOCAL_RANK, from_environment, meet
-from pydevtensor.distributed._shared_engine import Call, NoEngine, SharedEngine, machine
+from pydevtensor.distributed._shared_engine import (
+    Buffers,
+    Call,
+    NoEngine,
+    SharedEngine,
+    machine,
+)
 from pydevtensor.distributed._stores import HashStore, PrefixStore, Store, seconds_of
 from pydevtensor.distributed._work import Line, Work
 
@@ -25,6 +35,7 @@ __all__ += ["destroy_process_group", "get_backend", "get_global_rank"]
 __all__ += ["get_group_rank", "get_node_local_rank", "get_process_group_ranks"]
 __all__ += ["get_rank", "get_world_size", "group", "init_process_group"]
 __all__ += ["is_initialized", "new_group", "new_subgroups"]
+__all__ += ["new_subgroups_by_enumeration"]
 
 default_pg_timeout = timedelta(minutes=30)
 
@@ -40,7 +51,7 @@ class Backend(str):
     GLOO = "gloo"
     NCCL = "nccl"
     MPI = "mpi"
-    # The backend for the tensors of a type of device.
+    # The backend for tensors of a device type.
     default_device_backend_map: ClassVar[dict[str, str]] = {"cpu": GLOO, "cuda": NCCL}
     backend_list: ClassVar[list[str]] = [UNDEFINED, GLOO, NCCL, MPI]
 
@@ -72,12 +83,14 @@ class ProcessGroup:
         if not self._has_store:
             from pydevtensor.distributed._mpi_engine import MpiEngine
 
-            self._engine = MpiEngine(ranks, zlib.crc32(name.encode()))
+            what = f"new_group({ranks})" if name != "world" else "init_process_group"
+            call = self._call(what)
+            self._engine = MpiEngine(ranks, zlib.crc32(name.encode()), call)
         elif backend == "nccl" and not _are_here(store, self._rank, len(ranks)):
             self._engine = NoEngine()
         else:
             self._engine = SharedEngine(store, self._rank, len(ranks))
-        # On a simulated cluster the clock's model stands for it.
+        # On a simulated cluster the clock's model replaces it.
         uses_nccl = "nccl" in backend and not _clocks.RUNS
         self._nccl = NcclEngine(self) if uses_nccl else None
         # A call of all ranks by the quick way of csrc/python/groups_quick.c: (name, op,
@@ -136,7 +149,7 @@ class ProcessGroup:
     def _refuse_copies(self, given: Iterable[Any], taken: Iterable[Any]) -> None:
         """Raise if cuda.transfer_guard refuses to copy what is on a GPU to the host, or
         back what is taken: here, as another thread may make the copies."""
-        if _clocks.RUNS:  # where a model stands for NCCL
+        if _clocks.RUNS:  # where a model replaces NCCL
             return
         for to_host, tensors in ((True, given), (False, taken)):
             for t in tensors:
@@ -155,8 +168,8 @@ class ProcessGroup:
         line: Any,
         timed: _clocks.Timed | None = None,
     ) -> Work | None:
-        """Run a call after the others of a line: the collectives, or what goes to or
-        comes from one rank. The work, if it is_async. timed: on the clock."""
+        """Run a call after the others of its line: the collectives, or the messages to
+        or from one rank. Returns the work if is_async. timed: on the clock."""
         if line not in self._lines:
             self._lines[line] = Line(f"{self._name} {line}")
         work = self._lines[line].do(run, list(results), is_async)
@@ -174,7 +187,7 @@ class ProcessGroup:
         call: Call,
         tensors: Any,
     ) -> Work | None:
-        """Run a call of all ranks, of the tensors that this one gives, and takes."""
+        """Run a call of all ranks, with the tensors that this one gives and takes."""
         results, timed = list(results), None
         if _C._device_loaded("cuda"):
             self._refuse_copies(flatten(tensors)[0], results)
@@ -186,21 +199,22 @@ class ProcessGroup:
     def _meet(self, name: str) -> None:
         """The first call: waits until all ranks are there."""
         try:
-            if not isinstance(self._engine, NoEngine):  # else it has met by the store
-                self._engine.run(self._call(name), None, None, 1, None)
+            if not isinstance(self._engine, NoEngine):  # else they met by the store
+                self._engine.run(self._call(name), Buffers(None, None))
         except BaseException:
             self._close(abort=True)
             raise
 
-    def _close(self, abort: bool = False) -> None:
-        """Leave; with `abort`, also calls that are under way on GPUs."""
+    def _close(self, abort: bool = False, why: str = "") -> None:
+        """Leave; with `abort`, also calls that are under way on GPUs. why: for the
+        other ranks' messages."""
         if self._nccl is not None:
             self._nccl.close(abort)
         for line in self._lines.values():
             line.end()
-        self._engine.close()
+        self._engine.close(why)
         for line in self._lines.values():
-            line.join(1)  # as long only where a call waits for a rank that is lost
+            line.join(1)  # takes as long only if a call waits for a lost rank
 
 
 class GroupMember:
@@ -215,10 +229,10 @@ class _Groups:
     def __init__(self) -> None:
         self.world: ProcessGroup | None = None
         self.others: list[ProcessGroup] = []
-        self.begun = 0  # init_process_group() calls, which are as many on all ranks
-        self.made = 0  # new_group() calls, too
-        self.local: Counter[str] = Counter()  # those of some ranks alone, by them
-        self.rank = 0  # of the world that is being made
+        self.begun = 0  # calls of init_process_group(), the same number on all ranks
+        self.made = 0  # calls of new_group(), likewise
+        self.local: Counter[str] = Counter()  # likewise, of some ranks alone
+        self.rank = 0  # in the group that init_process_group() is making
 
 
 _groups = _Groups()
@@ -272,14 +286,14 @@ def own_group(given: Any) -> ProcessGroup:
 
 
 def _are_here(store: Store, rank: int, size: int) -> bool:
-    """Whether all ranks are on this machine. Waits until they have said."""
+    """Whether all ranks are on this machine. Waits for their answers."""
     store.set(f"machine {rank}", machine())
     found = {store.get(f"machine {r}") for r in range(size)}
     return len(found) == 1
 
 
 def _engine_name(backend: str) -> str:
-    """The backend of tensors of the CPU, which those of GPUs are copied to."""
+    """The backend for tensors of the CPU, and for copies of those of GPUs."""
     return backend.split(",")[0].rpartition(":")[2]
 
 
@@ -377,11 +391,13 @@ def new_group(
 ) -> Any:
     """Make a group of some ranks, or of all. All ranks of the program call it.
 
-    Ranks that are not in it get GroupMember.NON_GROUP_MEMBER. timeout, backend: the
-    default group's without them. With use_local_synchronization only the ranks of the
-    new group call it, which then must make their groups in one order. group_desc: a
-    word for its name. sort_ranks: number them in the order of the program. ValueError
-    for ranks that the program does not have, or that are given twice.
+    Ranks that are not in it get GroupMember.NON_GROUP_MEMBER at once; the others wait
+    for each other. timeout, backend: the default group's without them. With
+    use_local_synchronization only the ranks of the new group call it, which then must
+    make their groups in one order; others get None. group_desc: a word for its name.
+    sort_ranks: number them in the order of the program. ValueError for ranks that the
+    program does not have, or that are given twice. RuntimeError where a rank of the
+    group makes another one, or none in time.
     """
     world = default_group()
     members = [*range(world.size())] if ranks is None else [int(r) for r in ranks]
@@ -393,18 +409,23 @@ def new_group(
             f"ranks are {members}; give different ranks of 0 to {world.size() - 1}"
         )
     if use_local_synchronization:
+        if world.rank() not in members:
+            return None
         name = f"{group_desc or 'group'} of {members}"
-        if world.rank() in members:
-            _groups.local[name] += 1
-            name += f" {_groups.local[name]}"
+        _groups.local[name] += 1
+        name += f" {_groups.local[name]}"
     else:
         _groups.made += 1
         name = f"{group_desc or 'group'} {_groups.made}"
-    if world.rank() not in members:
-        return GroupMember.NON_GROUP_MEMBER
     backend = _check_backend(backend) if backend else str(world._backend)
     limit = seconds_of(timeout, timedelta(seconds=world._timeout))
     store = PrefixStore(name, world._store)
+    if world._has_store:
+        mine = f"new_group({members})", _C._source_line()
+        agree(world, store, members, mine, limit)
+    if world.rank() not in members:
+        return GroupMember.NON_GROUP_MEMBER
+    store = PrefixStore(f"of {members}", store)
     made = ProcessGroup(name, members, store, backend, limit)
     made._meet("new_group")
     _groups.others.append(made)
@@ -438,36 +459,75 @@ def new_subgroups(
     return made[world.rank() // size], made
 
 
+def new_subgroups_by_enumeration(
+    ranks_per_subgroup_list: Sequence[Sequence[int]],
+    timeout: timedelta | None = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+) -> tuple[Any, list[Any]]:
+    """Divide ranks into groups.
+
+    ranks_per_subgroup_list: for each group a list of its ranks in the program. Returns
+    the group of this rank, None if it is in no list, and all groups. ValueError for a
+    rank in two lists.
+    """
+    given = [r for ranks in ranks_per_subgroup_list for r in ranks]
+    if len({*given}) < len(given):
+        raise ValueError(
+            f"the lists have {given}; give each rank once, since it can be in one group"
+        )
+    made = [new_group(ranks, timeout, backend) for ranks in ranks_per_subgroup_list]
+    own = default_group().rank()
+    for ranks, group in zip(ranks_per_subgroup_list, made, strict=True):
+        if own in ranks:
+            return group, made
+    return None, made
+
+
 def destroy_process_group(group: Any = None) -> None:
     """Leave a group, or with None all groups: this process is not a rank afterwards.
 
     Waits for calls that GPUs have under way. Ranks that wait for this one in a call
     fail.
     """
-    _destroy(group, False)
+    line = _C._source_line()
+    _destroy(group, False, f"destroy_process_group(){' at ' if line else ''}{line}")
 
 
-def _destroy(group: Any, abort: bool) -> None:
+def _destroy(group: Any, abort: bool, why: str) -> None:
     found = member_of(group)
     if found is None:
         return
     if found is not _groups.world:
         if found in _groups.others:
             _groups.others.remove(found)
-            found._close(abort)
+            found._close(abort, why)
         return
     for each in [*_groups.others, found]:
-        each._close(abort)
+        each._close(abort, why)
     _groups.others.clear()
     _groups.world = None
 
 
 @atexit.register
 def _leave() -> None:
-    # In a fork of a rank, the engine tells nobody.
+    # A fork of a rank leaves without notifying the others.
     if _groups.world is not None:
         with suppress(Exception):
-            _destroy(None, abort=True)
+            _destroy(None, abort=True, why=_end_of_program())
+
+
+def _end_of_program() -> str:
+    """Says how the program has ended: its uncaught exception, with the source line."""
+    error = getattr(sys, "last_value", None)
+    if error is None:
+        return "its program has ended"
+    own, line = os.path.dirname(_C.__file__), ""
+    for frame, number in traceback.walk_tb(error.__traceback__):
+        if not frame.f_code.co_filename.startswith(own):
+            line = f" at {os.path.basename(frame.f_code.co_filename)}:{number}"
+    return f"{type(error).__name__}: {error!s:.120}{line}"
 
 
 def is_initialized() -> bool:

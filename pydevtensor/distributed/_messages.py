@@ -136,10 +136,10 @@ def recv(
     tag: int = 0,
     group_src: int | None = None,
 ) -> int:
-    """Receive a tensor that a rank sends, or any rank without src. The sender's rank.
+    """Receive a tensor from a rank; without src, from any rank. Returns the sender.
 
-    src: the rank in the program; group_src: in the group instead. tag: as it was sent.
-    RuntimeError where what was sent has another size or type; both lines are named.
+    src: the rank in the program; group_src: in the group instead. tag: the sender's.
+    RuntimeError if the sent tensor has another size or type; it names both lines.
     """
     return _receive(tensor, src, group, tag, group_src, False)[1][0]
 

@@ -15,11 +15,13 @@ from collections.abc import Callable
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor.distributed._agreement import check_same
 from pydevtensor.distributed._errors import DistBackendError
-from pydevtensor.distributed._shared_engine import Call, Tensors
+from pydevtensor.distributed._shared_engine import Buffers, Call, Tensors
 
 _KEY, _LINE = 160, 128
 _HEADER = struct.Struct(f"{_KEY}s{_LINE}sqBB")
+_MEETING = 32767  # the tag of messages of ranks that make a group
 _COMBINE: dict[str, Callable[[Any, Any], Any]] = {
     "SUM": lambda a, b: a.add_(b),
     "PRODUCT": lambda a, b: a.mul_(b),
@@ -47,7 +49,7 @@ _is_hooked = False
 
 
 def _end_all_with_this_one(found: Any) -> None:
-    """Let an error that ends this rank end the others, which MPI would let wait."""
+    """Let an error that ends this rank end the others: with MPI they would hang."""
     global _is_hooked
     if _is_hooked:
         return
@@ -64,8 +66,8 @@ def _end_all_with_this_one(found: Any) -> None:
 
 
 def _wait_for_the_reader(stream: Any) -> None:
-    """Until mpirun has taken what is in the pipe, which an abort would lose; a second
-    at most."""
+    """Wait, at most a second, until mpirun has read the pipe: an abort would lose its
+    contents."""
     import fcntl
     import termios
 
@@ -87,7 +89,7 @@ def rank_and_size() -> tuple[int, int]:
 class MpiEngine:
     """A rank's end of a group whose ranks exchange by MPI."""
 
-    def __init__(self, ranks: list[int], number: int) -> None:
+    def __init__(self, ranks: list[int], number: int, call: Call) -> None:
         self._mpi = mpi()
         world = self._mpi.COMM_WORLD
         if ranks[-1] >= world.size:
@@ -95,15 +97,37 @@ class MpiEngine:
                 f"the backend mpi: {len(ranks)} ranks are wanted, and MPI has "
                 f"{world.size}; start the program with: mpirun -n {ranks[-1] + 1}"
             )
-        self._comm = world.Create_group(world.group.Incl(ranks), number % 32768)
-        self.rank, self.size = int(self._comm.rank), int(self._comm.size)
         self._failed = False
         _end_all_with_this_one(self._mpi)
+        self.rank = int(world.rank)
+        self._agree(world, ranks, call)
+        self._comm = world.Create_group(world.group.Incl(ranks), number % 32768)
+        self.rank, self.size = int(self._comm.rank), int(self._comm.size)
+
+    def _agree(self, world: Any, ranks: list[int], call: Call) -> None:
+        """Waits until all have come with the same ranks: MPI would wait for ever."""
+        _, key, line, _ = call
+        byte, mine = self._mpi.BYTE, f"{key}\n{line}".encode()[: _HEADER.size]
+        others = [rank for rank in ranks if rank != world.rank]
+        sent = [world.Isend([mine, byte], rank, _MEETING) for rank in others]
+        rooms = [bytearray(_HEADER.size) for _ in others]
+        pairs = zip(rooms, others, strict=True)
+        came = [world.Irecv([room, byte], rank, _MEETING) for room, rank in pairs]
+        for rank, room, request in zip(others, rooms, came, strict=True):
+            self._wait(call, request, f"rank {rank}")
+            text = room.rstrip(b"\0").decode(errors="replace")
+            check_same(world.rank, (key, line), rank, text)
+        for request in sent:
+            self._wait(call, request)
+
+    def tell(self, rank: int) -> tuple[str, str]:
+        """No reason and no last call: MPI does not report them."""
+        return "", "is not known"
 
     # --- waiting
 
-    def _wait(self, call: Call, request: Any) -> None:
-        """Until MPI has done it."""
+    def _wait(self, call: Call, request: Any, whom: str = "some rank") -> None:
+        """Wait until MPI has completed a request. whom: the ranks that have to come."""
         name, key, line, seconds = call
         begin, pause = time.monotonic(), 0.0
         while not request.Test():
@@ -111,7 +135,7 @@ class MpiEngine:
             if waited > seconds:
                 self._failed = True
                 raise RuntimeError(
-                    f"some rank has not come within {seconds:g} seconds, while rank "
+                    f"{whom} has not come within {seconds:g} seconds, while rank "
                     f"{self.rank} waits in {name}{key}{' at ' if line else ''}{line}"
                 )
             if waited > 1e-3:
@@ -127,16 +151,10 @@ class MpiEngine:
 
     # --- exchanges
 
-    def run(
-        self,
-        call: Call,
-        inputs: Tensors,
-        outputs: Tensors,
-        segments: int,
-        reduction: str | None,
-    ) -> None:
+    def run(self, call: Call, buffers: Buffers) -> None:
         """An exchange, as dt_group_exchange describes it."""
         self._begin()
+        inputs, outputs, segments, reduction = buffers
         gives = inputs is not None
         takes = outputs is not None and any(t is not None for t in outputs)
         headers = self._headers(call, gives, takes)
@@ -147,7 +165,7 @@ class MpiEngine:
         if reduction and outputs is inputs and self.size > 2:
             self._reduce_by_shares(call, inputs, reduction)
         elif reduction:
-            self._reduce(call, inputs, outputs, segments, reduction, takers)
+            self._reduce(call, buffers, takers)
         elif segments == 1 and len(givers) == 1 and self.size > 1:
             self._broadcast(call, inputs, outputs, givers[0])
         elif segments == 1:
@@ -224,17 +242,10 @@ class MpiEngine:
             if row is not None and row.numel():
                 _flat(row).copy_(piece)
 
-    def _reduce(
-        self,
-        call: Call,
-        inputs: Tensors,
-        outputs: Tensors,
-        segments: int,
-        reduction: str,
-        takers: list[int],
-    ) -> None:
+    def _reduce(self, call: Call, buffers: Buffers, takers: list[int]) -> None:
         """Combines in the order of ranks, so that all get the same bits."""
-        assert inputs is not None
+        inputs, outputs, segments, reduction = buffers
+        assert inputs is not None and reduction is not None
         like = inputs[0] if segments == 1 else inputs[self.rank]
         if like is None:
             return
@@ -257,7 +268,8 @@ class MpiEngine:
         parts = tuple(flat[r * size : (r + 1) * size] for r in range(self.size))
         mine = parts[self.rank].clone()
         ranks = [*range(self.size)]
-        self._reduce(call, parts, (mine,), self.size, reduction, ranks)
+        shares = Buffers(parts, (mine,), self.size, reduction)
+        self._reduce(call, shares, ranks)
         counts = [_size(part) for part in parts]
         room = [self._bytes(flat)[0], (counts, None), self._mpi.BYTE]
         self._wait(call, self._comm.Iallgatherv(self._bytes(mine), room))
@@ -302,7 +314,7 @@ class MpiEngine:
             )
         return sender
 
-    def close(self) -> None:
+    def close(self, why: str = "") -> None:
         """Leave the group. MPI frees it at the end: the ranks would have to meet."""
 
 

@@ -88,7 +88,7 @@ class NcclWork(Work):
         self.wait()
 
     def source_rank(self) -> int:
-        """The rank, in its group, that sent what was received."""
+        """The rank of the sender in its group."""
         return int(self._returned)
 
 

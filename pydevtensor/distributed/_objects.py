@@ -127,7 +127,7 @@ def scatter_object_list(
 ) -> None:
     """Give each rank one of the objects of one rank.
 
-    scatter_object_output_list: its first place takes the object.
+    scatter_object_output_list: its first item becomes the object.
     scatter_object_input_list: one for each rank, at that rank alone. src: the rank in
     the program; group_src: in the group instead. Objects are pickled: ranks have to
     trust each other.

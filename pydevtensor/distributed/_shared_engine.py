@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydevtensor import _C
 from pydevtensor.distributed._errors import DistBackendError
@@ -15,6 +15,19 @@ from pydevtensor.distributed._stores import Store
 
 Call = tuple[str, str, str, float]  # as dt_group_call
 Tensors = tuple[Any, ...] | None
+
+
+class Buffers(NamedTuple):
+    """The contiguous tensors of the host that a rank gives and takes in an exchange.
+
+    As in dt_group_exchange: `segments` inputs, and an output for each rank, or one with
+    a reduction. The same tuple for both: in place.
+    """
+
+    inputs: Tensors
+    outputs: Tensors
+    segments: int = 1
+    reduction: str | None = None
 
 
 def machine() -> str:
@@ -38,7 +51,11 @@ class NoEngine:
 
     send = receive = run
 
-    def close(self) -> None:
+    def tell(self, rank: int) -> tuple[str, str]:
+        """No reason and no last call."""
+        return "", "is not known"
+
+    def close(self, why: str = "") -> None:
         """Nothing is to be left."""
 
 
@@ -71,16 +88,9 @@ class SharedEngine:
                 f"({error}); it has ended, or belongs to another user"
             ) from None
 
-    def run(
-        self,
-        call: Call,
-        inputs: Tensors,
-        outputs: Tensors,
-        segments: int,
-        reduction: str | None,
-    ) -> None:
+    def run(self, call: Call, buffers: Buffers) -> None:
         """An exchange, as dt_group_run says it."""
-        _C._group_run(self._group, call, inputs, outputs, segments, reduction)
+        _C._group_run(self._group, call, *buffers)
 
     def send(self, call: Call, peer: int, tag: int, tensor: Any) -> None:
         """Send a tensor to a rank."""
@@ -90,6 +100,11 @@ class SharedEngine:
         """Receive a tensor from a rank, or any (-1). The rank."""
         return int(_C._group_message(self._group, call, False, peer, tag, tensor))
 
-    def close(self) -> None:
-        """Leave the group."""
-        _C._group_close(self._group)
+    def tell(self, rank: int) -> tuple[str, str]:
+        """Why a rank will not come, '' where it still may; and its last call."""
+        found: tuple[str, str] = _C._group_tell(self._group, rank)
+        return found
+
+    def close(self, why: str = "") -> None:
+        """Leave the group; the others' messages say why."""
+        _C._group_close(self._group, why)

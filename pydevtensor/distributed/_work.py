@@ -70,7 +70,8 @@ def _set(streams: Iterable[tuple[int, int]]) -> None:
 class Work:
     """A call with async_op=True, under way: wait() for its end.
 
-    Its tensors must not be used before. run: what it does. result: what it writes to.
+    Its tensors must not be used before. run: makes the call. result: the tensors that
+    it writes.
     """
 
     def __init__(self, run: Callable[[], Any], result: list[Any]) -> None:
@@ -127,7 +128,7 @@ class Work:
         return self._result
 
     def source_rank(self) -> int:
-        """The rank, in its group, that sent what was received."""
+        """The rank of the sender in its group."""
         self.wait()
         return int(self._returned)
 

@@ -120,12 +120,12 @@ class DeviceMesh:
         return self._rank
 
     def get_coordinate(self) -> tuple[int, ...] | None:
-        """This rank's place along each dimension; None for a rank outside."""
+        """This rank's index along each dimension; None for a rank outside."""
         found = (self.mesh == self._rank).nonzero().tolist()
         return tuple(found[0]) if found else None
 
     def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
-        """This rank's place along a dimension: its rank in that group.
+        """This rank's index along a dimension: its rank in that group.
 
         mesh_dim: its number or name; None where there is one dimension.
         """

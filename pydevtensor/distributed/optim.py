@@ -144,7 +144,7 @@ class ZeroRedundancyOptimizer(Optimizer):
     # --- states ---
 
     def _places(self, rank: int) -> list[int]:
-        """The places among all parameters of a rank's, in the order of its groups."""
+        """The indices among all parameters of a rank's, in the order of its groups."""
         every = [p for group in self.param_groups for p in group["params"]]
         return [i for i, p in enumerate(every) if self._owners[p] == rank]
 

@@ -1,4 +1,4 @@
-"""Ways in which DistributedDataParallel sends gradients."""
+"""Ways in which DistributedDataParallel sends gradients, and checkpointed modules."""
 
 from typing import TYPE_CHECKING
 
@@ -9,4 +9,4 @@ if TYPE_CHECKING:
 
 __all__ = ["ddp_comm_hooks"]
 
-_publish(__name__, later=__all__)
+_publish(__name__, later=[*__all__, "_checkpoint"])

@@ -26,7 +26,8 @@ from pydevtensor.safetensors import safe_open, save_file
 from pydevtensor.serialization import load as _load_values
 from pydevtensor.serialization import save as _save_values
 
-__all__ = ["CheckpointException", "async_save", "load", "save"]
+__all__ = ["CheckpointException", "FileSystemReader", "FileSystemWriter"]
+__all__ += ["async_save", "load", "save"]
 
 Tensor = _C.Tensor
 _METADATA = ".metadata"
@@ -41,6 +42,50 @@ class CheckpointException(RuntimeError):
     def __init__(self, text: str, failures: dict[int, str]) -> None:
         super().__init__(text)
         self.failures = failures
+
+
+class FileSystemWriter:
+    """The folder that a checkpoint is written to, for the option storage_writer.
+
+    path: the folder. PyTorch's other options are taken and change nothing.
+
+    >>> x = torch.ones(1)
+    >>> checkpoint = torch.distributed.checkpoint
+    >>> writer = checkpoint.FileSystemWriter('saved')
+    >>> checkpoint.save({'x': x}, storage_writer=writer)
+    >>> checkpoint.load({'x': x}, storage_reader=checkpoint.FileSystemReader('saved'))
+    """
+
+    def __init__(self, path: Any, **options: Any) -> None:
+        self.path = path
+
+
+class FileSystemReader:
+    """The folder that a checkpoint is read from, for the option storage_reader.
+
+    path: the folder. PyTorch's other options are taken and change nothing.
+
+    >>> torch.distributed.checkpoint.FileSystemReader('saved').path
+    'saved'
+    """
+
+    def __init__(self, path: Any, **options: Any) -> None:
+        self.path = path
+
+
+def _folder(checkpoint_id: Any, storage: Any) -> Path:
+    """The folder that is given, by itself or by a writer or a reader."""
+    if storage is not None:
+        kinds = (FileSystemWriter, FileSystemReader)
+        if not isinstance(storage, kinds):
+            raise TypeError(
+                f"the storage is {storage!r} ({type(storage).__name__}); give a "
+                "FileSystemWriter or FileSystemReader, or checkpoint_id"
+            )
+        checkpoint_id = checkpoint_id or storage.path
+    if checkpoint_id is None:
+        raise ValueError("no folder is given; give checkpoint_id")
+    return Path(checkpoint_id)
 
 
 def _leaves(values: Any, path: str = "") -> Iterator[tuple[str, Any, Any, Any]]:
@@ -97,7 +142,8 @@ def _writes(value: Tensor, rank: int) -> bool:
 def save(
     state_dict: dict[str, Any],
     *,
-    checkpoint_id: Any,
+    checkpoint_id: Any = None,
+    storage_writer: FileSystemWriter | None = None,
     process_group: Any = None,
     no_dist: bool = False,
 ) -> None:
@@ -106,8 +152,9 @@ def save(
     Each rank of process_group (None: all) writes the rows that it has of sharded
     tensors; rank 0 writes the rest, which is equal on all. Dicts and lists may be
     nested, by str and int keys; of a value with state_dict() that is written. A
-    checkpoint that is there already stays whole until the new one is. no_dist: one
-    process writes alone. CheckpointException, on all ranks, where one fails.
+    checkpoint that is there already stays whole until the new one is. storage_writer
+    names the folder instead. no_dist: one process writes alone. CheckpointException, on
+    all ranks, where one fails.
 
     >>> checkpoint = torch.distributed.checkpoint
     >>> net = nn.Linear(2, 1)
@@ -119,7 +166,7 @@ def save(
     """
     group = _group(process_group, no_dist)
     rank = group.rank() if group is not None else 0
-    folder = Path(checkpoint_id)
+    folder = _folder(checkpoint_id, storage_writer)
     mark = [os.urandom(6).hex()]
     if group is not None:
         dist.broadcast_object_list(mark, group=group, group_src=0)
@@ -173,16 +220,17 @@ def _save_rest(
 def async_save(
     state_dict: dict[str, Any],
     *,
-    checkpoint_id: Any,
+    checkpoint_id: Any = None,
+    storage_writer: FileSystemWriter | None = None,
     process_group: Any = None,
     no_dist: bool = False,
 ) -> Future[None]:
     """save() in another thread, of a copy in the host's memory that is made first.
 
-    state_dict, checkpoint_id, process_group, no_dist: those of save(). Tensors may
-    change when it returns. The future is one of concurrent.futures, whose result()
-    raises save()'s errors. All ranks of the group call it, and the program ends after
-    it has.
+    state_dict, checkpoint_id, storage_writer, process_group, no_dist: those of save().
+    Tensors may change when it returns. The future is one of concurrent.futures, whose
+    result() raises save()'s errors. All ranks of the group call it, and the program
+    ends after it has.
 
     >>> x = torch.ones(1)
     >>> checkpoint = torch.distributed.checkpoint
@@ -191,13 +239,16 @@ def async_save(
     tensor([0.])
     >>> saving.result()
     """
-    group = _group(process_group, no_dist)
+    group, folder = (
+        _group(process_group, no_dist),
+        _folder(checkpoint_id, storage_writer),
+    )
     # A group of its own, since the program goes on to use the other.
     own = group and dist.new_group(group._ranks, use_local_synchronization=True)
     copies = map_leaves(_copy, _states(state_dict))
 
     def run() -> None:
-        save(copies, checkpoint_id=checkpoint_id, process_group=own, no_dist=no_dist)
+        save(copies, checkpoint_id=folder, process_group=own, no_dist=no_dist)
         if own:
             dist.destroy_process_group(own)
 
@@ -265,7 +316,8 @@ class _Reader:
 def load(
     state_dict: dict[str, Any],
     *,
-    checkpoint_id: Any,
+    checkpoint_id: Any = None,
+    storage_reader: FileSystemReader | None = None,
     process_group: Any = None,
     no_dist: bool = False,
 ) -> None:
@@ -273,8 +325,9 @@ def load(
 
     Tensors are written to, of sharded ones the rows of this rank, whatever the number
     of ranks that saved them; other values are replaced; values with load_state_dict()
-    get theirs. process_group and no_dist are those of save(). CheckpointException, on
-    all ranks, where one fails, as for a name that the checkpoint lacks.
+    get theirs. storage_reader names the folder instead. process_group and no_dist are
+    those of save(). CheckpointException, on all ranks, where one fails, as for a name
+    that the checkpoint lacks.
 
     >>> checkpoint = torch.distributed.checkpoint
     >>> checkpoint.save({'x': torch.tensor([1, 2])}, checkpoint_id='saved')
@@ -283,10 +336,13 @@ def load(
     >>> state['x']
     tensor([1., 2.])
     """
-    group = _group(process_group, no_dist)
+    group, folder = (
+        _group(process_group, no_dist),
+        _folder(checkpoint_id, storage_reader),
+    )
 
     def read() -> None:
-        reader = _Reader(Path(checkpoint_id))
+        reader = _Reader(folder)
         try:
             states = _states(state_dict)
             for name, container, key, value in [*_leaves(states)]:
@@ -308,4 +364,4 @@ def load(
     _together("load()", read, group)
 
 
-_publish(__name__, later=("state_dict",))
+_publish(__name__, later=("state_dict", "stateful"))

@@ -1,5 +1,5 @@
-"""Which parameters are gathered before they are needed: those that a program names, or
-those that came next in the pass before."""
+"""Chooses the parameters to gather before they are needed: those that a program names,
+or those that the last pass needed next."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ __all__: list[str] = []
 
 
 def _nothing() -> None:
-    """A reference to nothing."""
+    """A reference to no object."""
 
 
 class Ahead:
-    """Lets some Shards fetch others, whose turn comes next.
+    """Lets Shards fetch others, which are needed next.
 
-    next, previous: the Shards that they name for forward() and backward(); None: as
-    the order was. in_forward: whether without a name, too. in_backward: likewise, and
-    whether before or after their own gradients are computed.
+    next, previous: the Shards to fetch in forward() and backward(); None: by the order
+    of the last pass. in_forward: whether to do that in forward(). in_backward: whether
+    to do it before or after the gradients of these Shards are computed.
     """
 
     def __init__(self) -> None:
@@ -28,18 +28,18 @@ class Ahead:
         self.in_forward = True
         self.in_backward: Literal["before", "after", "never"] = "before"
         # References, so that a model is freed when its program lets go of it.
-        self._precedes: Any = _nothing  # which began next
-        self._follows: Any = _nothing  # which ended before
-        self._root: Any = _nothing  # the outermost Shards, in whose forward() that was
-        # Where it is outermost: the last that has begun, and ended, and what was
-        # fetched without a name.
+        self._precedes: Any = _nothing  # the Shards whose forward() began next
+        self._follows: Any = _nothing  # the Shards whose forward() ended before
+        self._root: Any = _nothing  # the outermost Shards in that pass
+        # Used on the outermost Shards: those whose forward() began last, those whose
+        # forward() ended last, and those that were fetched by the order.
         self._begun: Any = _nothing
         self._ended: Any = _nothing
         self._unnamed: list[tuple[Any, Any]] = []
         self._sending: Any = _nothing  # the last gradients that were sent
 
     def those_after(self) -> list[Any]:
-        """Where it is outermost: the others, in the order of the pass before."""
+        """The other Shards in the order of the last pass, if these are outermost."""
         found: dict[Any, None] = {}
         each = self._precedes()
         while each is not None and each.ahead is not self and each not in found:
@@ -48,15 +48,15 @@ class Ahead:
         return [*found]
 
     def sends(self, start: Callable[[], Any]) -> Any:
-        """Start to send gradients, after those before have been sent: so the memory of
-        one more Shards' gradients is in use."""
+        """Start to send gradients when the last ones have been sent, so that few take
+        memory at a time."""
         root = self._root()
-        its = self if root is None else root.ahead
-        before, its._sending = its._sending(), _nothing
+        outermost = self if root is None else root.ahead
+        before, outermost._sending = outermost._sending(), _nothing
         if before is not None:
             before.take()
         sent = start()
-        its._sending = ref(sent)
+        outermost._sending = ref(sent)
         return sent
 
     def for_forward(self, root: Any) -> None:
@@ -77,21 +77,21 @@ class Ahead:
 
 
 def enter(shards: Any, root: Any) -> None:
-    """A forward() has begun, in that of `root`, which is outermost."""
-    its = root.ahead
+    """A forward() has begun, inside of that of the outermost Shards, root."""
+    outermost = root.ahead
     if shards is root:
-        its._begun = its._ended = _nothing
-        for one, came in its._unnamed:
+        outermost._begun = outermost._ended = _nothing
+        for one, came in outermost._unnamed:
             each = one()
             if each and came() and each.fetched is came():  # was not used
                 each.drop()
-        its._unnamed.clear()
+        outermost._unnamed.clear()
     else:
         shards.ahead._root = ref(root)
-    before = its._begun()
+    before = outermost._begun()
     if before is not None and before is not shards:
         before.ahead._precedes = ref(shards)
-    its._begun = ref(shards)
+    outermost._begun = ref(shards)
 
 
 def leave(shards: Any, root: Any) -> None:

@@ -72,7 +72,7 @@ class FlatShards(Shards):
             self.leaves.append(leaf)
 
     def hide(self) -> None:
-        """Lets the modules have the leaves, or no parameters: those are in the one."""
+        """Set the leaves as the modules' parameters; or none, if there is one leaf."""
         self.show(self.leaves if self.originals else [None] * len(self.owners))
 
     def of_leaf(self, j: int) -> Sequence[int]:
@@ -96,7 +96,7 @@ class FlatShards(Shards):
 
     @no_grad()
     def whole(self, parts: Sequence[Tensor], dtype: Any = None) -> list[Tensor]:
-        """Tensors of the parameters' shapes, in one memory, of parts of all ranks."""
+        """Tensors of the parameters' shapes, in one memory, from the ranks' parts."""
         return self._whole(parts, dtype, False)()
 
     def _whole(
@@ -121,11 +121,11 @@ class FlatShards(Shards):
 
     @no_grad()
     def start(self, is_async: bool) -> Callable[[], list[Tensor]]:
-        """In one memory."""
+        """See Shards. The parameters share one memory."""
         return self._whole(self.leaves, self.param_dtype, is_async)
 
     def scatter(self, gradients: list[Any]) -> Callable[[], list[Any]]:
-        """Its elements."""
+        """See Shards. A leaf's part is its elements."""
         dtype = self.reduce_dtype or self.param_dtype or self.leaves[0].dtype
         flat = _C.zeros(self.size * self.share, dtype=dtype, device=self.device)
         for view, gradient in zip(self._views(flat), gradients, strict=True):

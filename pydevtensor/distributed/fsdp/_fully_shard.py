@@ -26,10 +26,12 @@ Tensor = _C.Tensor
 class MixedPrecisionPolicy:
     """The types of elements that a sharded module computes and sends in.
 
-    param_dtype          parameters are gathered and used in; None: their own
-    reduce_dtype         gradients are sent in; None: param_dtype
-    output_dtype         floating results of forward() become; None: as they are
-    cast_forward_inputs  whether floating inputs become param_dtype
+    param_dtype          the type in which parameters are gathered and used; None: their
+                         own
+    reduce_dtype         the type in which gradients are sent; None: param_dtype
+    output_dtype         the type that floating results of forward() are converted to;
+                         None: they are not converted
+    cast_forward_inputs  whether floating inputs are converted to param_dtype
 
     >>> torch.distributed.fsdp.MixedPrecisionPolicy(torch.bfloat16).param_dtype
     torch.bfloat16
@@ -43,7 +45,7 @@ class MixedPrecisionPolicy:
 
 @dataclass
 class OffloadPolicy:
-    """Where a sharded module's own rows are: where its parameters were.
+    """Keeps a sharded module's own rows on the device of its parameters.
 
     >>> torch.distributed.fsdp.OffloadPolicy()
     OffloadPolicy()
@@ -52,8 +54,8 @@ class OffloadPolicy:
 
 @dataclass
 class CPUOffloadPolicy(OffloadPolicy):
-    """A sharded module's own rows are in the host's memory, and so are gradients and
-    what an optimizer keeps. They are copied to the GPU to be gathered.
+    """Keeps a sharded module's own rows, their gradients and the optimizer's states in
+    the host's memory. Rows are copied to the GPU to be gathered.
 
     pin_memory  whether the rows are in pinned memory
 
@@ -65,14 +67,14 @@ class CPUOffloadPolicy(OffloadPolicy):
 
 
 class UnshardHandle:
-    """A gathering under way, from FSDPModule.unshard(async_op=True).
+    """A wait for parameters, which FSDPModule.unshard(async_op=True) returns.
 
     >>> torch.distributed.fsdp.UnshardHandle().wait()
     """
 
     def wait(self) -> None:
-        """Let the module have the gathered parameters, for which the current stream
-        waits."""
+        """Set the gathered parameters in the module. The current stream waits for
+        them."""
 
 
 class _Unsharding(UnshardHandle):
@@ -106,7 +108,7 @@ class FSDPModule(Unit):
     _shards: RowShards
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The module's result, with all rows of its parameters meanwhile."""
+        """Call the module with all rows of its parameters."""
         return self._run(super().__call__, args, kwargs)  # type: ignore[misc]
 
     def _run(self, method: Any, args: Any, kwargs: Any) -> Any:
@@ -120,11 +122,10 @@ class FSDPModule(Unit):
         return self._reshards is False
 
     def unshard(self, async_op: bool = False) -> UnshardHandle | None:
-        """Gather all rows of the module's own parameters, which it has until the end of
-        its next forward(), or reshard().
+        """Gather all rows of the module's own parameters. The module has them until the
+        end of its next forward(), or reshard(). All ranks have to call it.
 
-        async_op: return at once, a handle to wait for; forward() waits by itself. All
-        ranks call it.
+        async_op: return a handle at once, to wait for; forward() waits by itself.
         """
         self._shards.fetch(is_async=async_op)
         handle = _Unsharding(self)
@@ -134,7 +135,7 @@ class FSDPModule(Unit):
         return None
 
     def reshard(self) -> None:
-        """Let go of other ranks' rows."""
+        """Free other ranks' rows."""
         self._shards.hide()
         self._shards.drop()
 
@@ -167,9 +168,9 @@ class FSDPModule(Unit):
     def set_reshard_after_forward(
         self, reshard_after_forward: bool, recurse: bool = True
     ) -> None:
-        """Whether rows of other ranks are let go between the forward and the backward
-        pass, and gathered again. Without a backward pass, those that are not let go
-        serve the next forward pass.
+        """Whether rows of other ranks are freed between the forward and the backward
+        pass, and gathered again. Without a backward pass, rows that were not freed are
+        used in the next forward pass.
 
         reshard_after_forward: whether. recurse: also in sharded modules inside.
         ValueError unless it is a bool.
@@ -186,8 +187,8 @@ class FSDPModule(Unit):
     def set_reshard_after_backward(
         self, reshard_after_backward: bool, *, recurse: bool = True
     ) -> None:
-        """Whether rows of other ranks are let go after the backward pass; else they
-        serve the next forward pass, unless an optimizer has changed rows meanwhile.
+        """Whether rows of other ranks are freed after the backward pass; else they are
+        used in the next forward pass, unless an optimizer has changed rows meanwhile.
 
         reshard_after_backward: whether. recurse: also in sharded modules inside.
         """
@@ -197,16 +198,16 @@ class FSDPModule(Unit):
     def set_modules_to_forward_prefetch(self, modules: list[FSDPModule]) -> None:
         """Gather the parameters of other modules while this one's forward() runs.
 
-        modules: those that are called next, in this order, instead of the one that was
-        in the pass before. ValueError for a module that is not sharded.
+        modules: those that are called next, in this order. They replace the one that
+        the last pass called next. ValueError for a module that is not sharded.
         """
         self._shards.ahead.next = _shards_of(modules)
 
     def set_modules_to_backward_prefetch(self, modules: list[FSDPModule]) -> None:
         """Gather the parameters of other modules while this one's backward pass runs.
 
-        modules: those whose turn comes next, in this order, instead of the one whose
-        forward() ended before this one's. ValueError for a module that is not sharded.
+        modules: those needed next, in this order. They replace the one whose forward()
+        ended before this one's. ValueError for a module that is not sharded.
         """
         self._shards.ahead.previous = _shards_of(modules)
 
@@ -306,16 +307,15 @@ def fully_shard(
 
     module                 has equal parameters on all ranks, in memory or on a GPU
     mesh                   the ranks; of two dimensions: replicas, and shards; None: all
-    reshard_after_forward  let other ranks' rows go after forward(), and gather them
-                           again in backward(); None: unless no sharded module calls it
+    reshard_after_forward  free other ranks' rows after forward(), and gather them again
+                           in backward(); None: unless no sharded module calls it
     mp_policy              the types of elements that it computes and sends in
     offload_policy         CPUOffloadPolicy(): this rank's rows are in the host's memory
     ignored_params         parameters that stay whole, on each rank
 
-    Parameters in sharded modules inside are theirs: shard those first. The parameters
-    become Tensors of this rank's rows: make the optimizer afterwards. They have
-    full_tensor() and to_local(). ValueError for a parameter of no dimension and for a
-    module that is sharded, or has no forward().
+    Shard modules inside of it first: their parameters stay theirs. The parameters
+    become DTensors of this rank's rows: make the optimizer afterwards. ValueError for a
+    parameter without dimensions and for a module that is sharded, or has no forward().
 
     >>> dist = torch.distributed
     >>> dist.init_process_group('gloo', store=dist.HashStore(), rank=0, world_size=1)

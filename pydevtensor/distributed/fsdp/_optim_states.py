@@ -1,4 +1,4 @@
-"""States of optimizers by the names of parameters, whole or by shares."""
+"""States of optimizers by the names of parameters: whole, or each rank's part."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Tensor = _C.Tensor
 
 @no_grad()
 def given(values: Any, full: bool, on_cpu: bool) -> Any:
-    """The values with whole tensors, on the CPU, where that is asked for."""
+    """The values; full: with whole tensors; on_cpu: copied to the CPU."""
 
     def one(value: Any) -> Any:
         if not isinstance(value, Tensor):
@@ -34,20 +34,20 @@ def given(values: Any, full: bool, on_cpu: bool) -> Any:
 
 
 def rows_of(value: Any, like: Any) -> Any:
-    """This rank's rows, where `like` has those and value all."""
+    """This rank's rows of a value, if `like` has this rank's rows and value has all."""
     sharding = getattr(like, "_sharding", None)
     if sharding is None or not isinstance(value, Tensor):
         return value
     if getattr(value, "_sharding", None) is not None:
         return value
     if tuple(value.shape) != sharding.shape:
-        return value  # of one element, or wrong: the module says so
+        return value  # of one element, or a wrong shape, which the module reports
     return value[sharding.rows()]
 
 
 def _names(model: Module) -> tuple[dict[Tensor, list[str]], dict[Tensor, Any]]:
     """The names of the parameters that an optimizer can have, and the flat shards that
-    have some of them, with their places there."""
+    have some of them, with their positions there."""
     flat: dict[Tensor, Any] = {}
     names: dict[Tensor, list[str]] = {}
     for path, unit in model.named_modules():
@@ -137,7 +137,7 @@ def _like(value: Any, parameter: Tensor) -> Any:
 def spread(
     model: Module, optimizer: Optimizer, collected: dict[str, Any]
 ) -> dict[str, Any]:
-    """The argument of optimizer.load_state_dict(), from what collect() gave."""
+    """The argument of optimizer.load_state_dict(), from the result of collect()."""
     names, flat = _names(model)
     of_name = {n: group for group in collected["param_groups"] for n in group["params"]}
     packed = optimizer.state_dict()
@@ -157,15 +157,16 @@ def spread(
     return packed
 
 
-def _own(key: str, values: list[Any], parameter: Tensor, place: Any) -> Any:
-    """This rank's part of a state."""
-    if place is None:
+def _own(key: str, values: list[Any], parameter: Tensor, leaf: Any) -> Any:
+    """This rank's part of a state. leaf: the flat shards and the index of the leaf that
+    has a part of the parameter, or None."""
+    if leaf is None:
         found = rows_of(values[0], parameter)
         return found.detach() if isinstance(found, Tensor) else found
-    shards, j = place
+    shards, j = leaf
     whole = given(values, True, False)
     shapes = [shards.shapes[i] for i in shards.of_leaf(j)]
-    # A parameter of no dimension has the shape of its count of steps.
+    # The count of steps has the shape of a parameter without dimensions.
     if key != "step" and all(
         isinstance(v, Tensor) and tuple(v.shape) == shape
         for v, shape in zip(whole, shapes, strict=True)

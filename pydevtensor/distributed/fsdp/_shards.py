@@ -1,4 +1,4 @@
-"""Tensors of which each rank has some rows, and parameters gathered together.
+"""Tensors whose rows are divided among ranks, and parameters gathered together.
 
 This is the engine of fully_shard() and of FullyShardedDataParallel.
 """
@@ -17,17 +17,20 @@ from pydevtensor._tree import flatten
 from pydevtensor.autograd import Function, no_grad
 from pydevtensor.distributed.device_mesh import DeviceMesh
 from pydevtensor.distributed.fsdp._ahead import Ahead, enter, leave
+from pydevtensor.distributed.tensor import DTensor, Replicate, Shard
+from pydevtensor.distributed.tensor._layout import Layout
 from pydevtensor.nn.parameter import Parameter
 
 Tensor = _C.Tensor
+_grad: Any = Tensor.grad  # the attribute of all Tensors
 
 
 @dataclass(frozen=True)
 class Sharding:
-    """How the rows of a tensor of a shape are divided among the ranks of a group.
+    """How the rows of a tensor are divided among the ranks of a group.
 
-    Each rank has as many, but for the last ones. mesh: of the group, and maybe of ranks
-    that have the same rows.
+    Each rank has the same number of rows, except the last ones, which may have fewer.
+    mesh: the ranks of the group, and in a second dimension those with the same rows.
     """
 
     shape: tuple[int, ...]
@@ -36,24 +39,24 @@ class Sharding:
 
     @property
     def most(self) -> int:
-        """The rows of the first rank."""
+        """The number of rows of the first rank."""
         return -(-self.shape[0] // self.group.size())
 
     @property
     def row(self) -> int:
-        """The elements of a row."""
+        """The number of elements in a row."""
         count = 1
         for each in self.shape[1:]:
             count *= each
         return count
 
     def rows(self, rank: int | None = None) -> slice:
-        """The rows of a rank; of this one without it."""
+        """The rows of a rank, as a slice; None: of this rank."""
         first = (self.group.rank() if rank is None else rank) * self.most
         return slice(min(first, self.shape[0]), min(first + self.most, self.shape[0]))
 
     def gather(self, own: Tensor) -> Tensor:
-        """All rows. All ranks of the group call it."""
+        """All rows. All ranks of the group have to call it."""
         own = own.detach()
         part = own.new_zeros((self.most, *self.shape[1:]))
         part[: own.shape[0]].copy_(own)
@@ -62,8 +65,8 @@ class Sharding:
         return whole[: self.shape[0]]
 
 
-class ShardedTensor(_C.Tensor):
-    """This rank's rows of a tensor, as a Tensor of these rows."""
+class ShardedTensor(DTensor):
+    """A Tensor of this rank's rows of a larger tensor."""
 
     __torch_function__ = _C._disabled_torch_function_impl
 
@@ -71,35 +74,43 @@ class ShardedTensor(_C.Tensor):
 
     @staticmethod
     def of(rows: Tensor, sharding: Sharding) -> ShardedTensor:
-        """The rows, with the memory that they have."""
+        """A ShardedTensor that shares the memory of the rows."""
         made: ShardedTensor = _C._make_subclass(ShardedTensor, rows.detach())
         made._sharding = sharding
         return made
 
-    def full_tensor(self) -> Tensor:
-        """All rows. All ranks of the group call it."""
+    @property
+    def _ranks_of_norm(self) -> Any:
+        """The ranks that have the other rows."""
+        return self._sharding.group
+
+    def full_tensor(self, **unused: Any) -> Tensor:
+        """All rows. All ranks of the group have to call it."""
         return self._sharding.gather(self)
 
-    def to_local(self) -> Tensor:
+    def to_local(self, **unused: Any) -> Tensor:
         """This rank's rows, a plain Tensor of the same memory."""
         return self.detach()
 
+    _local = property(to_local)
+
     @property
-    def device_mesh(self) -> DeviceMesh:
-        """The ranks that have the rows."""
-        return self._sharding.mesh
+    def _layout(self) -> Layout:  # type: ignore[override]
+        """Rows along the last dimension of the mesh, and copies along one before."""
+        found, copies = self._sharding, [Replicate()] * (self._sharding.mesh.ndim - 1)
+        return Layout(found.shape, found.mesh, (*copies, Shard(0)))
 
 
 class Share(Parameter):
     """This rank's part of a parameter.
 
-    _ranks_of_norm: those that have the other parts, for clip_grad_norm_(); or None.
+    _ranks_of_norm: the ranks with the other parts, for clip_grad_norm_(); or None.
     """
 
     _ranks_of_norm: Any
 
     def _tell_ranks(self, flags: Iterable[Tensor]) -> None:
-        """Flags that are set on one of these ranks are set on all: for GradScaler."""
+        """Set GradScaler's flags on all ranks if one rank has set them."""
         for flag in flags:
             dist.all_reduce(flag, dist.ReduceOp.MAX, self._ranks_of_norm)
 
@@ -108,20 +119,33 @@ class ShardedParameter(ShardedTensor, Share):
     """This rank's rows of a parameter."""
 
     @property
-    def _ranks_of_norm(self) -> Any:
-        """The ranks that have the other rows."""
-        return self._sharding.group
+    def grad(self) -> Tensor | None:
+        """This rank's rows of the gradient, which are a ShardedTensor, too."""
+        found: Tensor | None = _grad.__get__(self)
+        if found is None or found.requires_grad or isinstance(found, ShardedTensor):
+            return found
+        rows = ShardedTensor.of(found, self._sharding)
+        _grad.__set__(self, rows)  # one object, as long as it is held
+        return rows
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        _grad.__set__(self, value)
+
+    @grad.deleter
+    def grad(self) -> None:
+        _grad.__delete__(self)
 
 
 class Sent:
-    """Tensors, of which the sending is under way or over. finish: waits for it."""
+    """Tensors that are being sent. finish: waits, and returns them."""
 
     def __init__(self, finish: Callable[[], list[Any]]) -> None:
         self._finish: Callable[[], list[Any]] | None = finish
         self._tensors: list[Any] = []
 
     def take(self) -> list[Any]:
-        """The tensors."""
+        """Wait for the tensors."""
         finish, self._finish = self._finish, None
         if finish is not None:
             self._tensors = finish()
@@ -129,24 +153,24 @@ class Sent:
 
 
 class Fetched(Sent):
-    """Whole parameters. versions: of this rank's parts, when the gathering began."""
+    """Gathered parameters. versions: those of this rank's parts at the beginning."""
 
     def __init__(self, versions: list[int], finish: Callable[[], list[Any]]) -> None:
         super().__init__(finish)
         self.versions = versions
 
     def take(self) -> list[Tensor]:
-        """The parameters, in the memory that they came to."""
+        """The parameters, in the memory into which they were gathered."""
         return [tensor.detach() for tensor in super().take()]
 
 
 class Shards:
     """Parameters that are gathered, and whose gradients are reduced, together.
 
-    A subclass says how they are divided. leaves: this rank's part of them, which the
+    A subclass defines how they are divided. leaves: this rank's parts, which the
     optimizer updates. parameters: each with the modules and names that have it.
-    shards: False, where all ranks have them whole. group: the ranks that have the other
-    parts; None: there are none. replicas: those that have the same parts. param_dtype,
+    shards: False if all ranks have whole parameters. group: the ranks with the other
+    parts; None: there are none. replicas: those with the same parts. param_dtype,
     reduce_dtype: the types in which parameters and gradients are sent; None: their own.
 
     Parameters that were gathered ahead are used if this rank's part has not been
@@ -155,7 +179,8 @@ class Shards:
 
     leaves: list[Any]
     frozen: list[int]  # parameters that require no gradient
-    recalled: list[int]  # parameters in memory of their own, or the first in one memory
+    # Indices of parameters that do not share the memory of an earlier one.
+    recalled: list[int]
 
     def __init__(
         self,
@@ -171,39 +196,40 @@ class Shards:
         self.group = mesh.get_group(mesh.ndim - 1) if shards else None
         self.replicas = mesh.get_group(0) if mesh.ndim == 2 or not shards else None
         self.param_dtype, self.reduce_dtype = param_dtype, reduce_dtype
-        self.reduces = True  # gradients, in backward()
+        self.reduces = True  # whether backward() reduces gradients
         self.size = self.group.size() if self.group is not None else 1
         self.copies = self.replicas.size() if self.replicas is not None else 1
-        self.waiting: list[Any] = [None] * len(parameters)  # gradients to be reduced
+        # Gradients to reduce in a later pass.
+        self.waiting: list[Any] = [None] * len(parameters)
         self.back: list[Tensor] = []  # all rows, gathered again for a backward pass
         self.fetched: Fetched | None = None
-        self.factor: float | None = None  # what gradients are divided by; None: ranks
-        self.frees = True  # the whole parameters, at the end of backward()
+        self.factor: float | None = None  # divides gradients; None: by the ranks
+        self.frees = True  # whether the end of backward() frees the whole parameters
         self.ahead = Ahead()
-        self.recalls = True  # backward() gathers them ahead
-        self._brings: list[Any] = []  # what operations call that have saved them
-        self.entered: list[Any] | None = None  # what enter_graph() gave, for begin()
+        self.recalls = True  # whether backward() gathers them ahead
+        self._brings: list[Any] = []  # called by operations that have saved parameters
+        self.entered: list[Any] | None = None  # the result of enter_graph()
 
     def start(self, is_async: bool) -> Callable[[], list[Tensor]]:
-        """Begins to gather. A function that waits, and returns the parameters, whole,
-        in the type in which they are used."""
+        """Begin to gather. Returns a function that waits, and returns the whole
+        parameters in the type in which they are used."""
         raise NotImplementedError
 
     def fetch(self, is_async: bool = True) -> None:
-        """Begins to gather, unless the parameters are there or on their way."""
+        """Begin to gather, unless that is done or under way."""
         versions = [leaf._version for leaf in self.leaves]
         if self.fetched is None or self.fetched.versions != versions:
             self.drop()
             self.fetched = Fetched(versions, self.start(is_async))
 
     def drop(self) -> None:
-        """Lets go of what was fetched, after its end."""
+        """Free the fetched parameters, after the gathering has ended."""
         fetched, self.fetched = self.fetched, None
         if fetched is not None:
             fetched.take()
 
     def gather(self, retains: bool = False) -> list[Tensor]:
-        """The parameters, whole, which stay fetched if it retains them."""
+        """The whole parameters. retains: they stay fetched."""
         self.fetch(is_async=False)
         assert self.fetched is not None
         found, self.versions = self.fetched.take(), self.fetched.versions
@@ -211,29 +237,29 @@ class Shards:
         return found
 
     def scatter(self, gradients: list[Any]) -> Callable[[], list[Any]]:
-        """Begins to send gradients. A function that waits, and returns for each leaf
-        its part of the mean of all ranks' gradients."""
+        """Begin to send gradients. Returns a function that waits, and returns each
+        leaf's part of the mean of all ranks' gradients."""
         raise NotImplementedError
 
     def enter_graph(self) -> list[Any]:
-        """The leaves as the graph has them, and what their gradients come by."""
+        """The leaves in the graph, and the nodes that receive their gradients."""
         coming: list[Sent] = []
         return [coming, *_Enter.apply(coming, *self.leaves)]
 
     def hide(self) -> None:
-        """Lets the modules have the leaves."""
+        """Set the leaves as the modules' parameters."""
         self.show(self.leaves)
 
     def show(self, tensors: Iterable[Any]) -> None:
-        """Lets the modules have these tensors."""
+        """Set these tensors as the modules' parameters."""
         for owners, tensor in zip(self.owners, tensors, strict=True):
             for owner, name in owners:
                 owner._parameters[name] = tensor
 
     def begin(self, keeps: bool, retains: bool = False) -> int:
-        """Shows the whole parameters to the modules. keeps: their memory, for the
-        backward pass; else operations save how to get them again. retains: also for the
-        next pass. How many recalls have begun."""
+        """Set the whole parameters in the modules. keeps: keep their memory for the
+        backward pass; else operations save a function that gathers them again. retains:
+        keep it for the next pass, too. Returns the number of recalls that began."""
         self.back = []
         entered, self.entered = self.entered or self.enter_graph(), None
         tensors = _Gather.apply(self, retains, *entered)
@@ -256,12 +282,12 @@ class Shards:
         return self.back[i]
 
     def awaits(self) -> bool:
-        """Whether the backward pass has to gather them still: operations have saved
+        """Whether the backward pass has yet to gather them, since operations have saved
         them."""
         return self.recalls and any(bring() is not None for bring in self._brings)
 
     def before_backward(self, gradient: Tensor) -> None:
-        """Fetches what the backward pass needs of this, and of others next."""
+        """Fetch the parameters that the backward pass needs now, and its next ones."""
         if self.awaits():
             self.fetch()
         if self.ahead.in_backward == "before":
@@ -269,8 +295,8 @@ class Shards:
 
     @no_grad()
     def reduce(self, gradients: Sequence[Any]) -> Sent | None:
-        """Begins to send the leaves' gradients, from those of whole parameters; None
-        where they wait for the next pass."""
+        """Begin to send gradients of whole parameters. Returns None if they are kept
+        for a later pass."""
         if self.ahead.in_backward == "after":
             self.ahead.for_backward()
         back, self.back = self.back, []
@@ -288,8 +314,8 @@ class Shards:
         return self.ahead.sends(lambda: Sent(self.scatter(came)))
 
     def start_mean(self, flat: Tensor) -> Callable[[], Tensor]:
-        """Begins to send a tensor, which it changes. A function that waits, and returns
-        this rank's part of the mean, of the ranks that have the other parts."""
+        """Begin to send a tensor, which is overwritten. Returns a function that waits,
+        and returns this rank's part of the mean over the ranks with the other parts."""
         own, work = flat.div_(self.factor or self.size * self.copies), None
         if self.group is not None:
             own = flat.new_empty(flat.numel() // self.size)
@@ -321,8 +347,8 @@ class RowShards(Shards):
         super().__init__(parameters, mesh, True, param_dtype, reduce_dtype)
         self.leaves = []
         self.device = device
-        self.all_reduces = True  # gradients, over the ranks that have the same rows
-        self.partial: dict[Any, Tensor] = {}  # by type, those that wait for it
+        self.all_reduces = True  # sum gradients over the ranks with the same rows
+        self.partial: dict[Any, Tensor] = {}  # gradients that wait for that, by type
         for parameter, _ in parameters:
             sharding = Sharding(tuple(parameter.shape), self.group, mesh)
             rows = parameter.detach()[sharding.rows()].to(home, copy=True)
@@ -348,7 +374,7 @@ class RowShards(Shards):
 
     @no_grad()
     def start(self, is_async: bool) -> Callable[[], list[Tensor]]:
-        """Each in memory of its own."""
+        """See Shards. Each parameter gets memory of its own."""
         came = []
         for dtype, members in self._kinds(self.param_dtype).items():
             shards = [self.leaves[i] for i in members]
@@ -376,7 +402,7 @@ class RowShards(Shards):
         return found
 
     def scatter(self, gradients: list[Any]) -> Callable[[], list[Any]]:
-        """Its rows."""
+        """See Shards. A leaf's part is its rows."""
         sent = []
         for dtype, members in self._kinds(
             self.reduce_dtype or self.param_dtype
@@ -413,7 +439,7 @@ class RowShards(Shards):
 
 
 def _fill(rows: Tensor, flat: Tensor) -> None:
-    """Writes a flat tensor into rows, which has room for as many elements or more."""
+    """Copy a flat tensor into rows, which may have more elements."""
     width = rows.shape[1]
     full = flat.numel() // width if width else 0
     rows[:full].copy_(flat[: full * width].view(full, width))
@@ -422,8 +448,8 @@ def _fill(rows: Tensor, flat: Tensor) -> None:
 
 
 class _Enter(Function):
-    """Leaves, whose gradients _Gather begins to send. This node waits for them, and the
-    sooner it is made, the later: backward passes run the nodes made last first."""
+    """The leaves. In the backward pass _Gather begins to send their gradients, and this
+    node waits for them. It is made early, so that the pass runs it late."""
 
     @staticmethod
     def forward(ctx: Any, coming: list[Sent], *leaves: Tensor) -> Any:
@@ -446,7 +472,7 @@ class _Enter(Function):
 
 
 class _Gather(Function):
-    """All rows of parameters, whose gradients become those of this rank's rows."""
+    """Whole parameters. Their gradients become those of this rank's rows."""
 
     @staticmethod
     def forward(
@@ -465,20 +491,20 @@ class _Gather(Function):
         if sent is None:
             return (None, None, None, *[None] * len(leaves))
         ctx.coming.append(sent)
-        # _Enter has the gradients; these only have their shapes.
+        # _Enter returns the gradients; these tensors only have their shapes.
         return (None, None, None, *[leaf.detach() for leaf in leaves])
 
 
 class Unit:
-    """A module whose parameters, but for those in units inside, are one Shards."""
+    """A module whose parameters, without those of units inside, are one Shards."""
 
     _shards: Shards
-    _reshards: bool | None  # after forward(); None: unless it is the outermost
-    _shown: bool  # has its parameters whole until further notice
-    _retains = False  # whole parameters, where it does not reshard, for the next pass
+    _reshards: bool | None  # reshard after forward(); None: unless it is the outermost
+    _shown: bool  # whether it has whole parameters until reshard()
+    _retains = False  # keep whole parameters for the next pass, if not resharded
 
     def _whole_in(self, forward: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """forward(*args, **kwargs), with all parameters whole meanwhile."""
+        """Run forward(*args, **kwargs) with whole parameters."""
         if self._shown:
             return forward(*args, **kwargs)
         reshards = bool(_inside) if self._reshards is None else self._reshards
@@ -506,16 +532,21 @@ class Unit:
         return found
 
 
-_inside: list[Unit] = []  # whose forward() runs
+_inside: list[Unit] = []  # the units whose forward() is running
+
+
+def running_unit() -> Unit | None:
+    """The innermost unit whose forward() is running."""
+    return _inside[-1] if _inside else None
 
 
 def is_outermost() -> bool:
-    """Whether no unit's forward() runs."""
+    """Whether no unit's forward() is running."""
     return not _inside
 
 
 def own_modules(module: Any) -> Iterator[Any]:
-    """The module and those in it, but for units in it and what is in those."""
+    """The module and the modules inside, without units inside and their modules."""
     waiting, seen = [module], {module}
     while waiting:
         each = waiting.pop(0)
@@ -526,8 +557,8 @@ def own_modules(module: Any) -> Iterator[Any]:
 
 
 def own_parameters(module: Any, ignored: Iterable[Any]) -> list[Any]:
-    """The parameters of a module that no unit in it has, with the modules and names
-    that have each. ValueError where one of them is tied to one that a unit has."""
+    """The parameters of a module that no unit inside has, each with the modules and
+    names that have it. ValueError if one is tied to a parameter of a unit."""
     found: dict[int, Any] = {}
     outside = {id(p) for p in ignored}
     for each in own_modules(module):

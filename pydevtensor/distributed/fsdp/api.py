@@ -16,12 +16,12 @@ __all__ += ["StateDictSettings", "StateDictType"]
 
 
 class ShardingStrategy(Enum):
-    """The parts of a model that each rank has a share of.
+    """Which tensors of a model are divided among the ranks.
 
-    FULL_SHARD           parameters, gradients and states of the optimizer
-    SHARD_GRAD_OP        the same, and parameters stay whole between the forward and
+    FULL_SHARD           parameters, gradients and the optimizer's states
+    SHARD_GRAD_OP        the same, but parameters stay whole between the forward and
                          the backward pass
-    NO_SHARD             nothing: as with DistributedDataParallel
+    NO_SHARD             none, as with DistributedDataParallel
     HYBRID_SHARD         FULL_SHARD along the second dimension of a device_mesh, with
                          copies along the first
     _HYBRID_SHARD_ZERO2  SHARD_GRAD_OP, likewise
@@ -38,7 +38,7 @@ class ShardingStrategy(Enum):
 
 
 class BackwardPrefetch(Enum):
-    """When the parameters of the unit whose turn comes next are gathered.
+    """When the parameters of the unit that backward() needs next are gathered.
 
     BACKWARD_PRE   before this unit's gradients are computed, and meanwhile
     BACKWARD_POST  after that, while they are reduced
@@ -72,13 +72,14 @@ class StateDictType(Enum):
 class MixedPrecision:
     """The types of elements that a unit computes and sends in; None: their own.
 
-    param_dtype              parameters are gathered and used in
-    reduce_dtype             gradients are sent in; None: param_dtype
-    buffer_dtype             floating buffers become
+    param_dtype              the type in which parameters are gathered and used
+    reduce_dtype             the type in which gradients are sent; None: param_dtype
+    buffer_dtype             the type that floating buffers are converted to
     keep_low_precision_grads  NotImplementedError if True: gradients have the
                              parameter's type
-    cast_forward_inputs      whether each unit's floating inputs become param_dtype
-    cast_root_forward_inputs  whether those of the outermost unit do
+    cast_forward_inputs      whether each unit's floating inputs are converted to
+                             param_dtype
+    cast_root_forward_inputs  whether those of the outermost unit are
 
     >>> torch.distributed.fsdp.MixedPrecision(torch.bfloat16).param_dtype
     torch.bfloat16
@@ -96,7 +97,7 @@ class MixedPrecision:
 class CPUOffload:
     """Whether a unit's own part is in the host's memory, where it is updated.
 
-    offload_params  whether parameters and gradients are, between their uses
+    offload_params  whether parameters and gradients are there between their uses
 
     >>> torch.distributed.fsdp.CPUOffload().offload_params
     False
@@ -109,7 +110,7 @@ class CPUOffload:
 class StateDictConfig:
     """Options of state_dict().
 
-    offload_to_cpu  whether its tensors are of the CPU
+    offload_to_cpu  whether its tensors are on the CPU
 
     >>> torch.distributed.fsdp.StateDictConfig().offload_to_cpu
     False
@@ -122,8 +123,7 @@ class StateDictConfig:
 class FullStateDictConfig(StateDictConfig):
     """Options of state_dict() with whole tensors.
 
-    offload_to_cpu  whether its tensors are of the CPU
-    rank0_only      whether other ranks get an empty dict
+    rank0_only  whether other ranks get an empty dict
 
     >>> torch.distributed.fsdp.FullStateDictConfig(rank0_only=True).rank0_only
     True
@@ -135,8 +135,6 @@ class FullStateDictConfig(StateDictConfig):
 class LocalStateDictConfig(StateDictConfig):
     """StateDictConfig, for LOCAL_STATE_DICT.
 
-    offload_to_cpu  whether its tensors are of the CPU
-
     >>> torch.distributed.fsdp.LocalStateDictConfig().offload_to_cpu
     False
     """
@@ -144,8 +142,6 @@ class LocalStateDictConfig(StateDictConfig):
 
 class ShardedStateDictConfig(StateDictConfig):
     """StateDictConfig, for SHARDED_STATE_DICT.
-
-    offload_to_cpu  whether its tensors are of the CPU
 
     >>> torch.distributed.fsdp.ShardedStateDictConfig().offload_to_cpu
     False
@@ -156,7 +152,7 @@ class ShardedStateDictConfig(StateDictConfig):
 class OptimStateDictConfig:
     """Options of optim_state_dict().
 
-    offload_to_cpu  whether its tensors are of the CPU
+    offload_to_cpu  whether its tensors are on the CPU
 
     >>> torch.distributed.fsdp.OptimStateDictConfig().offload_to_cpu
     True
@@ -169,8 +165,7 @@ class OptimStateDictConfig:
 class FullOptimStateDictConfig(OptimStateDictConfig):
     """Options of optim_state_dict() with whole tensors.
 
-    offload_to_cpu  whether its tensors are of the CPU
-    rank0_only      whether other ranks get an empty dict
+    rank0_only  whether other ranks get an empty dict
 
     >>> torch.distributed.fsdp.FullOptimStateDictConfig().rank0_only
     False
@@ -182,8 +177,6 @@ class FullOptimStateDictConfig(OptimStateDictConfig):
 class LocalOptimStateDictConfig(OptimStateDictConfig):
     """OptimStateDictConfig, for LOCAL_STATE_DICT.
 
-    offload_to_cpu  whether its tensors are of the CPU
-
     >>> torch.distributed.fsdp.LocalOptimStateDictConfig().offload_to_cpu
     True
     """
@@ -191,8 +184,6 @@ class LocalOptimStateDictConfig(OptimStateDictConfig):
 
 class ShardedOptimStateDictConfig(OptimStateDictConfig):
     """OptimStateDictConfig, for SHARDED_STATE_DICT.
-
-    offload_to_cpu  whether its tensors are of the CPU
 
     >>> torch.distributed.fsdp.ShardedOptimStateDictConfig().offload_to_cpu
     True
@@ -218,4 +209,4 @@ class StateDictSettings:
     )
 
 
-_publish(__name__)
+_publish(__name__, described=True)

@@ -1,4 +1,4 @@
-"""FullyShardedDataParallel: modules of whose flat parameters each rank has a part."""
+"""FullyShardedDataParallel: divides the flat parameters of modules among the ranks."""
 
 from __future__ import annotations
 
@@ -122,19 +122,19 @@ class FullyShardedDataParallel(Unit, Module):
     sharding_strategy  of ShardingStrategy: FULL_SHARD without it
     cpu_offload        CPUOffload(True) keeps this rank's part in the host's memory
     auto_wrap_policy   which modules inside become units: torch.distributed.fsdp.wrap
-    backward_prefetch  when the unit whose turn comes next in backward() is gathered
+    backward_prefetch  when the unit that backward() needs next is gathered
     forward_prefetch   whether the unit that is called next is gathered ahead, from the
                        second pass on
     limit_all_gathers  changes nothing
     mixed_precision    a MixedPrecision
     ignored_modules    modules that stay whole, on each rank
-    ignored_states     parameters, or modules, that do
-    param_init_fn      called with each module inside that is on the device meta;
-                       without it their reset_parameters() is
+    ignored_states     parameters, or modules, that stay whole
+    param_init_fn      called with each module inside that is on the device meta; None:
+                       their reset_parameters() is called
     device_id          the GPU that the module moves to
-    sync_module_states  whether rank 0 gives its parameters and buffers at first
+    sync_module_states  whether all ranks begin with rank 0's parameters and buffers
     use_orig_params    whether parameters() has this rank's part of each parameter; else
-                       of the unit's parameters together
+                       one FlatParameter for each unit
     device_mesh        the ranks, instead of process_group; of two dimensions for
                        HYBRID_SHARD
 
@@ -231,7 +231,8 @@ class FullyShardedDataParallel(Unit, Module):
         self.register_load_state_dict_pre_hook(type(self)._before_loading)
 
     def _prepare(self, init: Callable[[Module], None] | None, group: Any) -> None:
-        """Gives what is outside of units inside memory, values and types."""
+        """Gives memory, values and types to parameters and buffers outside of inner
+        units."""
         tensors = []
         for each in own_modules(self):
             own = [*each.parameters(recurse=False), *each.buffers(recurse=False)]
@@ -340,13 +341,13 @@ class FullyShardedDataParallel(Unit, Module):
     ) -> Iterator[None]:
         """Let the units of a module have their parameters whole in the block.
 
-        recurse         also the units inside others
-        writeback       whether changes stay, those of this rank's part
-        rank0_only      whether other ranks keep their parts
-        offload_to_cpu  whether they are of the CPU
-        with_grads      whether they have their gradients
+        recurse         also units inside other units
+        writeback       whether changes of this rank's part stay after the block
+        rank0_only      whether only rank 0 has whole parameters
+        offload_to_cpu  whether whole parameters are on the CPU
+        with_grads      whether they have whole gradients
 
-        All ranks call it. NotImplementedError for rank0_only with writeback.
+        All ranks have to call it. NotImplementedError for rank0_only with writeback.
         """
         if rank0_only and writeback:
             raise NotImplementedError(
@@ -405,11 +406,12 @@ class FullyShardedDataParallel(Unit, Module):
         state_dict_config: StateDictConfig | None = None,
         optim_state_dict_config: OptimStateDictConfig | None = None,
     ) -> StateDictSettings:
-        """Choose what state_dict() and optim_state_dict() of a module's units give.
+        """Choose the tensors that state_dict() and optim_state_dict() of the units of a
+        module return.
 
-        state_dict_type: a StateDictType. state_dict_config, optim_state_dict_config:
-        their options. Returns the settings before. TypeError for options of another
-        type.
+        module: the module. state_dict_type: a StateDictType. state_dict_config,
+        optim_state_dict_config: their options. Returns the settings before. TypeError
+        for options of another type.
         """
         before = FullyShardedDataParallel.get_state_dict_type(module)
         kinds = _CONFIGS[state_dict_type]
@@ -471,7 +473,7 @@ class FullyShardedDataParallel(Unit, Module):
             self._shards.hide()
 
     def _after_state_dict(self, state: Any, prefix: str, metadata: Any) -> None:
-        """Renames what a state_dict has of this unit, and keeps what was asked for."""
+        """Renames this unit's entries of a state_dict, and applies the settings."""
         settings, path = self._settings, f"{prefix}{_WRAPPED}."
         for key in [key for key in state if key.startswith(path)]:
             state[prefix + key[len(path) :]] = state.pop(key)
@@ -498,7 +500,7 @@ class FullyShardedDataParallel(Unit, Module):
         unexpected: list[str],
         errors: list[str],
     ) -> None:
-        """Renames what a state_dict has for this unit, and takes this rank's part."""
+        """Renames this unit's entries of a state_dict, and takes this rank's part."""
         path, shards = f"{prefix}{_WRAPPED}.", self._shards
         for key in [key for key in state if key.startswith(prefix)]:
             state[path + key[len(prefix) :]] = state.pop(key)
@@ -543,8 +545,8 @@ class FullyShardedDataParallel(Unit, Module):
         """The states of an optimizer of a model by the names of its parameters: whole
         tensors, or rows, as state_dict_type() says.
 
-        optim_state_dict: optim's state_dict(), which it is without it. group changes
-        nothing. All ranks call it. NotImplementedError for LOCAL_STATE_DICT.
+        model, optim: the model and its optimizer. optim_state_dict, group: change
+        nothing. All ranks have to call it. NotImplementedError for LOCAL_STATE_DICT.
         """
         settings = FullyShardedDataParallel.get_state_dict_type(model)
         if settings.state_dict_type is StateDictType.LOCAL_STATE_DICT:
@@ -569,9 +571,9 @@ class FullyShardedDataParallel(Unit, Module):
         """The argument of optim.load_state_dict(), from what optim_state_dict() gave
         on any number of ranks.
 
-        model, optim: as there. optim_state_dict: that, on every rank. load_directly:
-        whether optim loads it, too. is_named_optimizer and group change nothing. All
-        ranks call it.
+        model, optim: the model and its optimizer. optim_state_dict: that, on every
+        rank. load_directly: also load it. is_named_optimizer, group: change nothing.
+        All ranks have to call it.
         """
         found = spread(model, optim, optim_state_dict)
         if load_directly:

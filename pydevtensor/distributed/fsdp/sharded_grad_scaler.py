@@ -11,11 +11,11 @@ __all__ = ["ShardedGradScaler"]
 
 
 class ShardedGradScaler(GradScaler):
-    """GradScaler, which leaves out a step on all ranks that have parts of a parameter.
+    """GradScaler that skips a step on all ranks if one of them has infinite gradients.
 
     device          'cuda' or 'cpu'
     init_scale      the first factor
-    process_group   changes nothing: the ranks are those of the parameters
+    process_group   changes nothing: the ranks that share a parameter skip together
 
     backoff_factor, growth_factor, growth_interval and enabled: those of GradScaler.
 

@@ -116,10 +116,9 @@ def size_based_auto_wrap_policy(
 
     module, recurse, nonwrapped_numel  of a policy
     min_num_params        the elements that make a unit
-    force_leaf_modules    classes that are not looked into; MultiheadAttention without
-                          it
-    exclude_wrap_modules  classes that become no units; ModuleList and ModuleDict
-                          without it
+    force_leaf_modules    classes that are not looked into; None: MultiheadAttention
+    exclude_wrap_modules  classes that do not become units; None: ModuleList and
+                          ModuleDict
 
     >>> torch.distributed.fsdp.wrap.size_based_auto_wrap_policy(
     ...     nn.Linear(10, 10), False, 110, min_num_params=100)
@@ -202,7 +201,7 @@ def enable_wrap(*, wrapper_cls: Any, **wrapper_kwargs: Any) -> Iterator[None]:
 def wrap(module: Module, **wrap_overrides: Any) -> Module:
     """The module as a unit in a block of enable_wrap(); else the module itself.
 
-    module: what becomes one. wrap_overrides: options in place of enable_wrap()'s.
+    module: the module. wrap_overrides: options in place of enable_wrap()'s.
 
     >>> torch.distributed.fsdp.wrap.wrap(nn.Tanh())
     Tanh()

@@ -1,0 +1,131 @@
+"""The part of a tensor that each rank of a mesh has: cuts tensors, and joins parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydevtensor import _C
+from pydevtensor import distributed as dist
+from pydevtensor.distributed.device_mesh import DeviceMesh
+from pydevtensor.distributed.tensor._placements import (
+    Partial,
+    Placement,
+    Replicate,
+    Shard,
+)
+
+Tensor = _C.Tensor
+REDUCTIONS = {"sum": "SUM", "avg": "AVG", "min": "MIN", "max": "MAX"}
+REDUCTIONS["product"] = "PRODUCT"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A tensor's shape, and a placement for each dimension of a mesh.
+
+    The first dimension of the mesh cuts the tensor, the next one the parts.
+    """
+
+    shape: tuple[int, ...]
+    mesh: DeviceMesh
+    placements: tuple[Placement, ...]
+
+    @classmethod
+    def of(cls, shape: Iterable[int], mesh: Any, placements: Any) -> Layout:
+        """Raises ValueError unless there is a placement for each dimension of the mesh,
+        and the tensor has the dimensions that they divide."""
+        shape, given = tuple(shape), placements
+        if not isinstance(mesh, DeviceMesh):
+            raise ValueError(
+                f"device_mesh is {mesh!r} ({type(mesh).__name__}); give a DeviceMesh, "
+                "as init_device_mesh() makes it"
+            )
+        if mesh.get_coordinate() is None:
+            raise ValueError(f"this rank, {mesh.get_rank()}, is not in {mesh!r}")
+        if given is None:
+            given = [Replicate()] * mesh.ndim
+        if len(given) != mesh.ndim:
+            raise ValueError(
+                f"placements has {len(given)} placements, and the mesh {mesh.ndim} "
+                "dimensions; give one for each"
+            )
+        found: list[Placement] = []
+        for each in given:
+            if isinstance(each, Shard):
+                if not -len(shape) <= each.dim < len(shape):
+                    raise ValueError(
+                        f"{each} is for a tensor of shape {[*shape]}; give one of its "
+                        "dimensions"
+                    )
+                each = Shard(each.dim % len(shape))
+            if not isinstance(each, (Shard, Replicate, Partial)):
+                raise ValueError(
+                    f"a placement is {each!r} ({type(each).__name__}); give "
+                    "Shard(dim), Replicate() or Partial()"
+                )
+            found.append(each)
+        return cls(shape, mesh, tuple(found))
+
+    def cut(self, whole: Tensor) -> Tensor:
+        """This rank's part of the whole tensor, in the whole's memory."""
+        for i, each in enumerate(self.placements):
+            if isinstance(each, Shard):
+                begin, end = self._span(i, whole.shape[each.dim])
+                whole = whole.narrow(each.dim, begin, end - begin)
+        return whole
+
+    def whole(self, own: Tensor) -> Tensor:
+        """The whole tensor, from each rank's part. All ranks of the mesh call it."""
+        lengths, shape = [], [*self.shape]
+        for i, each in enumerate(self.placements):
+            dim = each.dim if isinstance(each, Shard) else 0
+            lengths.append(shape[dim] if shape else 0)
+            if isinstance(each, Shard):
+                shape[dim] = len(range(*self._span(i, shape[dim])))
+        for i in reversed(range(self.mesh.ndim)):
+            each, group = self.placements[i], self.mesh.get_group(i)
+            if isinstance(each, Shard):
+                own = _gather(own, each.dim, lengths[i], group)
+            elif isinstance(each, Partial):
+                own = own.clone()
+                dist.all_reduce(own, REDUCTIONS[each.reduce_op], group)
+        return own
+
+    def gradient(self) -> Layout:
+        """The layout of the gradient: replicated where the tensor is Partial."""
+        placements = (
+            Replicate() if isinstance(each, Partial) else each
+            for each in self.placements
+        )
+        return replace(self, placements=tuple(placements))
+
+    def _span(self, mesh_dim: int, length: int) -> tuple[int, int]:
+        """This rank's part of a length, its begin and end."""
+        return _span(
+            length, self.mesh.size(mesh_dim), self.mesh.get_local_rank(mesh_dim)
+        )
+
+
+def _span(length: int, size: int, rank: int) -> tuple[int, int]:
+    most = -(-length // size)
+    return min(rank * most, length), min((rank + 1) * most, length)
+
+
+def _gather(own: Tensor, dim: int, length: int, group: Any) -> Tensor:
+    """Joins the parts of all ranks along a dimension; the last ones may be smaller."""
+    size = group.size()
+    most = -(-length // size)
+    shape = [*own.shape]
+    shape[dim] = most
+    part = own.new_zeros(shape)
+    part.narrow(dim, 0, own.shape[dim]).copy_(own)
+    padded = own.new_empty([size, *shape])
+    dist.all_gather_into_tensor(padded, part, group)
+    parts = [
+        each.narrow(dim, 0, end - begin)
+        for rank, each in enumerate(padded.unbind())
+        for begin, end in [_span(length, size, rank)]
+    ]
+    return _C.cat(parts, dim)
