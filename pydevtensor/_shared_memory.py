@@ -40,22 +40,34 @@ _by_address: weakref.WeakValueDictionary[int, Memory] = weakref.WeakValueDiction
 _by_file: weakref.WeakValueDictionary[Any, Memory] = weakref.WeakValueDictionary()
 
 
-def write(name: str, buffers: Iterable[memoryview]) -> tuple[int, list[slice]]:
-    """A descriptor of a new file with the buffers, and where they are in it."""
-    size, places = 0, []
+def write(name: str, buffers: list[memoryview]) -> int:
+    """A descriptor of a new file with the buffers."""
     descriptor = os.memfd_create(name, os.MFD_CLOEXEC)
     try:
-        for raw in buffers:
-            places.append(slice(size, size + raw.nbytes))
-            # Unlike a store to a mapping, a write reports that no memory is left.
-            while raw:
-                count = os.pwrite(descriptor, raw, size)
-                raw, size = raw[count:], size + count
-            size += -size % _ALIGN
+        write_to(descriptor, buffers)
     except BaseException:
         os.close(descriptor)
         raise
-    return descriptor, places
+    return descriptor
+
+
+def places(sizes: Iterable[int]) -> list[slice]:
+    """Where in a file buffers of these sizes are."""
+    found, at = [], 0
+    for size in sizes:
+        found.append(slice(at, at + size))
+        at += size + -size % _ALIGN
+    return found
+
+
+def write_to(descriptor: int, buffers: list[memoryview]) -> None:
+    """Write the buffers to a file."""
+    for place, raw in zip(places(b.nbytes for b in buffers), buffers, strict=True):
+        at = place.start
+        # Unlike a store to a mapping, a write reports that no memory is left.
+        while raw:
+            count = os.pwrite(descriptor, raw, at)
+            raw, at = raw[count:], at + count
 
 
 def open_memory(descriptor: int) -> Memory:
@@ -79,8 +91,7 @@ def shared_copy(data: _C.Tensor) -> _C.Tensor:
     try:
         # A file of no bytes cannot be mapped.
         filled = memoryview(data) if size else memoryview(b"\0")
-        descriptor, _ = write("pydevtensor-tensor", [filled])
-        return open_memory(descriptor).elements()[:size]
+        return open_memory(write("pydevtensor-tensor", [filled])).elements()[:size]
     except OSError as error:
         raise RuntimeError(
             f"share_memory_(): no shared memory for {size} bytes ({error}); free "

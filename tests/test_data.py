@@ -6,6 +6,7 @@ The orders that they draw are held against PyTorch's in test_golden_random.py.
 import collections
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 import time
@@ -354,3 +355,18 @@ def test_no_process_inherits_an_end_of_another_worker():
         os._exit(len(sockets()))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == before
     del reader
+
+
+class Remade(DataLoader):
+    """Pickled as a call with the arguments of object.__reduce__(), and its state."""
+
+    def __init__(self, dataset, *unused):
+        super().__init__(dataset, batch_size=2)
+
+    def __reduce__(self):
+        return (type(self), *super().__reduce__()[1:])
+
+
+def test_a_loader_that_is_made_anew_by_pickle():
+    loader = pickle.loads(pickle.dumps(Remade([1, 2, 3])))
+    assert [batch.tolist() for batch in loader] == [[1, 2], [3]]

@@ -12,7 +12,7 @@ from data_sets import Numbers, Spoilt, values
 from isolated import python
 
 import pydevtensor as torch
-from pydevtensor.utils.data import DataLoader
+from pydevtensor.utils.data import DataLoader, default_collate, worker
 
 # --- loaders ------------------------------------------------------------------------
 
@@ -288,6 +288,59 @@ def test_tensors_arrive_whole_and_writable(size):
         assert x[-1].item() == size
 
 
+def test_memory_of_batches_is_written_again_when_nothing_uses_it():
+    numbers = range(40)
+    loader = DataLoader(
+        numbers, num_workers=2, collate_fn=lambda b: torch.full((20_000,), float(b[0]))
+    )
+    files, kept = set(), {}
+    for number, batch in enumerate(loader):
+        assert (batch == number).all()
+        files.add(_file_of(batch))
+        if number % 7 == 0:
+            kept[number] = batch[1:].numpy() if number % 2 else batch[1:]
+    del batch
+    # Two made ahead by each worker, one in use, and those that are kept.
+    assert len(files) <= 2 * (2 + 2) + len(kept)
+    for number, part in kept.items():
+        assert (part == number).all()
+    # Kept batches take files beyond a worker's number of them, each its own.
+    all_kept = [*loader]
+    assert [int(batch[-1]) for batch in all_kept] == [*numbers]
+    assert len({_file_of(batch) for batch in all_kept}) == len(numbers)
+
+
+def _file_of(batch):
+    """The inode of the mapping that has the batch's memory."""
+    with open("/proc/self/maps") as file:
+        for line in file:
+            begin, end = (int(x, 16) for x in line.split()[0].split("-"))
+            if begin <= batch.data_ptr() < end:
+                return line.split()[4]
+    raise AssertionError
+
+
+def test_a_fork_keeps_the_batches_that_it_has(tmp_path):
+    reader = """
+    import os
+    loader = DataLoader(range(30), num_workers=1, collate_fn=lambda b: torch.full((20_000,), float(b[0])))
+    batches = iter(loader)
+    batch = next(batches)
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        os.read(read, 1)  # when the parent has loaded all others
+        os._exit(0 if (batch == 0).all() else 1)
+    for number in range(1, 30):
+        batch = next(batches)
+        assert (batch == number).all()
+    os.write(write, b"x")
+    print(os.waitpid(child, 0)[1])
+    done = True
+    """
+    assert read(tmp_path, reader.strip()) == "0\n"
+
+
 def test_long_lists_of_indices_and_answers_do_not_block():
     loader = DataLoader(
         range(200_000), 100_000, num_workers=1, collate_fn=list, prefetch_factor=8
@@ -347,3 +400,87 @@ assert data is torch.utils.data
 def test_what_is_no_dataset():
     with pytest.raises(TypeError, match=r"dataset is 5 \(int\).*__getitem__"):
         DataLoader(5)
+
+
+class Made:
+    """Images with labels, and the batches that its collate_fn has made."""
+
+    def __init__(self, kind="plain"):
+        self.kind, self.kept = kind, []
+
+    def __len__(self):
+        return 60
+
+    def __getitem__(self, i):
+        image = torch.full((30, 41), float(i))
+        if self.kind == "two":
+            return image, image.long(), i
+        if self.kind == "arrays":
+            return image.numpy(), i
+        if self.kind == "types":
+            return image.double() if i % 3 else image, i
+        return image, i
+
+    def collate(self, samples):
+        batch = default_collate(samples)
+        if self.kind == "dropped":
+            return batch[1]
+        if self.kind == "turned":
+            return batch[1], torch.ones(5000), batch[0]
+        if self.kind == "kept":
+            self.kept.append(batch[0])
+            sums = [int(each.sum()) for each in self.kept]
+            return [*batch, torch.tensor(sums)]
+        if self.kind == "changed":
+            batch[0] += 1
+        return batch
+
+
+KINDS = ["plain", "two", "arrays", "types", "dropped", "turned", "kept", "changed"]
+
+
+@pytest.mark.parametrize("hold", [0, 3, 100])
+@pytest.mark.parametrize("kind", KINDS)
+def test_batches_that_are_made_where_they_are_sent(kind, hold):
+    """The reader holds the last batches, so that files come back early or late."""
+    made = Made(kind)
+    batches = []
+    for at, batch in enumerate(
+        DataLoader(made, 4, num_workers=2, collate_fn=made.collate, prefetch_factor=3)
+    ):
+        batches = [*batches, (at, batch)][-hold - 1 :]
+        for first, each in batches:
+            want = made.collate([made[i] for i in range(4 * first, 4 * first + 4)])
+            if kind == "kept":
+                # Later batches have not changed those that the worker keeps.
+                mine = [
+                    4 * n + k for n in range(first % 2, first + 1, 2) for k in range(4)
+                ]
+                sums = [sum(mine[i : i + 4]) * 30 * 41 for i in range(0, len(mine), 4)]
+                assert each[2].tolist() == sums
+                each, want = each[:2], want[:2]
+            if isinstance(want, torch.Tensor):
+                each, want = [each], [want]
+            for got, wanted in zip(each, want, strict=True):
+                assert got.dtype == wanted.dtype and torch.equal(got, wanted)
+
+
+def test_a_stack_needs_no_copy_to_be_sent():
+    files = worker.Files(3)
+    like = [torch.full((5000,), float(i)) for i in range(3)]
+    assert files.lend(like) is None  # there is no file yet
+    _, shared = files.write([memoryview(torch.zeros(20_000))])
+    files.returned([(shared.file, True)])
+    out = torch.stack(like, out=files.lend(like))
+    assert files.lend(like) is None  # one for a batch
+    fd, shared = files.write([memoryview(out), memoryview(b"text")])
+    assert shared == ([60_000, 4], 1, False)
+    seen = torch._C._map_file(fd)
+    assert torch.frombuffer(seen, dtype=torch.float32)[:15_000].equal(out.reshape(-1))
+    assert bytes(memoryview(seen)[60_032:60_036]) == b"text"
+    files.returned([(1, True)])
+    files.lent = None
+    assert files.lend(like) is None  # out is still used here
+    del out
+    assert files.lend([t.requires_grad_() for t in like]) is None
+    assert files.lend(like[:1]) is None and files.free == [1]

@@ -6,7 +6,16 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+/* For headers that are older than Linux 5.6. */
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+#ifndef SYS_pidfd_getfd
+#define SYS_pidfd_getfd 438
+#endif
 
 /* A name is PROCESS/DESCRIPTOR/INODE. The inode tells the file apart from one that got the
  * same descriptor later. */
@@ -61,6 +70,23 @@ int dt_shared_file_open(const char *name)
         return -1;
     }
     return found;
+}
+
+int dt_shared_file_take(int process, int descriptor)
+{
+    char path[64];
+    const long its = syscall(SYS_pidfd_open, process, 0);
+    const long found = its < 0 ? -1 : syscall(SYS_pidfd_getfd, its, descriptor, 0);
+    const int error = errno;
+    if (its >= 0)
+        close((int)its);
+    if (found >= 0)
+        return (int)found;
+    /* A file in memory, such as simulated GPUs have, can be opened once more. */
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", process, descriptor);
+    const int opened = open(path, O_RDWR | O_CLOEXEC);
+    errno = error;
+    return opened;
 }
 
 int dt_shared_file_maker(const char *name)

@@ -47,7 +47,7 @@ _Path = tuple[Any, ...]
 
 
 class KeyEntry(Protocol):
-    """The place of a part in a container; str() gives it as Python writes it."""
+    """The key of a part in a container; str() gives it as Python writes it."""
 
     def get(self, parent: Any) -> Any: ...
 
@@ -304,7 +304,7 @@ def tree_map(
 ) -> PyTree:
     """The tree with func(leaf, part, ...) for each leaf.
 
-    rests: further trees, whose parts at the places of the leaves are the arguments.
+    rests: further trees, whose parts at the positions of the leaves are the arguments.
     Raises ValueError where one of them has other containers.
     """
     leaves, spec = tree_flatten(tree, is_leaf)

@@ -6,8 +6,8 @@ from collections import defaultdict
 from typing import Any, Self
 
 from pydevtensor import _C
-from pydevtensor._module_paths import ModulePaths
 from pydevtensor._names import publish as _publish
+from pydevtensor.module_paths import ModulePaths
 
 __all__ = ["FlopCounterMode"]
 

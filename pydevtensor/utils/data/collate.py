@@ -8,6 +8,9 @@ from typing import Any
 
 import pydevtensor as torch
 
+# In a worker, memory for a stack that send() need not copy: Files.lend().
+lend: Callable[[Sequence[torch.Tensor]], torch.Tensor | None] | None = None
+
 
 def _is_numpy(value: object) -> bool:
     numpy = sys.modules.get("numpy")  # not imported: value is not NumPy's
@@ -28,7 +31,8 @@ def _stacked(batch: Sequence[torch.Tensor]) -> torch.Tensor:
                 f"default_collate(): sample 0 has shape {list(shape)}, sample {place} "
                 f"{list(each.shape)}; resize or pad them, or give a collate_fn"
             )
-    return torch.stack(batch)
+    out = lend(batch) if lend is not None else None
+    return torch.stack(batch) if out is None else torch.stack(batch, out=out)
 
 
 def _rebuilt(like: Any, items: Any) -> Any:

@@ -45,7 +45,9 @@ def _check_types(
     dataset: Any, num_workers: Any, collate_fn: Any, **orders: Any
 ) -> None:
     """Raise TypeError for arguments of another kind; orders: samplers by name."""
-    if not isinstance(dataset, IterableDataset) and not hasattr(dataset, "__getitem__"):
+    known = isinstance(dataset, IterableDataset) or hasattr(dataset, "__getitem__")
+    # A class may stand in a pickled loader's place until its state comes.
+    if not known and not isinstance(dataset, type):
         raise TypeError(
             f"DataLoader: dataset is {repr(dataset)[:60]} "
             f"({type(dataset).__name__}), which has no __getitem__; give a "
@@ -345,6 +347,7 @@ class _InWorkers(_Batches):
             context = multiprocessing.get_context(context)
         self.ends: list[Any] = []
         self.processes: list[Any] = []
+        self.mapped: list[work.Mapped] = []  # files of each worker
         self.epoch = 0
         # Does nothing in a fork, whose children the workers are not. At exit
         # (exitpriority) it precedes multiprocessing's own wait, which has no limit.
@@ -366,7 +369,10 @@ class _InWorkers(_Batches):
         self.ends.append(ours)
         job = loader.dataset, loader._iterable, *loader._batching
         seed, init = self.base_seed, loader.worker_init_fn
-        args = theirs, job, seed, number, loader.num_workers, init
+        # Those made ahead, one that is written, one that the program uses, one more.
+        files = work.Files((loader.prefetch_factor or 1) + 3)
+        self.mapped.append(work.Mapped())
+        args = theirs, job, seed, number, loader.num_workers, init, files
         process = context.Process(target=work.main, args=args, daemon=True)
         try:
             work.start(process, theirs, context.get_start_method() == "fork")
@@ -407,7 +413,8 @@ class _InWorkers(_Batches):
             return
         self.tasks[self.sent] = _WAITED_FOR
         with self._worker(number):
-            work.send(self.ends[number], (self.epoch, self.sent, indices))
+            files = self.mapped[number].returned()
+            work.send(self.ends[number], (self.epoch, self.sent, indices, files))
         self.sent += 1
 
     @contextmanager
@@ -461,7 +468,7 @@ class _InWorkers(_Batches):
         for end in found:
             number = self.ends.index(end)
             with self._worker(number):
-                epoch, task, answer = work.receive(end)
+                epoch, task, answer = work.receive(end, self.mapped[number])
             if epoch != self.epoch:
                 continue
             if isinstance(answer, work.Exhausted):

@@ -245,7 +245,7 @@ def random_split(
 
     dataset    the set, which has a length
     lengths    counts that add up to len(dataset), or fractions that add up to 1;
-               samples left over by rounding go to the first subsets
+               the first subsets get the samples left over by rounding
     generator  the source of random numbers, else the default generator
 
     >>> import pydevtensor as torch

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import errno
 import io
-import mmap
 import os
 import pickle
 import random
@@ -22,10 +21,11 @@ import socket
 import sys
 import weakref
 from _thread import RLock, _local
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from traceback import format_exc, print_exc
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import pydevtensor as torch
 
@@ -36,6 +36,7 @@ from pydevtensor import _shared_memory
 from pydevtensor import _streams as _streams
 from pydevtensor._functions import interop as interop
 from pydevtensor._sharing import rebuild_cuda_tensor, reduce_tensor
+from pydevtensor.utils.data import collate as collating
 
 # Smaller data is sent through the pipe: a mapping costs more than the copy. Small
 # messages also never fill the pipes, so the two sides cannot deadlock.
@@ -104,7 +105,7 @@ class Failure:
 
 
 def _readable(kind: type[KeyError]) -> type[KeyError]:
-    """kind, a KeyError, whose str() is not quoted, so that it shows its lines."""
+    """A subclass of kind whose str() is not quoted, so that it shows its lines."""
     return type(kind.__name__, (kind,), {"__str__": lambda self: str(self.args[0])})
 
 
@@ -147,15 +148,141 @@ class _Pickler(pickle.Pickler):
         return _tensor_of, (buffer, value.dtype, value.shape, value.requires_grad)
 
 
-class _Shared:
+class _Shared(NamedTuple):
     """Stands for a value that is in shared memory: its buffers, and last its pickle."""
 
-    def __init__(self, places: list[slice]) -> None:
-        self.places = places
+    sizes: list[int]
+    file: int | None  # its number among the sender's Files
+    comes: bool  # whether its descriptor follows; else the reader has mapped it
 
 
-def send(end: Any, value: object) -> None:
-    """Send value through the pipe. May wait for the reader."""
+_SHARED = b"s"  # before such a message; no pickle begins so
+
+
+class Files:
+    """A worker's files of shared memory. The reader says when nothing uses a file,
+    which is written again then: memory that is new to the system, and to a process,
+    costs more than the copy into it.
+
+    most  how many there are; batches beyond them have a file of their own
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.made = 0
+        self.known: dict[int, tuple[int, memoryview]] = {}  # descriptor, bytes
+        self.free: list[int] = []
+        self.away: set[int] = set()  # with the reader
+        self.held: set[int] = set()  # under a tensor of lend(), which may be kept
+        self.lent: int | None = None  # to the batch that is made
+
+    def returned(self, given: Iterable[tuple[int, bool]]) -> None:
+        """Take back files by number: to be written again, or to be closed."""
+        for number, again in given:
+            self.away.discard(number)
+            if not again:
+                os.close(self.known.pop(number)[0])
+            elif number not in self.held:
+                self.free.append(number)
+
+    def lend(self, tensors: Sequence[torch.Tensor]) -> torch.Tensor | None:
+        """Memory of a free file for a stack of tensors of one shape, which write() does
+        not copy then. Once for a batch; None if there is no such memory."""
+        like = tensors[0]
+        size = like.numel() * like.itemsize * len(tensors)
+        if self.lent is not None or not self.free or size < SHARED_FROM:
+            return None
+        if size > len(self.known[self.free[-1]][1]) or any(
+            type(each) is not torch.Tensor
+            or each.device.type != "cpu"
+            or each.layout != torch.strided
+            or each.dtype != like.dtype
+            or each.requires_grad
+            for each in tensors
+        ):
+            return None
+        number = self.lent = self.free.pop()
+        self.held.add(number)
+        whole: Any = self.known[number][1].obj
+        whole = whole.detach()
+        weakref.finalize(whole, self._let_go, number).atexit = False
+        found = torch.frombuffer(whole, dtype=torch.uint8, count=size)
+        return found.view(like.dtype).view(len(tensors), *like.shape)
+
+    def _let_go(self, number: int) -> None:
+        self.held.discard(number)
+        if number in self.known and number not in self.away:
+            self.free.append(number)
+
+    def _is_lent(self, raw: memoryview) -> bool:
+        """Whether the bytes are those that were lent to this batch."""
+        if self.lent is None:
+            return False
+        whole: Any = self.known[self.lent][1].obj
+        return torch.frombuffer(raw, dtype=torch.uint8).data_ptr() == whole.data_ptr()
+
+    def write(self, buffers: list[memoryview]) -> tuple[int, _Shared]:
+        """The descriptor of a file with the buffers, and what stands for them."""
+        sizes = [raw.nbytes for raw in buffers]
+        places = _shared_memory.places(sizes)
+        lent = self._is_lent(buffers[0])  # then that buffer is in its file already
+        number = self.lent if lent else self.free[-1] if self.free else None
+        if number is None:
+            found = _shared_memory.write("pydevtensor-batch", buffers)
+            if len(self.known) == self.most:
+                return found, _Shared(sizes, None, True)
+            number = self.made = self.made + 1
+            fits = False
+        else:
+            found, memory = self.known[number]
+            fits = places[-1].stop <= len(memory)
+            if fits:  # into memory that is there, which cannot fail
+                new = slice(int(lent), None)
+                for place, raw in zip(places[new], buffers[new], strict=True):
+                    memory[place] = raw
+            else:
+                _shared_memory.write_to(found, buffers)
+            if not lent:
+                self.free.pop()
+        self.away.add(number)
+        if not fits:
+            self.known[number] = found, memoryview(torch._C._map_file(found))
+        return found, _Shared(sizes, number, not fits)
+
+
+class Mapped:
+    """The reader's mappings of a worker's Files."""
+
+    def __init__(self) -> None:
+        self.memory: dict[int, torch.Tensor] = {}
+        self.unused: deque[tuple[int, bool]] = deque()
+
+    def use(self, number: int) -> torch.Tensor:
+        """A file's bytes; the file is unused when nothing holds this tensor."""
+        bytes = self.memory[number].detach()
+        give = weakref.finalize(bytes, _give_back, self.unused, number, _forks)
+        give.atexit = False
+        return bytes
+
+    def returned(self) -> list[tuple[int, bool]]:
+        """The numbers of unused files, and whether they can be written again."""
+        found = [self.unused.popleft() for _ in range(len(self.unused))]
+        for number, again in found:
+            if not again:
+                del self.memory[number]
+        return found
+
+
+_forks = 0  # of this process
+
+
+def _give_back(unused: deque[tuple[int, bool]], number: int, forks: int) -> None:
+    # A process that was forked meanwhile may use the memory still.
+    unused.append((number, forks == _forks))
+
+
+def send(end: Any, value: object, files: Files | None = None) -> None:
+    """Send value through the pipe, in one of files. May wait for the reader."""
     big: list[memoryview] = []
 
     def aside(buffer: pickle.PickleBuffer) -> bool:
@@ -172,12 +299,14 @@ def send(end: Any, value: object) -> None:
         return
     big.append(text.getbuffer())
     try:
-        with _socket_of(end) as way:
-            fd, places = _shared_memory.write("pydevtensor-batch", big)
-            try:
-                end.send_bytes(pickle.dumps(_Shared(places)))
-                socket.send_fds(way, [b"x"], [fd])
-            finally:
+        fd, shared = (files or Files(0)).write(big)
+        try:
+            end.send_bytes(_SHARED + pickle.dumps((*shared,)))
+            if shared.comes:
+                with _socket_of(end) as way:
+                    socket.send_fds(way, [b"x"], [fd])
+        finally:
+            if shared.file is None:
                 os.close(fd)
     except ConnectionError:
         raise
@@ -204,11 +333,27 @@ def _socket_of(end: Any) -> Iterator[Any]:
         way.detach()
 
 
-def receive(end: Any) -> Any:
-    """Wait for the next value; EOFError or ConnectionError if the other end is gone."""
-    value = pickle.loads(end.recv_bytes())
-    if not isinstance(value, _Shared):
-        return value
+def receive(end: Any, mapped: Mapped | None = None) -> Any:
+    """Wait for the next value; EOFError or ConnectionError if the other end is gone.
+
+    mapped: the sender's files.
+    """
+    message = end.recv_bytes()
+    if message[:1] != _SHARED:
+        return pickle.loads(message)
+    value = _Shared(*pickle.loads(message[1:]))
+    memory = _map(end, value) if value.comes else None
+    if mapped is not None and value.file is not None:
+        if memory is not None:
+            mapped.memory[value.file] = memory
+        memory = mapped.use(value.file)
+    whole = memoryview(memory)  # type: ignore[arg-type]
+    *buffers, text = (whole[place] for place in _shared_memory.places(value.sizes))
+    return pickle.loads(text, buffers=buffers)
+
+
+def _map(end: Any, value: _Shared) -> torch.Tensor:
+    """The bytes of the file that comes with a value."""
     try:
         with _socket_of(end) as way:
             byte, fds, _, _ = socket.recv_fds(way, 1, 1)
@@ -218,19 +363,17 @@ def receive(end: Any) -> Any:
             raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
         (fd,) = fds
         try:
-            memory = memoryview(mmap.mmap(fd, 0))
+            return torch._C._map_file(fd)
         finally:
             os.close(fd)
     except (EOFError, ConnectionError):
         raise
     except OSError as error:
         raise RuntimeError(
-            f"DataLoader: cannot map a batch of {value.places[-1].stop} bytes "
+            f"DataLoader: cannot map a batch of {sum(value.sizes)} bytes "
             f"({error}); keep fewer batches at a time: each has a file descriptor and "
             "a mapping (see ulimit -n and -v)"
         ) from error
-    *buffers, text = (memory[place] for place in value.places)
-    return pickle.loads(text, buffers=buffers)
 
 
 # --- pipes --------------------------------------------------------------------------
@@ -276,8 +419,14 @@ def _close_inherited() -> None:
             end.close()
 
 
+def _count_fork() -> None:
+    global _forks
+    _forks += 1
+    _lock.release()
+
+
 os.register_at_fork(
-    before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_close_inherited
+    before=_lock.acquire, after_in_parent=_count_fork, after_in_child=_close_inherited
 )
 
 
@@ -342,8 +491,9 @@ def _answer(
     worker: int,
     workers: int,
     init: Callable[[int], object] | None,
+    files: Files,
 ) -> None:
-    """Answer tasks (epoch, number, indices) until the reader is gone."""
+    """Answer tasks (epoch, number, indices, returned) until the reader is gone."""
     global _info
     dataset, iterable, *batching = job
     where = f"DataLoader worker process {worker}"
@@ -357,8 +507,11 @@ def _answer(
     except Exception:
         answer = Failure(where)  # to the first task
     epoch = over = iterator = None
+    collating.lend = files.lend
     while True:
-        task_epoch, number, indices = receive(end)
+        task_epoch, number, indices, returned = receive(end)
+        files.returned(returned)
+        files.lent = None
         try:
             if task_epoch != epoch:
                 epoch, over = task_epoch, False
@@ -371,7 +524,7 @@ def _answer(
         except Exception:
             answer, over = Failure(where), iterable
         try:
-            send(end, (epoch, number, answer))
+            send(end, (epoch, number, answer), files)
         except ConnectionError:
             raise
         except Exception:  # it cannot be pickled, or no memory is left
