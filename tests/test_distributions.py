@@ -281,6 +281,39 @@ def test_a_distribution_of_ones_own():
         D.kl_divergence(coin, coin)
 
 
+def test_an_exponential_family_of_ones_own():
+    class Rate(D.ExponentialFamily):
+        _mean_carrier_measure = 0
+
+        def __init__(self, rate):
+            self.rate = rate
+            super().__init__(rate.shape)
+
+        @property
+        def _natural_params(self):
+            return (-self.rate,)
+
+        def _log_normalizer(self, n):
+            return -(-n).log()
+
+    a, b = t(0.5, 2.0), t(3.0, 1.0)
+    assert torch.allclose(Rate(a).entropy(), D.Exponential(a).entropy())
+    found = D.kl_divergence(Rate(a), Rate(b))
+    expected = D.kl_divergence(D.Exponential(a), D.Exponential(b))
+    assert torch.allclose(found, expected)
+    assert issubclass(D.Gamma, D.ExponentialFamily)
+    assert not issubclass(D.Laplace, D.ExponentialFamily)
+    with pytest.raises(NotImplementedError, match="divergence of Rate and Gamma"):
+        D.kl_divergence(Rate(a), D.Gamma(a, b))
+    with pytest.raises(NotImplementedError, match="natural parameters"):
+        D.ExponentialFamily((2,)).entropy()
+
+
+def test_divergences_that_need_a_mean_that_is_not_known():
+    with pytest.raises(NotImplementedError, match="divergence of Beta and Gumbel"):
+        D.kl_divergence(D.Beta(t(1.0), t(1.0)), D.Gumbel(t(0.0), t(1.0)))
+
+
 def test_checks_can_be_turned_off():
     try:
         D.Distribution.set_default_validate_args(False)

@@ -5,6 +5,7 @@ PyTorch's numbers for a seed, on the CPU.
 """
 
 from pydevtensor._names import publish as _publish
+from pydevtensor.distributions import _divergences as _divergences
 from pydevtensor.distributions import constraints as constraints
 from pydevtensor.distributions import transforms as transforms
 from pydevtensor.distributions.bernoulli import *
@@ -18,6 +19,7 @@ from pydevtensor.distributions.constraint_registry import transform_to as transf
 from pydevtensor.distributions.continuous_bernoulli import *
 from pydevtensor.distributions.dirichlet import *
 from pydevtensor.distributions.distribution import *
+from pydevtensor.distributions.exp_family import *
 from pydevtensor.distributions.exponential import *
 from pydevtensor.distributions.fishersnedecor import *
 from pydevtensor.distributions.gamma import *

@@ -24,8 +24,6 @@ class _Increasing(Transform):
 class ExpTransform(_Increasing):
     """y = e to the power of x.
 
-    cache_size  1: keep the last x and y, so that inv gives x itself back; 0: none
-
     >>> from pydevtensor.distributions.transforms import *
     >>> ExpTransform()(torch.tensor([0.0, 1.0]))
     tensor([1.0000, 2.7183])
@@ -51,8 +49,7 @@ class ExpTransform(_Increasing):
 class PowerTransform(_Increasing):
     """y = x to a power, for positive x.
 
-    exponent    the power, a number or a Tensor
-    cache_size  1: keep the last x and y, so that inv gives x itself back; 0: none
+    exponent  the power, a number or a Tensor
 
     >>> from pydevtensor.distributions.transforms import *
     >>> PowerTransform(2.0)(torch.tensor([1.0, 3.0]))
@@ -85,8 +82,6 @@ class PowerTransform(_Increasing):
 class SigmoidTransform(_Increasing):
     """y = 1 / (1 + e to the power of -x).
 
-    cache_size  1: keep the last x and y, so that inv gives x itself back; 0: none
-
     >>> from pydevtensor.distributions.transforms import *
     >>> SigmoidTransform()(torch.tensor([0.0, 1.0]))
     tensor([0.5000, 0.7311])
@@ -115,8 +110,6 @@ class SigmoidTransform(_Increasing):
 class SoftplusTransform(_Increasing):
     """y = log(1 + e to the power of x).
 
-    cache_size  1: keep the last x and y, so that inv gives x itself back; 0: none
-
     >>> from pydevtensor.distributions.transforms import *
     >>> SoftplusTransform()(torch.tensor([0.0, 1.0]))
     tensor([0.6931, 1.3133])
@@ -142,8 +135,6 @@ class SoftplusTransform(_Increasing):
 class TanhTransform(_Increasing):
     """y = tanh(x).
 
-    cache_size  1: keep the last x and y, so that inv gives x itself back; 0: none
-
     >>> from pydevtensor.distributions.transforms import *
     >>> TanhTransform()(torch.tensor([0.0, 1.0]))
     tensor([0.0000, 0.7616])
@@ -165,8 +156,6 @@ class TanhTransform(_Increasing):
 class AbsTransform(Transform):
     """y = |x|, which has no one inverse.
 
-    cache_size  1: keep the last x and y, so that inv gives x itself back; 0: none
-
     >>> from pydevtensor.distributions.transforms import *
     >>> AbsTransform()(torch.tensor([-1.0, 2.0]))
     tensor([1., 2.])
@@ -184,10 +173,9 @@ class AbsTransform(Transform):
 class AffineTransform(Transform):
     """y = loc + scale x.
 
-    loc         added offset, a number or a Tensor
-    scale       what x is multiplied by, not 0, a number or a Tensor
-    event_dim   how many dimensions one value has
-    cache_size  1: keep the last x and y, so that inv gives x itself back; 0: none
+    loc        added offset, a number or a Tensor
+    scale      what x is multiplied by, not 0, a number or a Tensor
+    event_dim  how many dimensions one value has
 
     >>> from pydevtensor.distributions.transforms import *
     >>> AffineTransform(1.0, 2.0)(torch.tensor([0.0, 1.0]))

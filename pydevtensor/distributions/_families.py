@@ -114,7 +114,10 @@ class _AfterRelaxed(_WithTemperature, TransformedDistribution):
 
 
 class _OfSuccess(_OfProbabilities):
-    """Distributions of the probability of a success, or of its odds."""
+    """Distributions of the probability of a success, or of its odds.
+
+    logits  in its place, the logarithm of the odds
+    """
 
     arg_constraints: ClassVar[Any] = {
         "probs": constraints.unit_interval,
@@ -146,7 +149,11 @@ class _OfSuccess(_OfProbabilities):
 
 
 class _OfCategories(_OfProbabilities):
-    """Distributions of vectors that have an element for each category."""
+    """Distributions of vectors that have an element for each category.
+
+    probs   weights of the categories, a Tensor (..., k) that need not sum to 1
+    logits  in their place, their logarithms up to a constant
+    """
 
     arg_constraints: ClassVar[Any] = {
         "probs": constraints.simplex,

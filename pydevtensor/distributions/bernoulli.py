@@ -10,20 +10,20 @@ from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import no_grad
 from pydevtensor.distributions import constraints
 from pydevtensor.distributions._families import _OfIndicators, _OfSuccess
+from pydevtensor.distributions.distribution import same_as
+from pydevtensor.distributions.exp_family import ExponentialFamily
 from pydevtensor.distributions.utils import broadcast_all
 from pydevtensor.nn import functional as F
 
 __all__ = ["Bernoulli"]
 
 
-class Bernoulli(_OfIndicators, _OfSuccess):
+class Bernoulli(_OfIndicators, _OfSuccess, ExponentialFamily):
     """1 with a probability, else 0.
 
-    ValueError unless one of the two is given.
+    ValueError unless one of probs and logits is given.
 
-    probs          the probability, 0 to 1, a number or a Tensor
-    logits         in its place, the logarithm of the odds
-    validate_args  whether values out of range raise ValueError; None: the default
+    probs  the probability, 0 to 1, a number or a Tensor
 
     >>> torch.distributions.Bernoulli(0.25).log_prob(torch.tensor(1.0))
     tensor(-1.3863)
@@ -37,10 +37,7 @@ class Bernoulli(_OfIndicators, _OfSuccess):
         mode = (self.probs >= 0.5).to(self.probs.dtype)
         return torch.where(self.probs == 0.5, float("nan"), mode)
 
-    @property
-    def param_shape(self) -> Any:
-        """The shape of the parameter."""
-        return self._batch_shape
+    param_shape: Any = same_as("_batch_shape", "The shape of the parameter.")
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
@@ -49,7 +46,6 @@ class Bernoulli(_OfIndicators, _OfSuccess):
             )
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the probability of value."""
         logits, value = broadcast_all(self.logits, self._checked(value))
         return -F.binary_cross_entropy_with_logits(logits, value, reduction="none")
 
@@ -69,4 +65,4 @@ class Bernoulli(_OfIndicators, _OfSuccess):
         return values.expand(-1, *self._batch_shape) if expand else values
 
 
-_publish(__name__)
+_publish(__name__, described=True)

@@ -10,18 +10,18 @@ from pydevtensor._names import publish as _publish
 from pydevtensor.distributions._families import _OfPowers
 from pydevtensor.distributions.dirichlet import Dirichlet
 from pydevtensor.distributions.distribution import Distribution
+from pydevtensor.distributions.exp_family import ExponentialFamily
 
 __all__ = ["Beta"]
 
 
-class Beta(_OfPowers):
+class Beta(_OfPowers, ExponentialFamily):
     """Numbers x from 0 to 1, such as shares.
 
     The density goes like x^(concentration1 - 1) * (1 - x)^(concentration0 - 1).
 
     concentration1  the power of x, plus 1, positive, a number or a Tensor
     concentration0  the power of 1 - x, plus 1, likewise; the two broadcast
-    validate_args   whether values out of range raise ValueError; None: the default
 
     >>> torch.distributions.Beta(1.0, 3.0).mean
     tensor(0.2500)
@@ -61,7 +61,6 @@ class Beta(_OfPowers):
         return self._dirichlet.rsample(sample_shape)[..., 0]
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density at value."""
         value = self._checked(value)
         return self._dirichlet.log_prob(torch.stack([value, 1 - value], -1))
 
@@ -69,4 +68,4 @@ class Beta(_OfPowers):
         return self._dirichlet.entropy()
 
 
-_publish(__name__)
+_publish(__name__, described=True)

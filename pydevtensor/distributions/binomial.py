@@ -10,7 +10,7 @@ from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import no_grad
 from pydevtensor.distributions import constraints
 from pydevtensor.distributions._families import _OfSuccess
-from pydevtensor.distributions.distribution import Distribution
+from pydevtensor.distributions.distribution import Distribution, same_as
 
 __all__ = ["Binomial"]
 
@@ -21,10 +21,8 @@ class Binomial(_OfSuccess):
     ValueError unless one of probs and logits is given. See also Bernoulli, for one
     trial.
 
-    total_count    how many trials, 0 or more, an int or a Tensor of them
-    probs          the probability of success, 0 to 1, a number or a Tensor
-    logits         in its place, the logarithm of the odds
-    validate_args  whether values out of range raise ValueError; None: the default
+    total_count  how many trials, 0 or more, an int or a Tensor of them
+    probs        the probability of success, 0 to 1, a number or a Tensor
 
     >>> torch.distributions.Binomial(10, torch.tensor(0.5)).mean
     tensor(5.)
@@ -65,10 +63,7 @@ class Binomial(_OfSuccess):
     def variance(self) -> Tensor:
         return self.total_count * self.probs * (1 - self.probs)
 
-    @property
-    def param_shape(self) -> Any:
-        """The shape of the parameter."""
-        return self._batch_shape
+    param_shape: Any = same_as("_batch_shape", "The shape of the parameter.")
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
@@ -78,7 +73,6 @@ class Binomial(_OfSuccess):
             )
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the probability of value."""
         k, n = self._checked(value), self.total_count
         ways = (n + 1).lgamma() - (k + 1).lgamma() - (n - k + 1).lgamma()
         # log(1 + e^logits), which does not overflow
@@ -112,4 +106,4 @@ class Binomial(_OfSuccess):
         return values.expand(-1, *self._batch_shape) if expand else values
 
 
-_publish(__name__)
+_publish(__name__, described=True)

@@ -23,12 +23,11 @@ __all__ = ["Categorical"]
 class Categorical(Distribution):
     """Numbers of categories, 0 to k - 1.
 
-    ValueError unless one of the two is given. See also OneHotCategorical, whose values
-    are vectors.
+    ValueError unless one of probs and logits is given. See also OneHotCategorical,
+    whose values are vectors.
 
-    probs          weights of the categories, a Tensor (..., k) that need not sum to 1
-    logits         in their place, their logarithms up to a constant
-    validate_args  whether values out of range raise ValueError; None: the default
+    probs   weights of the categories, a Tensor (..., k) that need not sum to 1
+    logits  in their place, their logarithms up to a constant
 
     >>> torch.distributions.Categorical(torch.tensor([1.0, 3.0])).probs
     tensor([0.2500, 0.7500])
@@ -106,7 +105,6 @@ class Categorical(Distribution):
             return drawn.reshape(shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the probability of value."""
         value = self._checked(value).long().unsqueeze(-1)
         value, logits = torch.broadcast_tensors(value, self.logits)
         return logits.gather(-1, value[..., :1]).squeeze(-1)
@@ -124,4 +122,4 @@ class Categorical(Distribution):
         return values.expand(-1, *self._batch_shape) if expand else values
 
 
-_publish(__name__)
+_publish(__name__, described=True)

@@ -16,9 +16,8 @@ __all__ = ["Cauchy"]
 class Cauchy(_OfLocation):
     """The Cauchy distribution, which has neither mean nor variance.
 
-    loc            the middle, a number or a Tensor
-    scale          half the width at half the height, positive; the two broadcast
-    validate_args  whether values out of range raise ValueError; None: the default
+    loc    the middle, a number or a Tensor
+    scale  half the width at half the height, positive; the two broadcast
 
     >>> torch.distributions.Cauchy(0.0, 1.0).cdf(torch.tensor(1.0))
     tensor(0.7500)
@@ -37,7 +36,6 @@ class Cauchy(_OfLocation):
         return self.loc + drawn.cauchy_() * self.scale
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density at value."""
         z = (self._checked(value) - self.loc) / self.scale
         return -math.log(math.pi) - self.scale.log() - z.square().log1p()
 
@@ -51,4 +49,4 @@ class Cauchy(_OfLocation):
         return math.log(4 * math.pi) + self.scale.log()
 
 
-_publish(__name__)
+_publish(__name__, described=True)

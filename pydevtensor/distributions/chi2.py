@@ -15,8 +15,7 @@ __all__ = ["Chi2"]
 class Chi2(Gamma):
     """The sum of df squares of standard normal numbers.
 
-    df             how many, positive, a number or a Tensor
-    validate_args  whether values out of range raise ValueError; None: the default
+    df  how many, positive, a number or a Tensor
 
     >>> torch.distributions.Chi2(3.0).mean
     tensor(3.)
@@ -33,4 +32,4 @@ class Chi2(Gamma):
         return self.concentration * 2
 
 
-_publish(__name__)
+_publish(__name__, described=True)

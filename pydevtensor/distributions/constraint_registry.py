@@ -87,4 +87,25 @@ transform_to.register(
     constraints.lower_cholesky, lambda c: transforms.LowerCholeskyTransform()
 )
 
+transform_to.register(
+    constraints.positive_definite, lambda c: transforms.PositiveDefiniteTransform()
+)
+transform_to.register(
+    constraints.positive_semidefinite, lambda c: transforms.PositiveDefiniteTransform()
+)
+for _registry in (biject_to, transform_to):
+    _registry.register(
+        constraints.corr_cholesky, lambda c: transforms.CorrCholeskyTransform()
+    )
+
+    @_registry.register(constraints.cat)
+    def _cat(c: Any, registry: ConstraintRegistry = _registry) -> Any:
+        parts = [registry(each) for each in c.cseq]
+        return transforms.CatTransform(parts, c.dim, c.lengths)
+
+    @_registry.register(constraints.stack)
+    def _stack(c: Any, registry: ConstraintRegistry = _registry) -> Any:
+        return transforms.StackTransform([registry(each) for each in c.cseq], c.dim)
+
+
 _publish(__name__)

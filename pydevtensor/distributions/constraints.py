@@ -9,12 +9,14 @@ import pydevtensor as torch
 from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 
-__all__ = ["Constraint", "boolean", "corr_cholesky", "dependent", "dependent_property"]
+__all__ = ["Constraint", "boolean", "cat", "corr_cholesky", "dependent"]
+__all__ += ["MixtureSameFamilyConstraint", "dependent_property", "stack"]
 __all__ += ["greater_than"]
 __all__ += ["greater_than_eq", "half_open_interval", "independent", "integer_interval"]
 __all__ += ["interval", "is_dependent", "less_than", "lower_cholesky"]
 __all__ += ["lower_triangular", "multinomial", "nonnegative", "nonnegative_integer"]
 __all__ += ["one_hot", "positive", "positive_definite", "positive_integer", "real"]
+__all__ += ["positive_semidefinite"]
 __all__ += ["real_vector", "simplex", "square", "symmetric", "unit_interval"]
 
 
@@ -86,7 +88,7 @@ def is_dependent(constraint: Constraint) -> bool:
     >>> constraints.is_dependent(constraints.real)
     False
     """
-    return isinstance(constraint, dependent)
+    return isinstance(constraint, dependent) or constraint is dependent
 
 
 class _Test(Constraint):
@@ -113,7 +115,7 @@ class _Test(Constraint):
 
 
 class _Range(Constraint):
-    """Values between bounds, of which each belongs to the set or not."""
+    """Values between two bounds, each of which is included or excluded."""
 
     def __init__(
         self,
@@ -199,7 +201,8 @@ def integer_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
     >>> constraints.integer_interval(0, 5).check(torch.tensor([0.5, 5.0]))
     tensor([False,  True])
     """
-    return _Range("IntegerInterval", lower_bound, upper_bound, whole=True)
+    name = "IntegerInterval" if upper_bound is not None else "IntegerGreaterThan"
+    return _Range(name, lower_bound, upper_bound, whole=True)
 
 
 class multinomial(Constraint):
@@ -219,6 +222,9 @@ class multinomial(Constraint):
     def check(self, x: Tensor) -> Tensor:
         """Whether each vector belongs to the set."""
         return (x >= 0).all(-1) & (x.sum(-1) <= self.upper_bound)
+
+    def __repr__(self) -> str:
+        return "Multinomial()"
 
 
 class independent(Constraint):
@@ -246,6 +252,106 @@ class independent(Constraint):
             )
         return found.reshape(*found.shape[: found.dim() - count], -1).all(-1)
 
+    def __repr__(self) -> str:
+        count = self.reinterpreted_batch_ndims
+        return f"IndependentConstraint({self.base_constraint!r}, {count})"
+
+
+class _Several(Constraint):
+    """Sets, each for a part of a value along a dimension."""
+
+    cseq: list[Constraint]
+
+    def __init__(self, cseq: Any, dim: int = 0) -> None:
+        self.cseq, self.dim = list(cseq), dim
+
+    @property
+    def is_discrete(self) -> bool:  # type: ignore[override]
+        """Whether one of the sets is."""
+        return any(each.is_discrete for each in self.cseq)
+
+    def __repr__(self) -> str:
+        return type(self).__name__.capitalize() + "()"
+
+
+class cat(_Several):
+    """Values whose parts along a dimension are each of a set.
+
+    cseq     the sets
+    dim      the dimension
+    lengths  how many positions each part has, 1 by default
+
+    >>> from pydevtensor.distributions import constraints
+    >>> constraints.cat([constraints.real, constraints.positive]).check(
+    ...     torch.tensor([-1.0, -1.0])
+    ... )
+    tensor([ True, False])
+    """
+
+    def __init__(self, cseq: Any, dim: int = 0, lengths: Any = None) -> None:
+        super().__init__(cseq, dim)
+        self.lengths: list[int] = list(lengths or [1] * len(self.cseq))
+
+    @property
+    def event_dim(self) -> int:  # type: ignore[override]
+        """The most dimensions that a value of a set has."""
+        return max(each.event_dim for each in self.cseq)
+
+    def check(self, value: Tensor) -> Tensor:
+        """Whether each value belongs to the set of its part."""
+        parts = value.split(self.lengths, self.dim)
+        pairs = zip(self.cseq, parts, strict=True)
+        return torch.cat([each.check(part) for each, part in pairs], self.dim)
+
+
+class stack(_Several):
+    """Values whose positions along a dimension are each of a set.
+
+    cseq  the sets, as many as positions
+    dim   the dimension
+
+    >>> from pydevtensor.distributions import constraints
+    >>> constraints.stack([constraints.real, constraints.positive]).check(
+    ...     torch.tensor([-1.0, -1.0])
+    ... )
+    tensor([ True, False])
+    """
+
+    @property
+    def event_dim(self) -> int:  # type: ignore[override]
+        """The most dimensions of a value, and one more where they come after dim."""
+        most = max(each.event_dim for each in self.cseq)
+        return most + (self.dim + most < 0)
+
+    def check(self, value: Tensor) -> Tensor:
+        """Whether each value belongs to the set of its position."""
+        pairs = zip(self.cseq, value.unbind(self.dim), strict=True)
+        return torch.stack([each.check(part) for each, part in pairs], self.dim)
+
+
+class MixtureSameFamilyConstraint(Constraint):
+    """The values that each component of a mixture may have.
+
+    base_constraint  the components' set
+
+    >>> from pydevtensor.distributions import constraints
+    >>> constraints.MixtureSameFamilyConstraint(constraints.positive)
+    MixtureSameFamilyConstraint(GreaterThan(lower_bound=0.0))
+    """
+
+    def __init__(self, base_constraint: Constraint) -> None:
+        self.base_constraint = base_constraint
+        self.is_discrete: bool = base_constraint.is_discrete
+        self.event_dim: int = base_constraint.event_dim
+
+    def check(self, value: Tensor) -> Tensor:
+        """Whether each value belongs to the set, for all components."""
+        found = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))
+        return found.reshape(*found.shape[: value.dim() - self.event_dim], -1).all(-1)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.base_constraint!r})"
+
 
 def _lower(x: Tensor) -> Tensor:
     return (x.tril() == x).reshape(*x.shape[:-2], -1).all(-1)
@@ -268,6 +374,15 @@ def _positive_definite(x: Tensor) -> Tensor:
     if not symmetric.all():
         return symmetric
     return symmetric & (linalg.cholesky_ex(x.detach()).info == 0)
+
+
+def _positive_semidefinite(x: Tensor) -> Tensor:
+    from pydevtensor import linalg
+
+    symmetric = _symmetric(x)
+    if not symmetric.all():
+        return symmetric
+    return (linalg.eigvalsh(x.detach()) >= 0).all(-1)
 
 
 def _corr_cholesky(x: Tensor) -> Tensor:
@@ -298,6 +413,9 @@ lower_cholesky: _Test = _Test(
 )
 corr_cholesky: _Test = _Test("CorrCholesky()", _corr_cholesky, 2)
 positive_definite: _Test = _Test("PositiveDefinite()", _positive_definite, 2)
+positive_semidefinite: _Test = _Test(
+    "PositiveSemidefinite()", _positive_semidefinite, 2
+)
 nonnegative_integer: Constraint = integer_interval(0, None)
 positive_integer: Constraint = integer_interval(1, None)
 positive: Constraint = greater_than(0.0)

@@ -10,23 +10,22 @@ from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
 from pydevtensor.distributions._families import _OfSuccess
+from pydevtensor.distributions.exp_family import ExponentialFamily
 from pydevtensor.distributions.utils import clamp_probs
 from pydevtensor.nn import functional as F
 
 __all__ = ["ContinuousBernoulli"]
 
 
-class ContinuousBernoulli(_OfSuccess):
+class ContinuousBernoulli(_OfSuccess, ExponentialFamily):
     """Numbers from 0 to 1 whose density is proportional to p^x (1 - p)^(1 - x).
 
     For the likelihood of pixels (Loaiza-Ganem and Cunningham, The continuous Bernoulli,
     2019). ValueError unless one of probs and logits is given.
 
-    probs          p, from 0 to 1, a number or a Tensor
-    logits         in its place, the logarithm of the odds
-    lims           between these two p's, series take the place of formulas that would
-                   lose digits
-    validate_args  whether values out of range raise ValueError; None: the default
+    probs  p, from 0 to 1, a number or a Tensor
+    lims   between these two p's, series take the place of formulas that would lose
+           digits
 
     >>> torch.distributions.ContinuousBernoulli(0.5).mean
     tensor(0.5000)
@@ -83,7 +82,6 @@ class ContinuousBernoulli(_OfSuccess):
         return self.icdf(torch.rand(shape, dtype=p.dtype, device=p.device))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density at value."""
         logits, value = torch.broadcast_tensors(self.logits, self._checked(value))
         cross = F.binary_cross_entropy_with_logits(logits, value, reduction="none")
         return self._log_norm() - cross
@@ -105,4 +103,4 @@ class ContinuousBernoulli(_OfSuccess):
         return self.mean * (low - high) - self._log_norm() - low
 
 
-_publish(__name__)
+_publish(__name__, described=True)

@@ -10,7 +10,7 @@ from pydevtensor import Tensor, finfo
 from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import Function
 from pydevtensor.distributions import constraints
-from pydevtensor.distributions.distribution import Distribution
+from pydevtensor.distributions.exp_family import ExponentialFamily
 
 __all__ = ["Dirichlet"]
 
@@ -72,11 +72,10 @@ class _Dirichlet(Function):
         return moved * (gradient - (x * gradient).sum(-1, True))
 
 
-class Dirichlet(Distribution):
+class Dirichlet(ExponentialFamily):
     """Vectors of positive numbers that sum to 1.
 
     concentration  positive numbers, a Tensor (..., k); a number alone is a ValueError
-    validate_args  whether values out of range raise ValueError; None: the default
 
     >>> torch.distributions.Dirichlet(torch.tensor([1.0, 3.0])).mean
     tensor([0.2500, 0.7500])
@@ -123,7 +122,6 @@ class Dirichlet(Distribution):
         )
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density at value."""
         a = self.concentration
         return (
             (a - 1).xlogy(self._checked(value)).sum(-1)
@@ -142,4 +140,4 @@ class Dirichlet(Distribution):
         )
 
 
-_publish(__name__)
+_publish(__name__, described=True)

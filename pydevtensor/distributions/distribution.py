@@ -245,6 +245,16 @@ def parameter(
     return kind(get)
 
 
+def same_as(name: str, doc: str | None = None) -> Any:
+    """A property that is another attribute, as a mean that is loc."""
+
+    def get(self: Any) -> Tensor:
+        return getattr(self, name)
+
+    get.__doc__ = doc
+    return property(get)
+
+
 def positive(*names: str) -> dict[str, Any]:
     """arg_constraints for parameters that have to be positive."""
     return dict.fromkeys(names, constraints.positive)

@@ -8,17 +8,16 @@ import pydevtensor as torch
 from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
-from pydevtensor.distributions.distribution import Distribution
+from pydevtensor.distributions.exp_family import ExponentialFamily
 from pydevtensor.distributions.utils import broadcast_all
 
 __all__ = ["Exponential"]
 
 
-class Exponential(Distribution):
+class Exponential(ExponentialFamily):
     """Intervals between events that happen at random.
 
-    rate           how many events a unit has, positive, a number or a Tensor
-    validate_args  whether values out of range raise ValueError; None: the default
+    rate  how many events a unit has, positive, a number or a Tensor
 
     >>> torch.distributions.Exponential(2.0).mean
     tensor(0.5000)
@@ -53,7 +52,6 @@ class Exponential(Distribution):
         return drawn.exponential_() / self.rate
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density at value."""
         return self.rate.log() - self.rate * self._checked(value)
 
     def cdf(self, value: Tensor) -> Tensor:
@@ -66,4 +64,4 @@ class Exponential(Distribution):
         return 1 - self.rate.log()
 
 
-_publish(__name__)
+_publish(__name__, described=True)

@@ -19,9 +19,8 @@ __all__ = ["FisherSnedecor"]
 class FisherSnedecor(Distribution):
     """Ratios of two mean squares of normal numbers, F.
 
-    df1            degrees of freedom above, positive, a number or a Tensor
-    df2            degrees of freedom below, positive; the two broadcast
-    validate_args  whether values out of range raise ValueError; None: the default
+    df1  degrees of freedom above, positive, a number or a Tensor
+    df2  degrees of freedom below, positive; the two broadcast
 
     >>> torch.distributions.FisherSnedecor(2.0, 4.0).mean
     tensor(2.)
@@ -63,11 +62,10 @@ class FisherSnedecor(Distribution):
         return (above / below.clamp(min=tiny)).clamp(min=tiny)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density at value."""
         value = self._checked(value)
         m, n, ratio = self.df1 * 0.5, self.df2 * 0.5, self.df1 / self.df2
         constant = (m + n).lgamma() - m.lgamma() - n.lgamma() + m * ratio.log()
         return constant + (m - 1) * value.log() - (m + n) * (ratio * value).log1p()
 
 
-_publish(__name__)
+_publish(__name__, described=True)

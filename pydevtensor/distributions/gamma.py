@@ -9,7 +9,8 @@ from pydevtensor import Tensor, finfo
 from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import Function
 from pydevtensor.distributions import constraints
-from pydevtensor.distributions.distribution import Distribution, positive
+from pydevtensor.distributions.distribution import positive
+from pydevtensor.distributions.exp_family import ExponentialFamily
 from pydevtensor.distributions.utils import broadcast_all
 
 __all__ = ["Gamma"]
@@ -53,12 +54,11 @@ def standard_gamma(shape: Tensor) -> Tensor:
     return _StandardGamma.apply(shape)
 
 
-class Gamma(Distribution):
+class Gamma(ExponentialFamily):
     """The gamma distribution, of the time that several events take.
 
     concentration  how many events, or its shape: positive, a number or a Tensor
     rate           how many events a unit has, positive; the two broadcast
-    validate_args  whether values out of range raise ValueError; None: the default
 
     >>> torch.distributions.Gamma(2.0, 4.0).mean
     tensor(0.5000)
@@ -94,7 +94,6 @@ class Gamma(Distribution):
         return value.clamp(min=finfo(value.dtype).tiny)  # which has a logarithm
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density at value."""
         value = self._checked(torch.as_tensor(value, dtype=self.rate.dtype))
         return (
             self.concentration.xlogy(self.rate)
@@ -112,4 +111,4 @@ class Gamma(Distribution):
         return a - self.rate.log() + a.lgamma() + (1 - a) * a.digamma()
 
 
-_publish(__name__)
+_publish(__name__, described=True)

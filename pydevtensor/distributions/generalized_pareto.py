@@ -22,7 +22,6 @@ class GeneralizedPareto(_AroundLocation):
     scale          the width, positive
     concentration  the shape: positive for a heavy tail, 0 for an exponential one,
                    negative for an end; all broadcast
-    validate_args  whether values out of range raise ValueError; None: the default
 
     >>> torch.distributions.GeneralizedPareto(0.0, 1.0, 0.5).mean
     tensor(2.)
@@ -80,7 +79,6 @@ class GeneralizedPareto(_AroundLocation):
         return torch.where(self._flat, -z, -(self._shape * z).log1p() / self._shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density at value."""
         power = torch.where(self._flat, 1.0, 1 + self._shape)
         return power * self._log_survival(value) - self.scale.log()
 
@@ -96,4 +94,4 @@ class GeneralizedPareto(_AroundLocation):
         return self.scale.log() + self.concentration + 1
 
 
-_publish(__name__)
+_publish(__name__, described=True)

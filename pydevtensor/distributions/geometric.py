@@ -19,11 +19,9 @@ __all__ = ["Geometric"]
 class Geometric(_OfSuccess):
     """How many trials fail before the first success.
 
-    ValueError unless one of the two is given.
+    ValueError unless one of probs and logits is given.
 
-    probs          the probability of success, above 0 up to 1, a number or a Tensor
-    logits         in its place, the logarithm of the odds
-    validate_args  whether values out of range raise ValueError; None: the default
+    probs  the probability of success, above 0 up to 1, a number or a Tensor
 
     >>> torch.distributions.Geometric(0.5).log_prob(torch.tensor(1.0))
     tensor(-1.3863)
@@ -57,7 +55,6 @@ class Geometric(_OfSuccess):
             return (u.log() / (-self.probs).log1p()).floor()
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the probability of value."""
         value, probs = broadcast_all(self._checked(value), self.probs)
         probs = torch.where((probs == 1) & (value == 0), 0.0, probs)
         return value * (-probs).log1p() + self.probs.log()
@@ -69,4 +66,4 @@ class Geometric(_OfSuccess):
         return cross / self.probs
 
 
-_publish(__name__)
+_publish(__name__, described=True)

@@ -9,6 +9,7 @@ import pydevtensor as torch
 from pydevtensor import Tensor, finfo
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
+from pydevtensor.distributions.distribution import same_as
 from pydevtensor.distributions.normal import Normal
 from pydevtensor.distributions.transformed_distribution import Remade
 from pydevtensor.distributions.transforms import AffineTransform, ExpTransform
@@ -23,9 +24,8 @@ EULER = 0.57721566490153286
 class Gumbel(Remade):
     """The distribution of greatest values of many.
 
-    loc            the most likely value, a number or a Tensor
-    scale          the width, positive; the two broadcast
-    validate_args  whether values out of range raise ValueError; None: the default
+    loc    the most likely value, a number or a Tensor
+    scale  the width, positive; the two broadcast
 
     >>> torch.distributions.Gumbel(0.0, 1.0).mean
     tensor(0.5772)
@@ -54,10 +54,7 @@ class Gumbel(Remade):
     def mean(self) -> Tensor:
         return self.loc + self.scale * EULER
 
-    @property
-    def mode(self) -> Tensor:
-        """loc."""
-        return self.loc
+    mode: Tensor = same_as("loc", "loc.")
 
     @property
     def stddev(self) -> Tensor:
@@ -68,7 +65,6 @@ class Gumbel(Remade):
         return self.stddev.square()
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density at value."""
         y = (self.loc - self._checked(value)) / self.scale
         return (y - y.exp()) - self.scale.log()
 
@@ -76,4 +72,4 @@ class Gumbel(Remade):
         return self.scale.log() + (1 + EULER)
 
 
-_publish(__name__)
+_publish(__name__, described=True)

@@ -16,9 +16,8 @@ __all__ = ["HalfCauchy"]
 class HalfCauchy(_OfMagnitudes):
     """Magnitudes of numbers of the Cauchy distribution around 0.
 
-    scale          half the width at half the height before, positive, a number or a
-                   Tensor
-    validate_args  whether values out of range raise ValueError; None: the default
+    scale  half the width at half the height before, positive, a number or a
+           Tensor
 
     >>> torch.distributions.HalfCauchy(1.0).cdf(torch.tensor(1.0))
     tensor(0.5000)
@@ -37,4 +36,4 @@ class HalfCauchy(_OfMagnitudes):
         return torch.full_like(self.scale, math.inf)
 
 
-_publish(__name__)
+_publish(__name__, described=True)

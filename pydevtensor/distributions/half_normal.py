@@ -15,8 +15,7 @@ __all__ = ["HalfNormal"]
 class HalfNormal(_OfMagnitudes):
     """Magnitudes of normal numbers of mean 0.
 
-    scale          their standard deviation, positive, a number or a Tensor
-    validate_args  whether values out of range raise ValueError; None: the default
+    scale  their standard deviation, positive, a number or a Tensor
 
     >>> torch.distributions.HalfNormal(1.0).mean
     tensor(0.7979)
@@ -33,4 +32,4 @@ class HalfNormal(_OfMagnitudes):
         return self.scale.square() * (1 - 2 / math.pi)
 
 
-_publish(__name__)
+_publish(__name__, described=True)

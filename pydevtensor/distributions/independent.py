@@ -19,8 +19,6 @@ class Independent(Distribution):
 
     base_distribution          the distribution
     reinterpreted_batch_ndims  how many of its batch dimensions, else ValueError
-    validate_args              whether values out of range raise ValueError; None: the
-                               by default
 
     >>> from pydevtensor.distributions import Independent, Normal
     >>> Independent(Normal(torch.zeros(2, 3), 1.0), 1).log_prob(torch.zeros(2, 3)).shape
@@ -85,7 +83,6 @@ class Independent(Distribution):
         return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density at value."""
         return self._summed(self.base_dist.log_prob(value))
 
     def entropy(self) -> Tensor:
@@ -106,4 +103,4 @@ class Independent(Distribution):
         return f"Independent({self.base_dist}, {self.reinterpreted_batch_ndims})"
 
 
-_publish(__name__)
+_publish(__name__, described=True)

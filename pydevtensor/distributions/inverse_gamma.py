@@ -22,7 +22,6 @@ class InverseGamma(TransformedDistribution):
 
     concentration  the shape, positive, a number or a Tensor
     rate           the rate of the gamma numbers, positive; the two broadcast
-    validate_args  whether values out of range raise ValueError; None: the default
 
     >>> torch.distributions.InverseGamma(3.0, 2.0).mean
     tensor(1.)
@@ -63,4 +62,4 @@ class InverseGamma(TransformedDistribution):
         return a + self.rate.log() + a.lgamma() - (1 + a) * a.digamma()
 
 
-_publish(__name__)
+_publish(__name__, described=True)

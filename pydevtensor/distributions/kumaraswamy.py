@@ -21,7 +21,6 @@ class Kumaraswamy(_OfPowers, Remade):
 
     concentration1  its first shape, positive, a number or a Tensor
     concentration0  its second shape, positive; the two broadcast
-    validate_args   whether values out of range raise ValueError; None: the default
 
     >>> torch.distributions.Kumaraswamy(1.0, 1.0).mean
     tensor(0.5000)
@@ -63,4 +62,4 @@ class Kumaraswamy(_OfPowers, Remade):
         return 1 - 1 / b + spread - a.log() - b.log()
 
 
-_publish(__name__)
+_publish(__name__, described=True)

@@ -14,9 +14,8 @@ __all__ = ["Laplace"]
 class Laplace(_OfLocation):
     """The Laplace distribution, of two exponential sides.
 
-    loc            the middle, a number or a Tensor
-    scale          the mean distance from it, positive; the two broadcast
-    validate_args  whether values out of range raise ValueError; None: the default
+    loc    the middle, a number or a Tensor
+    scale  the mean distance from it, positive; the two broadcast
 
     >>> torch.distributions.Laplace(0.0, 1.0).log_prob(torch.tensor(0.0))
     tensor(-0.6931)
@@ -36,7 +35,6 @@ class Laplace(_OfLocation):
         return self.loc - self.scale * u.sign() * (-u.abs()).log1p()
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density at value."""
         far = (self._checked(value) - self.loc).abs()
         return -(2 * self.scale).log() - far / self.scale
 
@@ -52,4 +50,4 @@ class Laplace(_OfLocation):
         return 1 + (2 * self.scale).log()
 
 
-_publish(__name__)
+_publish(__name__, described=True)

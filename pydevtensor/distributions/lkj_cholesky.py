@@ -23,7 +23,6 @@ class LKJCholesky(Distribution):
     dim            of a matrix, 2 or more, else ValueError
     concentration  1: all matrices are equally likely; above 1: those near the identity
                    more; below 1: less. Positive, a number or a Tensor
-    validate_args  whether values out of range raise ValueError; None: the default
 
     >>> torch.distributions.LKJCholesky(3, 1.0).event_shape
     torch.Size([3, 3])
@@ -69,7 +68,6 @@ class LKJCholesky(Distribution):
             return found + rest.clamp(min=finfo(found.dtype).tiny).sqrt().diag_embed()
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density at value."""
         diagonal = self._checked(value).diagonal(dim1=-1, dim2=-2)[..., 1:]
         order = torch.arange(2, self.dim + 1, device=value.device)
         powers = 2 * (self.concentration - 1).unsqueeze(-1) + self.dim - order
@@ -79,4 +77,4 @@ class LKJCholesky(Distribution):
         return (powers * diagonal.log()).sum(-1) - norm + alpha.lgamma() * n
 
 
-_publish(__name__)
+_publish(__name__, described=True)

@@ -18,9 +18,8 @@ __all__ = ["LogNormal"]
 class LogNormal(TransformedDistribution):
     """Numbers whose logarithm is normal.
 
-    loc            the logarithm's mean, a number or a Tensor
-    scale          the logarithm's standard deviation, positive; the two broadcast
-    validate_args  whether values out of range raise ValueError; None: the default
+    loc    the logarithm's mean, a number or a Tensor
+    scale  the logarithm's standard deviation, positive; the two broadcast
 
     >>> torch.distributions.LogNormal(0.0, 1.0).mean
     tensor(1.6487)
@@ -52,4 +51,4 @@ class LogNormal(TransformedDistribution):
         return self.base_dist.entropy() + self.loc
 
 
-_publish(__name__)
+_publish(__name__, described=True)

@@ -18,9 +18,8 @@ __all__ = ["LogisticNormal"]
 class LogisticNormal(TransformedDistribution):
     """Vectors of parts that sum to 1, one element longer than loc.
 
-    loc            means of normal numbers, a Tensor (..., k)
-    scale          their standard deviations, positive; the two broadcast
-    validate_args  whether values out of range raise ValueError; None: the default
+    loc    means of normal numbers, a Tensor (..., k)
+    scale  their standard deviations, positive; the two broadcast
 
     >>> torch.distributions.LogisticNormal(torch.zeros(2), torch.ones(2)).event_shape
     torch.Size([3])
@@ -47,4 +46,4 @@ class LogisticNormal(TransformedDistribution):
     )
 
 
-_publish(__name__)
+_publish(__name__, described=True)

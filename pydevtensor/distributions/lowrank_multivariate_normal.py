@@ -10,7 +10,7 @@ from pydevtensor import Tensor, linalg
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
 from pydevtensor.distributions._families import _AroundLocation
-from pydevtensor.distributions.distribution import Distribution
+from pydevtensor.distributions.distribution import Distribution, same_as
 from pydevtensor.distributions.utils import lazy_property, standard_normal
 
 __all__ = ["LowRankMultivariateNormal"]
@@ -20,10 +20,9 @@ class LowRankMultivariateNormal(_AroundLocation):
     """Normally distributed vectors of the covariance cov_factor @ cov_factor.mT plus a
     diagonal one, in time that grows with the square of the rank alone.
 
-    loc            the mean, a Tensor (..., k)
-    cov_factor     a Tensor (..., k, rank)
-    cov_diag       a Tensor (..., k), positive; batches broadcast
-    validate_args  whether values out of range raise ValueError; None: the default
+    loc         the mean, a Tensor (..., k)
+    cov_factor  a Tensor (..., k, rank)
+    cov_diag    a Tensor (..., k), positive; batches broadcast
 
     >>> from pydevtensor.distributions import LowRankMultivariateNormal
     >>> LowRankMultivariateNormal(*torch.ones(2, 3), torch.ones(3)).variance
@@ -100,9 +99,7 @@ class LowRankMultivariateNormal(_AroundLocation):
         """The lower Cholesky factor of the covariance."""
         return linalg.cholesky(self.covariance_matrix)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
+    mean: Tensor = same_as("loc")
 
     @property
     def variance(self) -> Tensor:
@@ -139,4 +136,4 @@ class LowRankMultivariateNormal(_AroundLocation):
         return found.expand(self._batch_shape)
 
 
-_publish(__name__)
+_publish(__name__, described=True)

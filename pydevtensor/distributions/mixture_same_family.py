@@ -22,8 +22,6 @@ class MixtureSameFamily(Distribution):
 
     mixture_distribution    what chooses, a Categorical of k categories, else ValueError
     component_distribution  the k components, the last batch dimension
-    validate_args           whether values out of range raise ValueError; None: the
-                       default
 
     >>> from pydevtensor.distributions import Categorical, MixtureSameFamily, Normal
     >>> normal = Normal(torch.tensor([-1.0, 1.0]), 1.0)
@@ -109,7 +107,6 @@ class MixtureSameFamily(Distribution):
         return (parts * self._mixture_distribution.probs).sum(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density at value."""
         value = self._padded(self._checked(value))
         found = self._component_distribution.log_prob(value)
         weights = self._mixture_distribution.logits
@@ -136,4 +133,4 @@ class MixtureSameFamily(Distribution):
         )
 
 
-_publish(__name__)
+_publish(__name__, described=True)

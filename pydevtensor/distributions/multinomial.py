@@ -20,10 +20,7 @@ class Multinomial(_OfCategories):
 
     ValueError unless one of probs and logits is given.
 
-    total_count    how many draws, one int, else NotImplementedError
-    probs          weights of the categories, a Tensor (..., k) that need not sum to 1
-    logits         in their place, their logarithms up to a constant
-    validate_args  whether values out of range raise ValueError; None: the default
+    total_count  how many draws, one int, else NotImplementedError
 
     >>> torch.distributions.Multinomial(10, torch.tensor([0.0, 1.0])).sample()
     tensor([ 0., 10.])
@@ -65,7 +62,6 @@ class Multinomial(_OfCategories):
         return counts.to(self.probs.dtype)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the probability of value."""
         logits, value = torch.broadcast_tensors(self.logits, self._checked(value))
         logits = torch.where((value == 0) & (logits == -math.inf), 0.0, logits)
         ways = (value.sum(-1) + 1).lgamma() - (value + 1).lgamma().sum(-1)
@@ -81,4 +77,4 @@ class Multinomial(_OfCategories):
         )
 
 
-_publish(__name__)
+_publish(__name__, described=True)

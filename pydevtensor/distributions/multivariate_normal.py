@@ -10,7 +10,7 @@ from pydevtensor import Tensor, linalg
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
 from pydevtensor.distributions._families import _AroundLocation
-from pydevtensor.distributions.distribution import Distribution
+from pydevtensor.distributions.distribution import Distribution, same_as
 from pydevtensor.distributions.utils import lazy_property, standard_normal
 
 __all__ = ["MultivariateNormal"]
@@ -55,8 +55,6 @@ class MultivariateNormal(_AroundLocation):
     precision_matrix   in its place, its inverse
     scale_tril         in its place, its lower Cholesky factor, which saves the most
                        time
-    validate_args      whether values out of range raise ValueError; None: the
-                       default
 
     >>> from pydevtensor.distributions import MultivariateNormal
     >>> MultivariateNormal(torch.zeros(2), torch.eye(2)).log_prob(torch.zeros(2))
@@ -127,9 +125,7 @@ class MultivariateNormal(_AroundLocation):
         """The inverse of the covariance."""
         return self._expanded(torch.cholesky_inverse(self._unbroadcasted_scale_tril))
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
+    mean: Tensor = same_as("loc")
 
     @property
     def variance(self) -> Tensor:
@@ -148,7 +144,6 @@ class MultivariateNormal(_AroundLocation):
         return self.loc + (L @ eps.unsqueeze(-1)).squeeze(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density at value."""
         z = (self._checked(value) - self.loc).unsqueeze(-1)
         L = self._unbroadcasted_scale_tril
         M = linalg.solve_triangular(L, z, upper=False).squeeze(-1).square().sum(-1)
@@ -161,4 +156,4 @@ class MultivariateNormal(_AroundLocation):
         return found.expand(self._batch_shape)
 
 
-_publish(__name__)
+_publish(__name__, described=True)

@@ -23,10 +23,8 @@ class NegativeBinomial(_OfSuccess):
 
     ValueError unless one of probs and logits is given.
 
-    total_count    how many failures end it, 0 or more, a number or a Tensor
-    probs          the probability of success, below 1; broadcasts with total_count
-    logits         in its place, the logarithm of the odds
-    validate_args  whether values out of range raise ValueError; None: the default
+    total_count  how many failures end it, 0 or more, a number or a Tensor
+    probs        the probability of success, below 1; broadcasts with total_count
 
     >>> torch.distributions.NegativeBinomial(3.0, 0.5).mean
     tensor(3.)
@@ -71,11 +69,10 @@ class NegativeBinomial(_OfSuccess):
             return torch.poisson(self._gamma.sample(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the probability of value."""
         value, n = self._checked(value), self.total_count
         chance = n * F.logsigmoid(-self.logits) + value * F.logsigmoid(self.logits)
         ways = (n + value).lgamma() - (1 + value).lgamma() - n.lgamma()
         return chance + torch.where(n + value == 0, 0.0, ways)
 
 
-_publish(__name__)
+_publish(__name__, described=True)

@@ -10,26 +10,24 @@ from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import no_grad
 from pydevtensor.distributions._families import _OfLocation
+from pydevtensor.distributions.distribution import same_as
+from pydevtensor.distributions.exp_family import ExponentialFamily
 from pydevtensor.distributions.utils import standard_normal
 
 __all__ = ["Normal"]
 
 
-class Normal(_OfLocation):
+class Normal(_OfLocation, ExponentialFamily):
     """The normal distribution.
 
-    loc            the mean, a number or a Tensor
-    scale          the standard deviation, positive; the two broadcast
-    validate_args  whether values out of range raise ValueError; None: the default
+    loc    the mean, a number or a Tensor
+    scale  the standard deviation, positive; the two broadcast
 
     >>> torch.distributions.Normal(0.0, 1.0).log_prob(torch.tensor(0.0))
     tensor(-0.9189)
     """
 
-    @property
-    def stddev(self) -> Tensor:
-        """scale."""
-        return self.scale
+    stddev: Tensor = same_as("scale", "scale.")
 
     @property
     def variance(self) -> Tensor:
@@ -54,7 +52,6 @@ class Normal(_OfLocation):
         return self.loc + standard_normal(shape, self.loc) * self.scale
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density at value."""
         z = self._checked(value) - self.loc
         variance = self.scale.square()
         constant = math.log(math.sqrt(2 * math.pi))
@@ -71,4 +68,4 @@ class Normal(_OfLocation):
         return 0.5 + 0.5 * math.log(2 * math.pi) + self.scale.log()
 
 
-_publish(__name__)
+_publish(__name__, described=True)

@@ -15,13 +15,9 @@ __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
 
 class OneHotCategorical(_OfIndicators, _OfCategories):
-    """Categories as vectors that are 1 in one place and else 0.
+    """Categories as vectors with a single 1, and else 0.
 
-    ValueError unless one of the two is given.
-
-    probs          weights of the categories, a Tensor (..., k) that need not sum to 1
-    logits         in their place, their logarithms up to a constant
-    validate_args  whether values out of range raise ValueError; None: the default
+    ValueError unless one of probs and logits is given.
 
     >>> torch.distributions.OneHotCategorical(torch.tensor([0.0, 1.0])).sample()
     tensor([0., 1.])
@@ -40,7 +36,6 @@ class OneHotCategorical(_OfIndicators, _OfCategories):
         return F.one_hot(drawn, self._event_shape[-1]).to(self.probs.dtype)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the probability of value."""
         return self._categorical.log_prob(self._checked(value).argmax(-1))
 
     def entropy(self) -> Tensor:
@@ -63,10 +58,6 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
     Bengio et al., Estimating or propagating gradients through stochastic neurons for
     conditional computation (2013).
 
-    probs          weights of the categories, a Tensor (..., k) that need not sum to 1
-    logits         in their place, their logarithms up to a constant
-    validate_args  whether values out of range raise ValueError; None: the default
-
     >>> p = torch.ones(2, requires_grad=True)
     >>> torch.distributions.OneHotCategoricalStraightThrough(p).rsample().requires_grad
     True
@@ -83,4 +74,4 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
         return self.sample(sample_shape) + (self.probs - self.probs.detach())
 
 
-_publish(__name__)
+_publish(__name__, described=True)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
-from pydevtensor.distributions.distribution import positive
+from pydevtensor.distributions.distribution import positive, same_as
 from pydevtensor.distributions.exponential import Exponential
 from pydevtensor.distributions.transformed_distribution import Remade
 from pydevtensor.distributions.transforms import AffineTransform, ExpTransform
@@ -19,9 +19,8 @@ __all__ = ["Pareto"]
 class Pareto(Remade):
     """The Pareto distribution, of numbers from scale on with a heavy tail.
 
-    scale          the least value, positive, a number or a Tensor
-    alpha          how fast the tail falls, positive; the two broadcast
-    validate_args  whether values out of range raise ValueError; None: the default
+    scale  the least value, positive, a number or a Tensor
+    alpha  how fast the tail falls, positive; the two broadcast
 
     >>> torch.distributions.Pareto(1.0, 2.0).mean
     tensor(2.)
@@ -48,10 +47,7 @@ class Pareto(Remade):
         a = self.alpha.clamp(min=1)
         return a * self.scale / (a - 1)
 
-    @property
-    def mode(self) -> Tensor:
-        """scale."""
-        return self.scale
+    mode: Tensor = same_as("scale", "scale.")
 
     @property
     def variance(self) -> Tensor:
@@ -63,4 +59,4 @@ class Pareto(Remade):
         return (self.scale / self.alpha).log() + 1 + self.alpha.reciprocal()
 
 
-_publish(__name__)
+_publish(__name__, described=True)

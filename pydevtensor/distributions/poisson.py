@@ -9,17 +9,17 @@ from pydevtensor import Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import no_grad
 from pydevtensor.distributions import constraints
-from pydevtensor.distributions.distribution import Distribution
+from pydevtensor.distributions.distribution import same_as
+from pydevtensor.distributions.exp_family import ExponentialFamily
 from pydevtensor.distributions.utils import broadcast_all
 
 __all__ = ["Poisson"]
 
 
-class Poisson(Distribution):
+class Poisson(ExponentialFamily):
     """Counts of events that happen at random.
 
-    rate           how many are expected, 0 or more, a number or a Tensor
-    validate_args  whether values out of range raise ValueError; None: the default
+    rate  how many are expected, 0 or more, a number or a Tensor
 
     >>> torch.distributions.Poisson(2.0).log_prob(torch.tensor(0.0))
     tensor(-2.)
@@ -32,26 +32,21 @@ class Poisson(Distribution):
         (self.rate,) = broadcast_all(rate)
         super().__init__(self.rate.shape, validate_args=validate_args)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.rate
+    mean: Tensor = same_as("rate")
 
     @property
     def mode(self) -> Tensor:
         return self.rate.floor()
 
-    @property
-    def variance(self) -> Tensor:
-        return self.rate
+    variance: Tensor = same_as("rate")
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
             return torch.poisson(self.rate.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the probability of value."""
         rate, value = broadcast_all(self.rate, self._checked(value))
         return value.xlogy(rate) - rate - (value + 1).lgamma()
 
 
-_publish(__name__)
+_publish(__name__, described=True)

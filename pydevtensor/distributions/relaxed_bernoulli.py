@@ -18,10 +18,8 @@ __all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]
 class LogitRelaxedBernoulli(_Relaxed, _OfSuccess):
     """The logits of RelaxedBernoulli's numbers (Maddison and others, 2017).
 
-    temperature    how far the numbers are from 0 and 1, positive, a Tensor
-    probs          the probability of 1, a number or a Tensor
-    logits         in its place, the logarithm of the odds
-    validate_args  whether values out of range raise ValueError; None: the default
+    temperature  how far the numbers are from 0 and 1, positive, a Tensor
+    probs        the probability of 1, a number or a Tensor
 
     >>> from pydevtensor.distributions.relaxed_bernoulli import LogitRelaxedBernoulli
     >>> LogitRelaxedBernoulli(torch.tensor(0.5), 0.5).log_prob(torch.tensor(0.0))
@@ -37,7 +35,6 @@ class LogitRelaxedBernoulli(_Relaxed, _OfSuccess):
         return odds / self.temperature
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density at value."""
         far = self.logits - self._checked(value) * self.temperature
         return torch.as_tensor(self.temperature).log() + far - 2 * far.exp().log1p()
 
@@ -45,10 +42,9 @@ class LogitRelaxedBernoulli(_Relaxed, _OfSuccess):
 class RelaxedBernoulli(_AfterRelaxed):
     """Numbers between 0 and 1 with gradients, nearer to them the lower the temperature.
 
-    temperature    positive, a Tensor
-    probs          the probability of 1, a number or a Tensor
-    logits         in its place, the logarithm of the odds
-    validate_args  whether values out of range raise ValueError; None: the default
+    temperature  positive, a Tensor
+    probs        the probability of 1, a number or a Tensor
+    logits       in its place, the logarithm of the odds
 
     >>> torch.distributions.RelaxedBernoulli(torch.tensor(0.5), 0.5).probs
     tensor(0.5000)
@@ -61,4 +57,4 @@ class RelaxedBernoulli(_AfterRelaxed):
     _transform = SigmoidTransform
 
 
-_publish(__name__)
+_publish(__name__, described=True)

@@ -19,10 +19,9 @@ __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 class ExpRelaxedCategorical(_Relaxed, _OfCategories):
     """The logarithms of RelaxedOneHotCategorical's vectors (Maddison and others, 2017).
 
-    temperature    how far the vectors are from one-hot ones, positive, a Tensor
-    probs          probabilities of the categories, a Tensor (..., k)
-    logits         in its place, their logarithms
-    validate_args  whether values out of range raise ValueError; None: the default
+    temperature  how far the vectors are from one-hot ones, positive, a Tensor
+    probs        probabilities of the categories, a Tensor (..., k)
+    logits       in its place, their logarithms
 
     >>> from pydevtensor.distributions.relaxed_categorical import ExpRelaxedCategorical
     >>> ExpRelaxedCategorical(torch.tensor(0.5), torch.ones(2)).event_shape
@@ -37,7 +36,6 @@ class ExpRelaxedCategorical(_Relaxed, _OfCategories):
         return ((self.logits + gumbel) / self.temperature).log_softmax(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density at value."""
         k = self.event_shape[0]
         value = self._checked(value)
         cold = torch.as_tensor(self.temperature).log()
@@ -48,10 +46,9 @@ class ExpRelaxedCategorical(_Relaxed, _OfCategories):
 class RelaxedOneHotCategorical(_AfterRelaxed):
     """Vectors that sum to 1, with gradients, the nearer to one-hot the colder.
 
-    temperature    positive, a Tensor
-    probs          probabilities of the categories, a Tensor (..., k)
-    logits         in its place, their logarithms
-    validate_args  whether values out of range raise ValueError; None: the default
+    temperature  positive, a Tensor
+    probs        probabilities of the categories, a Tensor (..., k)
+    logits       in its place, their logarithms
 
     >>> from pydevtensor.distributions import RelaxedOneHotCategorical
     >>> RelaxedOneHotCategorical(torch.tensor(0.5), torch.ones(2)).probs
@@ -65,4 +62,4 @@ class RelaxedOneHotCategorical(_AfterRelaxed):
     _transform = ExpTransform
 
 
-_publish(__name__)
+_publish(__name__, described=True)

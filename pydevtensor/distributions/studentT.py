@@ -19,10 +19,9 @@ __all__ = ["StudentT"]
 class StudentT(_AroundLocation):
     """Student's t-distribution.
 
-    df             degrees of freedom, positive, a number or a Tensor
-    loc            the middle
-    scale          the width, positive; all broadcast
-    validate_args  whether values out of range raise ValueError; None: the default
+    df     degrees of freedom, positive, a number or a Tensor
+    loc    the middle
+    scale  the width, positive; all broadcast
 
     >>> torch.distributions.StudentT(4.0).variance
     tensor(2.)
@@ -64,7 +63,6 @@ class StudentT(_AroundLocation):
         return self.loc + self.scale * (X * (Z / self.df).rsqrt())
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density at value."""
         y = (self._checked(value) - self.loc) / self.scale
         Z = (
             self.scale.log()
@@ -82,4 +80,4 @@ class StudentT(_AroundLocation):
         return self.scale.log() + spread + 0.5 * self.df.log() + beta
 
 
-_publish(__name__)
+_publish(__name__, described=True)

@@ -21,8 +21,6 @@ class TransformedDistribution(Distribution):
     base_distribution  the distribution of the values before
     transforms         a Transform or a list of them, the first one first, else
                        ValueError
-    validate_args      whether values out of range raise ValueError; None: the
-                       default
 
     >>> from pydevtensor.distributions import Normal, TransformedDistribution
     >>> from pydevtensor.distributions.transforms import ExpTransform
@@ -148,4 +146,4 @@ class Remade(TransformedDistribution):
         return kind(**values, validate_args=False)
 
 
-_publish(__name__)
+_publish(__name__, described=True)

@@ -12,7 +12,9 @@ from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
 from pydevtensor.nn import functional as F
 
-__all__ = ["AbsTransform", "AffineTransform", "ComposeTransform", "ExpTransform"]
+__all__ = ["AbsTransform", "AffineTransform", "CatTransform", "ComposeTransform"]
+__all__ += ["CorrCholeskyTransform", "CumulativeDistributionTransform"]
+__all__ += ["ExpTransform", "PositiveDefiniteTransform", "StackTransform"]
 __all__ += ["IndependentTransform", "LowerCholeskyTransform", "PowerTransform"]
 __all__ += ["ReshapeTransform", "SigmoidTransform", "SoftmaxTransform"]
 __all__ += ["SoftplusTransform", "StickBreakingTransform", "TanhTransform", "Transform"]
@@ -336,15 +338,18 @@ class IndependentTransform(Transform):
         found = self.base_transform.log_abs_det_jacobian(x, y)
         return _sum_last(found, self.reinterpreted_batch_ndims)
 
+    def __repr__(self) -> str:
+        count = self.reinterpreted_batch_ndims
+        return f"{type(self).__name__}({self.base_transform!r}, {count})"
+
 
 class ReshapeTransform(Transform):
     """Another shape for the last dimensions.
 
     ValueError for shapes of other numbers of elements.
 
-    in_shape    the last sizes of x
-    out_shape   the last sizes of y
-    cache_size  1: keep the last x and y, so that inv gives x itself back; 0: none
+    in_shape   the last sizes of x
+    out_shape  the last sizes of y
 
     >>> from pydevtensor.distributions.transforms import *
     >>> ReshapeTransform((4,), (2, 2))(torch.zeros(3, 4)).shape
@@ -393,8 +398,6 @@ class ReshapeTransform(Transform):
 class SoftmaxTransform(Transform):
     """y = softmax(x), which has no one inverse; inv gives logarithms.
 
-    cache_size  1: keep the last x and y, so that inv gives x itself back; 0: none
-
     >>> from pydevtensor.distributions.transforms import *
     >>> SoftmaxTransform()(torch.zeros(2))
     tensor([0.5000, 0.5000])
@@ -415,8 +418,6 @@ class StickBreakingTransform(Transform):
     """Vectors of n - 1 numbers to vectors of n positive ones that sum to 1.
 
     Each number takes a part of the remaining length.
-
-    cache_size  1: keep the last x and y, so that inv gives x itself back; 0: none
 
     >>> from pydevtensor.distributions.transforms import *
     >>> StickBreakingTransform()(torch.zeros(1))
@@ -469,8 +470,6 @@ class StickBreakingTransform(Transform):
 class LowerCholeskyTransform(Transform):
     """Matrices to lower triangular ones with a positive diagonal.
 
-    cache_size  1: keep the last x and y, so that inv gives x itself back; 0: none
-
     >>> from pydevtensor.distributions.transforms import *
     >>> LowerCholeskyTransform()(torch.zeros(2, 2))
     tensor([[1., 0.],
@@ -490,6 +489,13 @@ class LowerCholeskyTransform(Transform):
 identity_transform: ComposeTransform = ComposeTransform([])
 
 
+from pydevtensor.distributions._composed import (  # noqa: E402
+    CatTransform,
+    CorrCholeskyTransform,
+    CumulativeDistributionTransform,
+    PositiveDefiniteTransform,
+    StackTransform,
+)
 from pydevtensor.distributions._elementwise import (  # noqa: E402
     AbsTransform,
     AffineTransform,
@@ -500,4 +506,8 @@ from pydevtensor.distributions._elementwise import (  # noqa: E402
     TanhTransform,
 )
 
-_publish(__name__, home_of=[name for name in __all__ if name[0].isupper()])
+_publish(
+    __name__,
+    home_of=[name for name in __all__ if name[0].isupper()],
+    described=True,
+)

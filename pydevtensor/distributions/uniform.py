@@ -17,9 +17,8 @@ __all__ = ["Uniform"]
 class Uniform(Distribution):
     """Numbers from low up to but without high, all alike.
 
-    low            the least value, a number or a Tensor
-    high           the value after the greatest, more than low; the two broadcast
-    validate_args  whether values out of range raise ValueError; None: the default
+    low   the least value, a number or a Tensor
+    high  the value after the greatest, more than low; the two broadcast
 
     >>> torch.distributions.Uniform(0.0, 4.0).log_prob(torch.tensor(1.0))
     tensor(-1.3863)
@@ -69,7 +68,6 @@ class Uniform(Distribution):
         return self.low + drawn * (self.high - self.low)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density at value."""
         value = self._checked(value)
         inside = (self.low <= value) & (value < self.high)
         return inside.to(self.low.dtype).log() - (self.high - self.low).log()
@@ -85,4 +83,4 @@ class Uniform(Distribution):
         return (self.high - self.low).log()
 
 
-_publish(__name__)
+_publish(__name__, described=True)

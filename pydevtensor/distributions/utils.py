@@ -14,7 +14,7 @@ from pydevtensor.autograd import enable_grad
 from pydevtensor.nn import functional as F
 
 __all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs"]
-__all__ += ["probs_to_logits"]
+__all__ += ["probs_to_logits", "tril_matrix_to_vec", "vec_to_tril_matrix"]
 
 
 def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
@@ -83,6 +83,48 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
     if is_binary:
         return clamped.log() - (-clamped).log1p()
     return clamped.log()
+
+
+def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
+    """The lower triangles of square matrices as vectors, row by row.
+
+    mat   matrices, (..., n, n)
+    diag  the last diagonal that belongs to a triangle, from -n to n - 1, else
+          ValueError; 0 is the matrix's own, and -1 that below it
+
+    >>> from pydevtensor.distributions.utils import tril_matrix_to_vec
+    >>> tril_matrix_to_vec(torch.tensor([[1, 2], [3, 4]]))
+    tensor([1, 3, 4])
+    """
+    size = mat.shape[-1]
+    if not -size <= diag < size:
+        raise ValueError(f"diag is {diag}; give a number from {-size} to {size - 1}")
+    rows, columns = torch.tril_indices(size, size, diag, device=mat.device)
+    return mat[..., rows, columns]
+
+
+def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
+    """Square matrices, whose lower triangles the vectors give row by row, and 0 above.
+
+    vec   vectors, (..., count); ValueError for a count that no matrix has
+    diag  the last diagonal that belongs to a triangle: 0 the matrix's own, -1 below it
+
+    >>> from pydevtensor.distributions.utils import vec_to_tril_matrix
+    >>> vec_to_tril_matrix(torch.tensor([1, 3, 4]))
+    tensor([[1, 0],
+            [3, 4]])
+    """
+    count = vec.shape[-1]
+    root = (1 + 2 * diag) ** 2 + 8 * count + 4 * abs(diag) * (diag + 1)
+    size = round((root**0.5 - 1 - 2 * diag) / 2)
+    rows, columns = torch.tril_indices(size, size, diag, device=vec.device)
+    if len(rows) != count:
+        raise ValueError(
+            f"the vectors have {count} elements, and no triangle of diag {diag} has"
+        )
+    made = vec.new_zeros(*vec.shape[:-1], size, size)
+    made[..., rows, columns] = vec
+    return made
 
 
 class lazy_property:

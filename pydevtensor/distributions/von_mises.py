@@ -11,6 +11,7 @@ from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import no_grad
 from pydevtensor.distributions import constraints
 from pydevtensor.distributions._families import _AroundLocation
+from pydevtensor.distributions.distribution import same_as
 from pydevtensor.distributions.utils import broadcast_all
 
 __all__ = ["VonMises"]
@@ -21,7 +22,6 @@ class VonMises(_AroundLocation):
 
     loc            the most likely angle, in radians, a number or a Tensor
     concentration  how near to it the angles are, positive; the two broadcast
-    validate_args  whether values out of range raise ValueError; None: the default
 
     >>> torch.distributions.VonMises(0.0, 1.0).log_prob(torch.tensor(0.0))
     tensor(-1.0738)
@@ -39,10 +39,7 @@ class VonMises(_AroundLocation):
         self.loc, self.concentration = broadcast_all(loc, concentration)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
-    @property
-    def mean(self) -> Tensor:
-        """The mean direction: loc."""
-        return self.loc
+    mean: Tensor = same_as("loc", "The mean direction: loc.")
 
     @property
     def variance(self) -> Tensor:
@@ -78,10 +75,9 @@ class VonMises(_AroundLocation):
             return turned.to(self.loc.dtype)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density at value."""
         k = self.concentration
         near = k * ((self._checked(value) - self.loc).cos() - 1)
         return near - math.log(2 * math.pi) - special.i0e(k).log()
 
 
-_publish(__name__)
+_publish(__name__, described=True)

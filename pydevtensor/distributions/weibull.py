@@ -24,7 +24,6 @@ class Weibull(Remade):
     scale          the width, positive, a number or a Tensor
     concentration  the shape, positive: below 1 failures become rarer with time, above
                    1 more frequent; the two broadcast
-    validate_args  whether values out of range raise ValueError; None: the default
 
     >>> torch.distributions.Weibull(1.0, 2.0).mean
     tensor(0.8862)
@@ -67,4 +66,4 @@ class Weibull(Remade):
         return EULER * (1 - r) + (self.scale * r).log() + 1
 
 
-_publish(__name__)
+_publish(__name__, described=True)

@@ -10,7 +10,8 @@ from pydevtensor import Size, Tensor
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributions import constraints
 from pydevtensor.distributions.chi2 import Chi2
-from pydevtensor.distributions.distribution import Distribution, parameter
+from pydevtensor.distributions.distribution import parameter
+from pydevtensor.distributions.exp_family import ExponentialFamily
 from pydevtensor.distributions.multivariate_normal import (
     MATRICES,
     MultivariateNormal,
@@ -21,7 +22,7 @@ from pydevtensor.distributions.utils import lazy_property
 __all__ = ["Wishart"]
 
 
-class Wishart(Distribution):
+class Wishart(ExponentialFamily):
     """Covariances of samples of normal vectors, times the samples' size.
 
     AssertionError unless one of the three matrices is given. Batches broadcast.
@@ -30,8 +31,6 @@ class Wishart(Distribution):
     covariance_matrix  of the vectors, a Tensor (..., k, k)
     precision_matrix   in its place, its inverse
     scale_tril         in its place, its lower Cholesky factor
-    validate_args      whether values out of range raise ValueError; None: the
-                       default
 
     >>> torch.distributions.Wishart(torch.tensor(3.0), torch.eye(2)).mean
     tensor([[3., 0.],
@@ -121,7 +120,6 @@ class Wishart(Distribution):
         return factor @ factor.mT
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density at value."""
         value, n, k = self._checked(value), self.df, self.event_shape[-1]
         trace = (self.precision_matrix * value).sum((-2, -1))
         norm = n * (k * math.log(2) / 2 + self._normal._logdet())
@@ -136,4 +134,4 @@ class Wishart(Distribution):
         return log - (n - k - 1) / 2 * halves.digamma().sum(-1)
 
 
-_publish(__name__)
+_publish(__name__, described=True)
