@@ -17,7 +17,7 @@ C = {".c", ".h", ".cpp", ".cu", ".cuh", ".def", ".inc"}
 # tests/tools/test_python_floors.py holds the imports against.
 LAYERS = {
     "ground": "_C _absent _answers _archive _autocast _classes _determinism "
-    "_graphs _module_paths _names _notebook _numpy _pickler _records _shared_memory "
+    "_graphs module_paths _names _notebook _numpy _pickler _records _shared_memory "
     "_signatures _streams _tree _unpickler _variables cpu futures printing "
     "torch_version types version",
     "differentiation": "amp autograd compiler random storage",
@@ -28,13 +28,14 @@ LAYERS = {
     "networks": "func nn",
     "training": "_settings _sharing _spawn functional multiprocessing optim "
     "safetensors serialization testing utils",
-    "sharding": "distributed.checkpoint distributed.fsdp distributed.optim",
+    "sharding": "distributed.algorithms distributed.checkpoint distributed.fsdp "
+    "distributed.optim",
     "extras": "array_api autograd.profiler distributions fx library onnx ops overrides "
     "profiler quasirandom signal sparse vision",
     "aliases": "_aliases",
     "imitations": "__config__ _as_torch _private_names _stand_ins accelerator backends "
     "jit mps xpu",
-    "tools": "__main__ _cluster _estimate _launch _magic _nvcc _pytest _smi _top",
+    "tools": "__main__ _cluster _estimate _launch _magic _nvcc _pytest _run _smi _top",
 }
 # Those that are counted apart from the core.
 PARTS = {

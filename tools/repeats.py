@@ -1,15 +1,18 @@
-"""Counts the runs of lines that stand in the sources twice.
+"""Counts the runs of lines that stand in the sources twice, and lines of docstrings.
 
 python tools/repeats.py [LINES]
 
 A run is at least LINES lines with a token, 5 by default, that are equal but for their
 indentation. Docstrings, comments and imports are not counted. A run that stands in
 three places is three pairs. Lists the pairs, the longest first.
+
+A line of a docstring, examples aside, is counted where a docstring before has it too.
 """
 
+import ast
 import re
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from itertools import combinations
 
 import lines
@@ -52,6 +55,24 @@ def count(folder, shortest=SHORTEST):
     return pairs(files, shortest)
 
 
+def described():
+    """The lines of docstrings, each with how often it stands in pydevtensor."""
+    found = Counter()
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    for path in (ROOT / "pydevtensor").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, documented):
+                prose = (ast.get_docstring(node) or "").partition(">>> ")[0]
+                found.update(" ".join(t.split()) for t in prose.splitlines())
+    del found[""]
+    return found
+
+
+def copied():
+    """The lines of docstrings that stand in one before, with how often they do."""
+    return Counter({line: n - 1 for line, n in described().items() if n > 1})
+
+
 def main(*given):
     shortest = int(given[0]) if given else SHORTEST
     for folder in FOLDERS:
@@ -59,6 +80,7 @@ def main(*given):
         for length, a, i, b, j in found:
             print(f"{length:>4} lines: {a}:{i} and {b}:{j}")
         print(f"{folder}: {len(found)} pairs")
+    print(f"docstrings: {copied().total()} copied lines of {described().total()}")
 
 
 if __name__ == "__main__":

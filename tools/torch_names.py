@@ -29,6 +29,7 @@ ELSEWHERE = {
 PRIVATE = {
     "__config__": ["parallel_info", "show"],
     "_C": [
+        "DisableTorchFunction",
         "DisableTorchFunctionSubclass",
         "Graph",
         "Value",
@@ -57,6 +58,9 @@ PRIVATE = {
     "_inductor.cpu_vec_isa": ["pick_vec_isa"],
     "_inductor.runtime": [],
     "_inductor.runtime.cache_dir_utils": ["cache_dir"],
+    "_functorch": [],
+    "_functorch.config": [],
+    "_logging": ["set_logs"],
     "_subclasses": ["FakeTensor", "FakeTensorMode"],
     "_subclasses.fake_tensor": ["FakeTensor", "FakeTensorMode", "is_fake"],
     "_tensor": ["Tensor", "_rebuild_from_type_v2"],
@@ -73,6 +77,7 @@ PRIVATE = {
         "_rebuild_parameter",
         "_rebuild_tensor_v2",
     ],
+    "_vmap_internals": ["vmap"],
     "_dynamo.config": [],  # whose options programs set
     "distributed._composable": [],
     "distributed._composable.fsdp": ["fully_shard"],
@@ -100,6 +105,8 @@ PRIVATE = {
     "distributed.tensor.placement_types": ["_StridedShard"],
     "hub": ["HASH_REGEX", "urlparse"],
     "nn.attention.flex_attention": ["_DEFAULT_SPARSE_BLOCK_SIZE"],
+    "fx.node": ["Argument", "Target"],
+    "utils._device": ["DeviceContext"],
     "utils._python_dispatch": [
         "TorchDispatchMode",
         "is_traceable_wrapper_subclass",
@@ -119,6 +126,9 @@ PRIVATE = {
         "register_pytree_node",
         "_dict_flatten_with_keys",
     ],
+    "utils.data._utils": [],
+    "utils.data._utils.collate": ["default_collate", "default_convert"],
+    "utils.model_zoo": ["load_url"],
     "utils.data.dataloader": ["_BaseDataLoaderIter", "_MultiProcessingDataLoaderIter"],
 }
 

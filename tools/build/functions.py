@@ -211,13 +211,19 @@ def read_function(
     }
     doc = ast.get_docstring(node)
     assert doc, f"{node.name}: write a docstring"
+    if texts.REFERENCE in doc:
+        names = [each.arg for each in (*node.args.args, *node.args.kwonlyargs)]
+        others = functools.partial(model_of, tree=tree)
+        doc = texts.resolve(doc, names, lambda n: ast.get_docstring(others(n))).rstrip()
     if "keywords" in options:
         model = model_of(options["keywords"], tree)
         node.args.kwonlyargs[:0] = model.args.kwonlyargs
         node.args.kw_defaults[:0] = model.args.kw_defaults
     if "like" in options:
         model = model_of(options["like"], tree)
-        node.args = model.args
+        own, node.args = node.args, model.args
+        if "order" in options:
+            node.args = in_order(options["order"].split(), model.args, own)
         if not doc.startswith("As "):  # which says where to read
             said = texts.read_doc(ast.get_docstring(model) or "")[1]
             doc = completed(doc, node.args, said)
@@ -275,6 +281,31 @@ def read_function(
             in_place=True,
             doc=in_place_doc(node.name, doc),
         )
+
+
+def in_order(
+    names: list[str], model: ast.arguments, own: ast.arguments
+) -> ast.arguments:
+    """The parameters of these names, of a function's own keywords and its model's."""
+    every = defaults(model) | defaults(own)
+    chosen = [every[name] for name in names]
+    return ast.arguments(
+        posonlyargs=[],
+        args=[argument for argument, _ in chosen],
+        kwonlyargs=[],
+        kw_defaults=[],
+        defaults=[default for _, default in chosen if default],
+    )
+
+
+def defaults(given: ast.arguments) -> dict[str, tuple[ast.arg, ast.expr | None]]:
+    """The parameters by name, each with its default or None."""
+    missing = [None] * (len(given.args) - len(given.defaults))
+    pairs = [
+        *zip(given.args, [*missing, *given.defaults], strict=True),
+        *zip(given.kwonlyargs, given.kw_defaults, strict=True),
+    ]
+    return {argument.arg: (argument, default) for argument, default in pairs}
 
 
 def tree_of(module: str) -> ast.Module:

@@ -64,7 +64,7 @@ SMALL = (
 SMALLEST = tuple(
     f"csrc/cuda/kernels/{name}"
     for name in (
-        *("attention", "chain_end", "elementwise_complex"),
+        *("attention", "chain_end", "chain_wide", "elementwise_complex"),
         *("elementwise_special", "nn_loss"),
     )
 )
@@ -154,7 +154,7 @@ class Plan:
         return (*optimize, *ARITHMETIC, *HIDDEN, *WARNINGS, *werror, *one)
 
     def _guards(self, source: str) -> tuple[str, ...]:
-        """Sanitizers check more, and would not see the calls that are checked."""
+        """Flags for checked calls; none with sanitizers, which check more."""
         if self.settings.sanitize or source.startswith(UNGUARDED):
             return ()
         strong = "-strong" if source.startswith(STRONG) else ""
@@ -423,7 +423,7 @@ def build(say: Callable[[str], None]) -> tuple[dict[str, Path], dict[str, object
 
 
 def _check_symbols(extension: Path) -> None:
-    """A function that is declared and never written would only show at import."""
+    """Raise for functions that are declared but not defined, before an import does."""
     text = toolchain.output_of("nm", "-D", "--undefined-only", str(extension))
     missing = [word for word in text.split() if word.startswith("dt_")]
     if missing:

@@ -301,6 +301,10 @@ SLOTS = {
         "__rmul__": ("other: SupportsIndex", "Size"),
         "__repr__": ("", "builtins.str"),
     },
+    "_ModuleBase": {
+        "__call__": ("*args: Any, **kwargs: Any", "Any"),
+        "__getattr__": ("name: builtins.str", "Any"),
+    },
 }
 # The base class as a type.
 BASES = {"Size": "tuple[builtins.int, ...]"}

@@ -320,7 +320,7 @@ def class_lines(kind: type, rows: dict[str, str], shown: bool) -> Iterator[str]:
     base = known.BASES.get(owner, kind.__base__.__name__)
     if not kind.__flags__ & 1 << 10:  # Py_TPFLAGS_BASETYPE
         yield "@final"
-    elif owner in ("Tensor", "Node"):
+    elif owner in ("Tensor", "Node", "_ModuleBase"):
         yield "@disjoint_base"
     yield f"class {owner}{'' if base == 'object' else f'({base})'}:"
     if kind.__doc__:

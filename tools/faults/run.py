@@ -165,6 +165,10 @@ def right(kind, error):
         return isinstance(error, RuntimeError) and any(words in text for words in known)
     if kind == "gpu-malloc":
         return isinstance(error, torch.cuda.OutOfMemoryError)
+    if kind == "python" and isinstance(error, SystemError):
+        # CPython 3.11 clears the exception that leaves a frame where it can make no
+        # object for the frame before it.
+        return text.startswith("<function")
     if kind == "interpreter" and not isinstance(error, MemoryError):
         # What CPython itself makes of want of memory.
         own = ("<function", "can't allocate lock", "Can't pickle")

@@ -26,6 +26,7 @@ STARTS = {
     "attention_warpgroups_backward": "attend(*((4 * x - 2).to(t)",  # the same
     "chain": "torch.fused()",
     "chain_end": "result = end(given",
+    "chain_wide": "results = wide(",
     "convert": ".half()",
     "convolution": "F.conv2d(x, w, padding=1)",
     "depthwise": "F.conv2d(x, w, groups=4)",
@@ -83,9 +84,9 @@ def elements(n):
 
 
 def same(function, *shapes, least=0.1, within=2e-5):
-    """`function` of random numbers gives on the GPU what it gives on the CPU.
+    """Checks that `function` of random numbers has the same results on GPU and CPU.
 
-    within: of each element, beside the mean."""
+    within: the allowed error, relative to an element plus the mean."""
     given = [torch.rand(shape) + least for shape in shapes]
     moved = [x.to("cuda").requires_grad_() for x in given]
     given = [x.requires_grad_() for x in given]
@@ -235,6 +236,15 @@ def chains(n):
                 result = end(given * 2 + 1)
             assert torch.equal(result, end(given * 2 + 1)), (n, given.dtype)
 
+    def wide(labels, x):
+        kept = (labels // 3 % 5 != 1) & (labels < n - 2)
+        return torch.where(kept, x * 2, 0.5), (x.double() + labels).sqrt(), kept
+
+    of = torch.arange(5 * n, device="cuda").view(5, n), x
+    with torch.fused():
+        results = wide(*of)
+    assert all(map(torch.equal, results, wide(*of))), n
+
 
 def graphs(n):
     """A step of an optimizer of halves, captured and replayed."""
@@ -263,6 +273,10 @@ def factors(n):
         alike(solve, (*batch, n, n), (*batch, n, 2))
         alike(lambda x: torch.linalg.eigvalsh(well(x)), (*batch, n, n), within=3e-3)
         alike(lambda x: torch.linalg.qr(well(x)).R.abs(), (*batch, n, n))
+        tall = torch.rand(*batch, n + 2, n, device="cuda")
+        U, S, Vh = torch.linalg.svd(tall, full_matrices=False)
+        off = (U * S.unsqueeze(-2) @ Vh - tall).abs().max().item()
+        assert off < 1e-5 * n, (batch, n, off)
     least = lambda x, b: torch.linalg.lstsq(x, b, driver="gels").solution
     eye = torch.eye(n + 2, n)
     alike(lambda x, b: least(x + n * eye.to(x.device), b), (n + 2, n), (n + 2, 1))

@@ -77,6 +77,17 @@ def chains(torch: Any, new: Source) -> Any:
 
 
 @case
+def wide_chains(torch: Any, new: Source) -> Any:
+    n, few = new.integers(9, 37, 129), new.integers(9, 37, 129, dtype="uint8")
+    d = new(37, 129).double()
+    with torch.fused():
+        held = torch.where((n > 3) & (few < 7), n * 2 + few, -n)
+        scaled = (d * held - 0.5).tanh() + d.t().reshape(d.shape)
+        tail = held[:, 1:] // 2 + held[:, :-1]
+    return [held, scaled, tail.to(torch.int32) % 5, scaled.float() * 2]
+
+
+@case
 def ends_of_chains(torch: Any, new: Source) -> Any:
     x, layer_norm = new(37, 129), torch.nn.functional.layer_norm
     results = []

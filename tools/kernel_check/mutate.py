@@ -43,7 +43,7 @@ HELPERS = """
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
-/* A byte for each place, in the file that KERNEL_REACHED names, is 1 where one was. */
+/* A byte for each mutation, in the file that KERNEL_REACHED names: 1 if reached. */
 inline char *mutant_places()
 {
     const char *path = getenv("KERNEL_REACHED");
@@ -115,8 +115,8 @@ HOSTS = {
     "attention_tensor_cores.h": "attention_halves",
     "attention_tiles.h": "attention_halves attention_floats",
     "attention_warpgroups.h": "attention_warpgroups attention_warpgroups_backward",
-    "chain_machine.h": "chain chain_end",
-    "chain_memory.h": "chain chain_end",
+    "chain_machine.h": "chain chain_end chain_wide",
+    "chain_memory.h": "chain chain_end chain_wide",
     "compute.h": "depthwise",
     "depthwise.h": "depthwise",
     "device_functions.h": "reduce",
@@ -150,6 +150,7 @@ FAMILIES = {
     "attention_warpgroups_backward": HOPPER,
     "chain": "chains",
     "chain_end": "ends_of_chains",
+    "chain_wide": "wide_chains",
     "convert": "converting",
     "convolution": "convolving",
     "depthwise": "convolving",
@@ -260,7 +261,7 @@ def hosts_of(file: str) -> list[str]:
 
 
 def write_sources(chosen: list[Mutation]) -> None:
-    """The kernels' sources with a question at each place that was chosen."""
+    """Writes the kernels' sources, with a switch for each chosen mutation."""
     folder = MUTANT / "csrc/cuda/kernels"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
