@@ -1,17 +1,28 @@
 """What each library takes: megabytes, milliseconds to import, nanoseconds an addition.
 
-The table of README.md. CuPy's additions need a GPU.
-`python benchmarks/bench_footprint.py [rounds]`
+The figures of README.md's table. CuPy's additions need a GPU.
+
+    python benchmarks/bench_footprint.py [rounds] [--write]
+
+The libraries may be in several environments, whose folders PYTHONPATH has. --write:
+also to results/footprint-cpu.md.
 """
 
+import os
+import platform
 import re
+import resource
 import subprocess
 import sys
-import time
+from datetime import date
 from importlib import metadata
 from importlib.util import find_spec
+from pathlib import Path
 
-from compare import compare, libraries, rounds
+from bench_summary import machine, table
+from compare import libraries, measure, rounds
+
+RESULTS = Path(__file__).parent / "results"
 
 # The module, and what a distribution of it is called.
 MODULES = {
@@ -56,37 +67,76 @@ def megabytes(names):
 
 
 def imports(modules, count):
-    """Milliseconds of an import, by module, less those of a process without one."""
+    """Milliseconds of the processor that imports take, less an empty program's."""
     programs = {"": "pass"} | {module: f"import {module}" for module in modules}
     best = {}
     for _ in range(count):
         for module, code in programs.items():
-            begin = time.perf_counter()
+            begin = children_time()
             subprocess.run(
                 [sys.executable, "-W", "ignore", "-P", "-c", code], check=True
             )
-            taken = (time.perf_counter() - begin) * 1e3
+            taken = (children_time() - begin) * 1e3
             best[module] = min(taken, best.get(module, taken))
     return {module: best[module] - best[""] for module in modules}
+
+
+def children_time():
+    """Seconds of the processor that ended children have taken."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def additions(modules):
+    """Nanoseconds of additions, by module and number of elements."""
+    found = libraries(*(module for module in modules if module != "cupy"))
+    scopes = {
+        name: {f"x{n}": library.ones(n, dtype=library.float32) for n in ELEMENTS}
+        for name, library in found.items()
+    }
+    for n in ELEMENTS:
+        seen = measure(dict.fromkeys(scopes, f"x{n} + x{n}"), scopes, 10)
+        yield n, {name: min(times) * 1e9 for name, times in seen.items()}
+
+
+def number(value):
+    return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
 
 def main():
     modules = [module for module in MODULES if find_spec(module)]
     rows = {
-        "MB installed": {module: megabytes(MODULES[module]) for module in modules},
-        "ms to import": imports(modules, rounds(10)),
+        "installed, with all it needs, MB": {m: megabytes(MODULES[m]) for m in modules},
+        "import, ms of the processor": imports(modules, rounds(10)),
     }
-    print("".ljust(28), *(f"{module:>18}" for module in modules))
-    for label, values in rows.items():
-        print(label.ljust(28), *(f"{values[module]:>18.4g}" for module in modules))
-    print()
-    scopes = {}
-    for name, library in libraries(*(m for m in modules if m != "cupy")).items():
-        scopes[name] = {
-            f"x{n}": library.ones(n, dtype=library.float32) for n in ELEMENTS
-        }
-    cases = [(f"a + b of {n}", *[f"x{n} + x{n}"] * 2) for n in ELEMENTS]
-    compare(cases, scopes, "ns", 10)
+    rows |= {f"`a + b` of {n} floats, ns": each for n, each in additions(modules)}
+    versions = [
+        f"{distribution.name} {distribution.version}"
+        for module in modules
+        for distribution in installed(MODULES[module])
+        if distribution.name in MODULES[module]
+    ]
+    about = [str(date.today()), f"{machine()} with a load of {os.getloadavg()[1]:.0f}"]
+    about.append(f"Python {platform.python_version()}")
+    cells = [
+        [label, *(number(values[m]) if m in values else "-" for m in modules)]
+        for label, values in rows.items()
+    ]
+    lines = [
+        "# Size, import and small operations, beside other libraries",
+        "",
+        ", ".join([*about, *versions]) + "; `bench_footprint.py`.",
+        "",
+        *table(["", *modules], cells),
+        "",
+        "Sizes are those of the files of a distribution and of those that it requires, "
+        "in MB of 10^6",
+        "bytes. Times are minima over all rounds, an import's without that of an empty "
+        "program.",
+    ]
+    print("\n".join(lines))
+    if "--write" in sys.argv:
+        (RESULTS / "footprint-cpu.md").write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Runs every benchmark, each in a process of its own: benchmarks/bench_*.py.
 
-bench_summary.py writes its table and its picture to benchmarks/results.
+bench_summary.py and bench_footprint.py write their results to benchmarks/results.
 """
 
 import subprocess
@@ -12,7 +12,8 @@ def main():
     failed = []
     for path in sorted(Path(__file__).parent.glob("bench_*.py")):
         print(f"--- {path.stem.removeprefix('bench_')}", flush=True)
-        more = ["--write"] if path.stem == "bench_summary" else []
+        writes = path.stem in ("bench_summary", "bench_footprint")
+        more = ["--write"] if writes else []
         command = [sys.executable, str(path), *sys.argv[1:], *more]
         if subprocess.run(command).returncode:
             failed.append(path.name)
