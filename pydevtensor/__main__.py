@@ -136,8 +136,12 @@ def report() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["run"] and sys.argv[2:]:
-        from pydevtensor._as_torch import run
+        from pydevtensor._run import run
 
+        if "LOCAL_WORLD_SIZE" in os.environ and "RANK" not in os.environ:
+            from pydevtensor._launch import take_rank
+
+            take_rank()
         run(sys.argv[2:])
     elif sys.argv[1:2] == ["launch"]:
         from pydevtensor._launch import main as launch

@@ -21,7 +21,8 @@ _WAY_ROUND = {
     "distributed.fsdp": "divide parameters with FullyShardedDataParallel",
     "distributed.pipelining": _RANKS,
     "distributed.rpc": "use send() and recv() of torch.distributed",
-    "distributed.tensor": _RANKS,
+    "distributed.tensor": "make one with distribute_tensor() or DTensor.from_local()",
+    "distributed.tensor.parallel": _RANKS,
     "export": _STATE_DICT,
     "fx": "write the changed module as a class",
     "hub": "download the file with another program, build the module yourself, and "
@@ -46,6 +47,8 @@ _WAY_ROUND = {
     "or give a subclass of Tensor a __torch_function__",
     "utils.bottleneck": "use cProfile",
     "utils.cpp_extension": "derive a class from torch.autograd.Function",
+    "utils.model_zoo": "download the file with another program, and call "
+    "load_state_dict(torch.load(path))",
     "utils.tensorboard": "install the package that it needs: pip install tensorboard",
     "xpu": _CUDA,
 }

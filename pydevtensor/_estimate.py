@@ -20,11 +20,9 @@ from html import escape
 from typing import Any
 
 from pydevtensor import _C, cuda
-from pydevtensor.cuda._simulation import cards_named
 from pydevtensor.distributed._clocks import records
 from pydevtensor.distributed._links import Cluster
-from pydevtensor.profiler import _in_background, profile
-from pydevtensor.profiler._events import DEFAULT, Event
+from pydevtensor.profiler import DEFAULT, Event, in_background, profile
 
 # The shares of a device's time, by their names in the clock's report.
 LIMITS = {
@@ -141,12 +139,12 @@ def _write(path: str, recorded: profile | None) -> None:
 
 def child(path: str, program: Sequence[str], works: bool) -> None:
     """Run the program; at its end, write the clocks to path. works: and each kernel."""
-    from pydevtensor._as_torch import run
+    from pydevtensor._run import run
 
     recorded = profile() if works else None
     atexit.register(_write, path, recorded)
     _note_steps()
-    with _in_background(recorded) if recorded else nullcontext():
+    with in_background(recorded) if recorded else nullcontext():
         run(program)
 
 
@@ -318,7 +316,9 @@ def _arguments(given: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     if not program:
         parser.error("give the program to run: script.py, -m module or -c code")
     try:
-        chosen.cards = cards_named("--cards", chosen.cards)
+        chosen.cards = _C._sim_cards(chosen.cards)
+        if len(chosen.cards) > 8:
+            raise ValueError(f"--cards: {len(chosen.cards)} cards; give 8 or fewer")
         chosen.gpus = [int(count) for count in chosen.gpus.split(",")]
         if not all(1 <= count <= 32 for count in chosen.gpus):
             raise ValueError(f"--gpus {chosen.gpus}: give numbers from 1 to 32")

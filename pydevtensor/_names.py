@@ -23,6 +23,7 @@ def publish(
     later: Collection[str] | dict[str, str] = (),
     home_of: Collection[str] = (),
     errors: bool = False,
+    described: bool = False,
 ) -> None:
     """Let dir(module) list its public names, and an unknown name say what to do.
 
@@ -30,6 +31,7 @@ def publish(
     dict: classes and functions of such modules, too, with the module's name.
     home_of: classes of other modules that say they are from this one, as in PyTorch.
     errors: name the errors of the functions in __all__ after the function.
+    described: complete their docstrings, and those of classes, from others (_records).
     Public are the names of __all__ or, without it, all names without an underscore of
     what this package defines. A call, and no __getattr__ in the module: that would tell
     type checkers that every name exists.
@@ -57,6 +59,10 @@ def publish(
             find = partial(pydevtensor._find_absent, below.__name__)
             vars(below).setdefault("__getattr__", find)
             vars(below).setdefault("__path__", [])
+    if described:
+        from pydevtensor import _records
+
+        _records.complete_docs(names)
     for name in names["__all__"] if errors else ():
         if isinstance(names[name], FunctionType):
             names[name] = _with_its_name(names[name])

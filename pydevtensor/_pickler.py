@@ -192,6 +192,15 @@ def _put_tensor(p, value):
 
 def _put_view(p, value):
     name = dtype_name(value.dtype)
+    if value.is_meta:
+        p.name("torch._utils", "_rebuild_meta_tensor_no_storage")
+        p.out += b"("
+        p.name("torch", name)
+        p.tuple(tuple(value.shape))
+        p.tuple(tuple(value.stride()))
+        p.put(value.requires_grad)
+        p.out += b"tR"
+        return
     typed = STORAGE_OF.get(name)
     p.name("torch._utils", "_rebuild_tensor_v2" if typed else "_rebuild_tensor_v3")
     p.out += b"((X\x07\x00\x00\x00storage"

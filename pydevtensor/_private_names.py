@@ -10,7 +10,8 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from operator import attrgetter
+from typing import IO, Any
 
 import pydevtensor as torch
 from pydevtensor import _C
@@ -21,6 +22,8 @@ def find(path: str) -> Any:
     lists = re.fullmatch(r"_foreach_([a-z]\w*?)(_?)", path)
     if lists and any(hasattr(_C.Tensor, lists[1] + end) for end in ("", lists[2])):
         return partial(_each, *lists.groups())
+    if path in _SAME:
+        return attrgetter(_SAME[path])(torch)
     return _NAMES[path]
 
 
@@ -101,7 +104,7 @@ def _softmax_backward(grad: Any, output: Any, dim: int, input_dtype: Any) -> Any
 
 
 def _offsets_of(index: Any, size: int, *, out_int32: bool = False) -> Any:
-    """Where each row starts, of the sorted numbers of rows."""
+    """crow_indices, the offsets of rows, from the sorted row indices of elements."""
     kind = torch.int32 if out_int32 else torch.int64
     counts = torch.bincount(index, minlength=size)
     return torch.cat([counts.new_zeros(1), counts.cumsum(0)]).to(kind)
@@ -160,7 +163,7 @@ def _device_index(device: Any, optional: bool = False, allow_cpu: bool = False) 
 def _fused_or_foreach(
     params: Iterable[Any], differentiable: bool, use_fused: bool = False
 ) -> tuple[bool, bool]:
-    """Neither is another way here: a step is one kernel for each group."""
+    """(False, False): a step is one kernel for each group in any case."""
     return False, False
 
 
@@ -192,6 +195,11 @@ def _default_group() -> Any:
     return torch.distributed.group.WORLD
 
 
+def _default_store() -> Any:
+    world = _default_group()
+    return world._store
+
+
 def _home() -> str:
     below = os.path.join(os.getenv("XDG_CACHE_HOME", "~/.cache"), "torch")
     return os.path.expanduser(os.getenv("TORCH_HOME", below))
@@ -203,7 +211,7 @@ def _hub() -> str:
 
 
 class _Patch:
-    """A block, and a decorator, in which options of a compiler would be others."""
+    """A context manager and decorator that sets a compiler's options: no-op."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         pass
@@ -234,6 +242,17 @@ def _itself(function: Any) -> Any:
     return function
 
 
+_COLLATE = "utils.data._utils.collate."
+# Other names for what is here.
+_SAME = {
+    "_C.DisableTorchFunction": "_C.DisableTorchFunctionSubclass",
+    "_vmap_internals.vmap": "func.vmap",
+    "fx.node.Argument": "fx.node.Node",
+    "fx.node.Target": "fx.node.Node",
+    "utils._device.DeviceContext": "device",
+    f"{_COLLATE}default_collate": "utils.data.default_collate",
+    f"{_COLLATE}default_convert": "utils.data.default_convert",
+}
 _INIT = "nn.init._no_grad_"
 _NAMES: dict[str, Any] = {
     "_assert_async": partial(_check, RuntimeError),
@@ -269,9 +288,11 @@ _NAMES: dict[str, Any] = {
     "_C._nn._parse_to": _parse_to,
     "_C._set_math_sdp_allow_fp16_bf16_reduction": _nothing,
     "_dynamo.config.patch": _Patch,
+    "_dynamo.reset": _nothing,
     "_dynamo.eval_frame.is_dynamo_supported": _no,
     "_dynamo.is_compiling": _no,
     "_dynamo.mark_dynamic": _nothing,
+    "_logging.set_logs": _nothing,
     "_subclasses.fake_tensor.is_fake": _no,
     "_tensor.Tensor": _C.Tensor,
     "_utils._element_size": lambda dtype: dtype.itemsize,
@@ -279,6 +300,7 @@ _NAMES: dict[str, Any] = {
     "autograd._disable_profiler": _nothing,
     "autograd._profiler_enabled": _no,
     "distributed.distributed_c10d._get_default_group": _default_group,
+    "distributed.distributed_c10d._get_default_store": _default_store,
     "distributed.rpc.api._require_initialized": _itself,
     "hub.HASH_REGEX": re.compile(r"-([a-f0-9]*)\."),
     "hub._get_torch_home": _home,
@@ -299,6 +321,9 @@ _NAMES: dict[str, Any] = {
     "optim.optimizer._get_capturable_supported_devices": lambda *_, **__: ["cuda"],
     "optim.optimizer._use_grad_for_differentiable": _with_grad,
     "optim.optimizer.required": object(),  # the default of an option to be given
+    "serialization.DEFAULT_PROTOCOL": 2,
+    "serialization.FILE_LIKE": str | os.PathLike | IO[bytes],
+    "serialization.MAP_LOCATION": Callable | torch.device | str | dict | None,
     "utils.data.dataloader._DatasetKind": _DatasetKind,
     "utils.data.functional_datapipe": lambda name, **options: _itself,
 }

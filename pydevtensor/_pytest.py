@@ -139,7 +139,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     from pydevtensor import cuda, profiler
 
     profile = profiler.profile(activities=[profiler.ProfilerActivity.CPU])
-    with cuda.transfers() as moved, profiler._in_background(profile):
+    with cuda.transfers() as moved, profiler.in_background(profile):
         result = yield
     counts = {name: getattr(moved, name) for name in _COUNTERS}
     table = profile.transfers()

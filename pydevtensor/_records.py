@@ -34,6 +34,45 @@ class Made:
         return made.__get__(instance, kind) if isinstance(made, FunctionType) else made
 
 
+def complete_docs(names: dict[str, Any]) -> None:
+    """Complete the docstrings of a module's functions and classes, with its names.
+
+    A class's has what those of its bases say of the constructor's other parameters; a
+    function's, in the place of "Parameters: those of name().", what that of the named
+    function, of the module or a method of the same class, says of them.
+    """
+    home = names["__name__"]
+    own = [n for n, v in names.items() if getattr(v, "__module__", "") == home]
+    for name in names.get("__all__", own):
+        value = names[name]
+        if not isinstance(value, type):
+            _complete_doc(value, names)
+            continue
+        for method in vars(value).values():
+            _complete_doc(method, names, value)
+        if value.__doc__:
+            bases = value.__mro__[1:-1]
+            made = Made(value, "__doc__", described, value.__doc__, bases)
+            value.__doc__ = cast("str", made)
+
+
+def _complete_doc(
+    function: Any, names: dict[str, Any], owner: type | None = None
+) -> None:
+    doc = function.__doc__ if isinstance(function, FunctionType) else None
+    if doc and "Parameters: those of " in doc:
+        from pydevtensor import _signatures
+
+        body: Any = function
+        while hasattr(body, "__wrapped__"):
+            body = body.__wrapped__
+        code = body.__code__
+        given = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        function.__doc__ = _signatures.resolve(
+            doc, given, lambda name: (getattr(owner, name, None) or names[name]).__doc__
+        )
+
+
 def described(
     owner: type, own: str | None, bases: Iterable[type], more: str | None = ""
 ) -> str:

@@ -250,6 +250,27 @@ def complete(doc: str, names: Iterable[str], *others: Entries) -> str:
     return compose(paragraphs, names, [said, *others], examples)
 
 
+REFERENCE = "Parameters: those of "  # and then "name()."
+
+
+def resolve(doc: str, names: Iterable[str], doc_of: Callable[[str], str | None]) -> str:
+    """A docstring that has what another one says of the parameters `names`.
+
+    "Parameters: those of name()." stands for it; doc_of(name) is the other docstring.
+    """
+    before, _, rest = dedented(doc).partition(REFERENCE)
+    other, _, after = rest.partition("().")
+    said = read_doc(dedented(doc_of(other) or ""), names)[1]
+    return complete(before.rstrip() + "\n\n" + after.lstrip(), names, said)
+
+
+def dedented(doc: str) -> str:
+    """A docstring without its indentation, as inspect.cleandoc() makes it."""
+    first, *others = doc.strip().split("\n")
+    indent = min((len(t) - len(t.lstrip()) for t in others if t.strip()), default=0)
+    return "\n".join([first, *(line[indent:].rstrip() for line in others)])
+
+
 def like(model: Callable[_P, Any]) -> Callable[[Callable[..., _R]], Callable[_P, _R]]:
     """Give a function of *args and **named the parameters of another."""
 

@@ -41,13 +41,13 @@ _MARKS = {
     "compiler.allow_in_graph",
     "compiler.assume_constant_result",
     "compiler.nested_compile_region",
+    "distributed.elastic.multiprocessing.errors.record",
+    "jit.interface",
     "jit.script_if_tracing",
 }
 # Functions that register something with a part that is not there. What they return
 # raises when it is called.
 _REGISTERS = {"_C._log_api_usage_once", "_dynamo.mark_static_address"}
-# Classes that say how something would be spread, which their objects do not do.
-_SAYS = {f"distributed.tensor.{name}" for name in ("Partial", "Replicate", "Shard")}
 
 _table: dict[str, dict[str, bool]] = {}
 _made: dict[str, Any] = {}
@@ -119,9 +119,6 @@ class _StandIn(ABCMeta):
     _path: str
 
     def __call__(cls, *args: Any, **named: Any) -> Any:
-        if cls._path in _SAYS:
-            kind: Any = cls
-            return object.__new__(kind)
         raise NotImplementedError(why(cls._path))
 
     def __getattr__(cls, name: str) -> Any:
@@ -196,7 +193,7 @@ def _function(path: str, body: Any, gives: str) -> Any:
 
 
 class _Above(ModuleType):
-    """Keeps a function that has the name of a module when the module is imported."""
+    """A module that keeps a function when a submodule of the same name is imported."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         path = self.__name__.partition(".")[2]

@@ -23,7 +23,7 @@ class NodeDef(NamedTuple):
 
 
 class SequenceKey(NamedTuple):
-    """The place of a part in a list or a tuple."""
+    """The index of a part in a list or a tuple."""
 
     idx: int
 
@@ -35,7 +35,7 @@ class SequenceKey(NamedTuple):
 
 
 class MappingKey(NamedTuple):
-    """The place of a part in a dict."""
+    """The key of a part in a dict."""
 
     key: Any
 
@@ -47,7 +47,7 @@ class MappingKey(NamedTuple):
 
 
 class GetAttrKey(NamedTuple):
-    """The place of a part that is an attribute."""
+    """The name of a part that is an attribute."""
 
     name: str
 
@@ -230,7 +230,7 @@ class TreeSpec:
         return node.unflatten_fn(parts, self._context)
 
     def flatten_up_to(self, tree: Any) -> list[Any]:
-        """The parts of a tree at the places of this one's leaves.
+        """The parts of a tree at the positions of this one's leaves.
 
         Raises ValueError where the tree has another container than this one.
         """

@@ -20,6 +20,7 @@ from pydevtensor.autograd import _Mode
 __all__ = ["compile", "cudagraph_mark_step_begin", "disable", "explain", "fused"]
 __all__ += ["get_default_backend", "is_compiling", "is_dynamo_compiling"]
 __all__ += ["is_exporting", "reset", "set_default_backend", "set_stance"]
+__all__ += ["substitute_in_graph"]
 
 _STANCES = ["default", "force_eager", "eager_on_recompile", "fail_on_recompile"]
 _STANCES += ["eager_then_compile", "aot_eager_then_compile"]
@@ -83,7 +84,7 @@ def compile(
     """A function that calls model in fused(); a module is changed itself, and returned.
 
     Without model, a decorator that does the same. The function has explain(*args), as
-    torch.compiler.explain() with it. disable: gives back model as it is. Raises
+    torch.compiler.explain() with it. disable: returns model unchanged. Raises
     TypeError for what cannot be called.
 
     fullgraph, dynamic, backend, mode, options, name, recompile_limit,
@@ -235,6 +236,26 @@ def set_default_backend(backend: Any) -> None:
             "or a function"
         )
     _backend = "inductor" if backend is None else backend
+
+
+def substitute_in_graph(
+    original_fn: Any,
+    *,
+    can_constant_fold_through: bool = False,
+    skip_signature_check: bool = False,
+    is_embedded_type: bool = False,
+) -> Callable[[Any], Any]:
+    """A decorator that gives back its function, which PyTorch would trace in place of
+    original_fn: here original_fn itself runs.
+
+    The other arguments are PyTorch's and have no effect.
+
+    >>> import operator
+    >>> @torch.compiler.substitute_in_graph(operator.indexOf)
+    ... def index_of(values, value, /):
+    ...     return [*values].index(value)
+    """
+    return lambda traceable_fn: traceable_fn
 
 
 cudagraph_mark_step_begin = _answer(__name__, "cudagraph_mark_step_begin", None)

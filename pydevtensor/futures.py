@@ -46,7 +46,7 @@ class Future(Generic[T]):
         return self.value()
 
     def value(self) -> T:
-        """The value, which is there. RuntimeError if it is not; raises the error."""
+        """The value of a future that is done, else RuntimeError. Raises its error."""
         if not self.done():
             raise RuntimeError("value(): the future has no value yet; wait() for it")
         if self._error is not None:
@@ -80,7 +80,7 @@ class Future(Generic[T]):
             each(self)
 
     def add_done_callback(self, callback: Callable[[Future[T]], Any]) -> None:
-        """Call callback(self) when the value is there, or now if it is.
+        """Call callback(self) when the future is done, or now if it is.
 
         An error that it raises is lost; then() keeps it.
         """
@@ -101,7 +101,7 @@ class Future(Generic[T]):
         callback(self)
 
     def then(self, callback: Callable[[Future[T]], S]) -> Future[S]:
-        """The future of callback(self), which is called when the value is there."""
+        """The future of callback(self), which is called when this one is done."""
         later: Future[S] = Future()
         later._arrive = self._arrive
 

@@ -7,6 +7,7 @@ one copy.
 
 from __future__ import annotations
 
+import sys
 from itertools import chain
 from math import inf
 from operator import index
@@ -18,7 +19,8 @@ from pydevtensor._names import publish as _publish
 if TYPE_CHECKING:
     from pydevtensor import Tensor
 
-__all__ = ["format_tensor", "get_printoptions", "set_printoptions", "tensor_repr"]
+__all__ = ["format_tensor", "get_printoptions", "name_of_file", "set_printoptions"]
+__all__ += ["tensor_repr"]
 
 _PROFILES: dict[str, dict[str, Any]] = {
     "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
@@ -145,6 +147,23 @@ def format_tensor(tensor: Tensor, spec: str) -> str:
     return object.__format__(tensor, spec)
 
 
+def name_of_file(file: str) -> str:
+    """How reports name a source file: "In[4]" for a notebook's cell, else the file.
+
+    file: the name that tracebacks have.
+
+    >>> torch.printing.name_of_file("train.py")
+    'train.py'
+    """
+    session = sys.modules.get("IPython")
+    shell: Any = session.get_ipython() if session is not None else None
+    try:
+        _, name = shell.compile.format_code_name(file)
+    except (AttributeError, TypeError):  # no session, an old one, or no cell
+        return file
+    return str(name)
+
+
 def _append_notes(text: str, notes: list[str], indent: int, apart: bool = False) -> str:
     """Close text after the notes, each on a new line where this one has no room.
 
@@ -207,7 +226,7 @@ def _fetch(tensor: Tensor, cut: list[bool], edge: int) -> list[Any]:
     """The elements to show, as nested lists: `edge` a side of each dimension cut."""
     if True not in cut:
         return tensor.tolist()
-    # A cut dimension, seen as two blocks of `edge` that lie far apart, is still one
+    # A cut dimension, seen as two blocks of `edge` far apart, is still one
     # strided view: the device gathers its elements, and tolist() copies them here once.
     sizes, steps, shown = [], [], []
     for size, step, short in zip(tensor.shape, tensor.stride(), cut, strict=True):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pydevtensor as torch
-from pydevtensor import _C
 from pydevtensor._names import publish as _publish
 
 __all__ = ["SobolEngine"]
@@ -67,7 +66,9 @@ class SobolEngine:
         self.num_generated += n
         return self
 
-    def draw(self, n: int = 1, out: Any = None, dtype: _C.dtype | None = None) -> Any:
+    def draw(
+        self, n: int = 1, out: Any = None, dtype: torch.dtype | None = None
+    ) -> Any:
         """The next points, of shape (n, dimension).
 
         n      their number
@@ -79,7 +80,9 @@ class SobolEngine:
         self.num_generated += n
         return points if out is None else out.resize_(points.shape).copy_(points)
 
-    def draw_base2(self, m: int, out: Any = None, dtype: _C.dtype | None = None) -> Any:
+    def draw_base2(
+        self, m: int, out: Any = None, dtype: torch.dtype | None = None
+    ) -> Any:
         """The next 2**m points; ValueError unless all are 2, 4, 8, ...
 
         m      the logarithm of their number

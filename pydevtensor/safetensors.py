@@ -171,7 +171,7 @@ def load_file(filename: Any, device: Any = "cpu") -> dict[str, _C.Tensor]:
     >>> torch.safetensors.load_file('w.safetensors')['w']
     tensor([1, 2])
     """
-    with open(filename, "rb") as file:
+    with open(os.fspath(filename), "rb") as file:
         size = os.fstat(file.fileno()).st_size
         return _read(file, size, _C.device(device))
 
@@ -347,7 +347,7 @@ class safe_open:
             raise SafetensorError(f"safe_open(): framework is {framework!r}; give 'pt'")
         self._device = _C.device(device)
         # Without a buffer: a row is read and no more.
-        self._file = open(filename, "rb", buffering=0)  # noqa: SIM115
+        self._file = open(os.fspath(filename), "rb", buffering=0)  # noqa: SIM115
         try:
             size = os.fstat(self._file.fileno()).st_size
             self._entries = {each[0]: each for each in _read_header(self._file, size)}

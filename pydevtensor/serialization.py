@@ -407,6 +407,14 @@ def _tensor_of_bytes(
     return _tensor(storage, offset, size, stride, requires_grad, dtype=dtype)
 
 
+def _meta(dtype, size, stride, requires_grad):
+    try:
+        made = _C.empty_strided(size, stride, dtype=dtype, device="meta")
+        return made.requires_grad_(requires_grad)
+    except (RuntimeError, TypeError) as error:
+        raise ValueError(f"a tensor that cannot be: {error}") from None
+
+
 def _layout(name):
     found = getattr(_C, name.removeprefix("torch."), None)
     if not isinstance(found, _C.layout):
@@ -438,6 +446,7 @@ _CONSTRUCTORS = {
     "torch._utils._rebuild_tensor_v3": (_tensor_of_bytes, *_TENSOR, (_C.dtype,), ()),
     "torch._utils._rebuild_parameter": _PARAMETER,
     "torch._utils._rebuild_parameter_with_state": _PARAMETER,
+    "torch._utils._rebuild_meta_tensor_no_storage": (_meta, (_C.dtype,), *_TENSOR[2:5]),
     "torch._utils._rebuild_sparse_tensor": (_sparse, (_C.layout,), (tuple,)),
     "torch.serialization._get_layout": (_layout, (str,)),
 }

@@ -194,18 +194,19 @@ class UntypedStorage(_Storage):
     def from_file(
         cls, filename: Any, shared: bool = False, nbytes: int = 0
     ) -> UntypedStorage:
-        """The first bytes of a file as memory, which is read when it is used.
+        """The memory of the first bytes of a mapped file.
 
         filename  the path
-        shared    True: what is written goes into the file, which is made, and made as
-                  long as nbytes, where it is not; False: it stays in the process
-        nbytes    how many; RuntimeError if the file has fewer and is not shared
+        shared    True: writes change the file, which is created or extended to nbytes
+                  if need be; False: writes change the process's copy only
+        nbytes    number of bytes; RuntimeError if the file has fewer and is not shared
         """
         import mmap
         import os
 
-        mode = "r+b" if os.path.exists(filename) else "w+b"
-        with open(filename, mode if shared else "rb") as file:
+        path = os.fspath(filename)  # open() would take a number as a descriptor
+        mode = "r+b" if os.path.exists(path) else "w+b"
+        with open(path, mode if shared else "rb") as file:
             size = os.fstat(file.fileno()).st_size
             if size < nbytes and shared:
                 file.truncate(nbytes)

@@ -1,15 +1,17 @@
-"""torch.testing: a comparison for tests."""
+"""torch.testing: a comparison for tests, and random tensors."""
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._functions.dtypes import finfo, iinfo
 from pydevtensor._names import publish as _publish
 
-__all__ = ["assert_close"]
+__all__ = ["assert_close", "make_tensor"]
 
 # rtol and atol; other types are compared exactly.
 _TOLERANCES = {
@@ -174,6 +176,96 @@ def _difference(a: Any, e: Any, close: Any, tolerances: Any, where: str) -> str:
         f"{subject} not {'equal' if exact else 'close'}{allowed}; the greatest "
         f"absolute difference is {parts[0]}, the greatest relative one {parts[1]}"
     )
+
+
+def make_tensor(
+    *shape: Any,
+    dtype: _C.dtype,
+    device: Any,
+    low: float | None = None,
+    high: float | None = None,
+    requires_grad: bool = False,
+    noncontiguous: bool = False,
+    exclude_zero: bool = False,
+    memory_format: _C.memory_format | None = None,
+) -> _C.Tensor:
+    """Random values of any type, uniform from low to below high.
+
+    shape          ints, or one sequence of them
+    dtype, device  of the elements, and where they are
+    low, high      without them, bools are False and True, uint8 is 0 to 9, other
+                   integers are -9 to 9, and floating and complex parts -9 to 9
+    noncontiguous  every second element of a larger tensor, in the last dimension
+    exclude_zero   a 1, or the least normal number, in place of each 0
+    memory_format  of a tensor that is not noncontiguous
+
+    Raises ValueError where no number of the type is from low to below high, for
+    requires_grad with integers, and for noncontiguous with a memory_format.
+
+    >>> torch.testing.make_tensor(2, 3, dtype=torch.int32, device="cpu").shape
+    torch.Size([2, 3])
+    """
+    sizes = [*shape[0]] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
+    sizes = [*sizes]
+    floating = dtype.is_floating_point or dtype.is_complex
+    if noncontiguous and memory_format is not None:
+        raise ValueError(
+            "make_tensor(): noncontiguous and a memory_format were given; give one"
+        )
+    if requires_grad and not floating:
+        raise ValueError(
+            f"make_tensor(): a tensor of {dtype} has no gradient; give a floating or "
+            "complex dtype"
+        )
+    low, high = _limits(dtype, low, high)
+    if noncontiguous and math.prod(sizes) > 1:
+        sizes[-1] *= 2
+    else:
+        noncontiguous = False
+    if floating:
+        made = _C.empty(sizes, dtype=dtype, device=device)
+        parts = _C.view_as_real(made) if dtype.is_complex else made
+        if high - low < finfo(dtype).max:
+            parts.uniform_(low, high)
+        else:
+            parts.uniform_(low / 2, high / 2).mul_(2)
+    else:
+        made = _C.randint(
+            math.ceil(low), math.ceil(high), sizes, dtype=dtype, device=device
+        )
+    if noncontiguous:
+        made = made[..., 1::2]
+    elif memory_format is not None:
+        made = made.clone(memory_format=memory_format)
+    if exclude_zero:
+        made[made == 0] = finfo(dtype).tiny if floating else 1
+    return made.requires_grad_(requires_grad)
+
+
+def _limits(dtype: _C.dtype, low: Any, high: Any) -> tuple[float, float]:
+    """low and high, or the type's own, within what the type holds."""
+    given = low, high
+    least: Any
+    end: Any
+    whole = not dtype.is_floating_point and not dtype.is_complex
+    if not whole:
+        usual: tuple[float, float] = (-9, 9)
+        least, end = finfo(dtype).min, finfo(dtype).max
+    elif dtype is _C.bool:
+        usual, least, end = (0, 2), 0, 2
+    else:
+        usual = (0, 10) if dtype is _C.uint8 else (-9, 10)
+        # As in PyTorch, the largest int64 is left out.
+        least, end = iinfo(dtype).min, iinfo(dtype).max
+        end += dtype is not _C.int64
+    low, high = (u if g is None else g for g, u in zip(given, usual, strict=True))
+    empty = not (low < high if whole else low <= high)
+    if empty or high < least or low >= end:
+        raise ValueError(
+            f"make_tensor(): no number of {dtype} is from {low} to below {high}; give "
+            f"a low that is less than high, within {least} to {end}"
+        )
+    return min(max(low, least), end), min(max(high, least), end)
 
 
 _publish(__name__)

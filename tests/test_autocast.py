@@ -16,6 +16,7 @@ def on(device, **options):
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_products_and_gradients(device, dtype):
+    torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(5, 7), nn.ReLU(), nn.Linear(7, 2)).to(device)
     x = torch.randn(2, 3, 5, device=device, requires_grad=True)
     with on(device, dtype=dtype):

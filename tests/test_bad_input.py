@@ -250,3 +250,29 @@ def test_most_first_calls_are_good():
         pytest.skip("only a part of the tests above has run")
     bad = sorted(name for (name, _), well in good_calls.items() if not well)
     assert len(bad) < len(good_calls) / 20, bad
+
+
+def profiled(method):
+    def call(file):
+        with torch.profiler.profile() as found:
+            torch.zeros(2)
+        getattr(found, method)(file)
+
+    return call
+
+
+@pytest.mark.parametrize(
+    "call",
+    [torch.from_file, torch.UntypedStorage.from_file, torch.load]
+    + [lambda file: torch.save({}, file), torch.safetensors.load_file]
+    + [lambda file: torch.safetensors.safe_open(file, "pt")]
+    + [lambda file: torch.safetensors.save_file({}, file)]
+    + [torch.cuda.memory._dump_snapshot]
+    + [profiled("export_chrome_trace"), profiled("export_stacks")],
+)
+def test_a_number_is_no_path(call, tmp_path):
+    """Python's open() would take it as a descriptor, and close it."""
+    with open(tmp_path / "file", "w+b") as file:
+        with pytest.raises((TypeError, AttributeError, ValueError)):
+            call(file.fileno())
+        assert file.write(b"still open") == 10

@@ -165,3 +165,30 @@ def test_names_of_types(device):
     assert torch.typename(int) == "int"
     assert torch.typename(None) == "NoneType"
     assert torch.typename(torch.typename) == "pydevtensor.typename"
+
+
+def test_order_of_dimensions():
+    """The answers are PyTorch's: with True, and with both formats of 4 dimensions."""
+    formats = [torch.contiguous_format, torch.channels_last]
+    last = {"memory_format": torch.channels_last}
+    for x, order, unique, one_format in (
+        (torch.empty(1, 2, 3, 4), (0, 1, 2, 3), False, True),
+        (torch.empty(2, 2, 3, 4), (0, 1, 2, 3), True, True),
+        (torch.ones(2, 3).expand(2, 2, 3), (0, 1, 2), False, False),
+        (torch.empty(2, 3, 5, 7).transpose(1, 2), (0, 2, 1, 3), True, True),
+        (torch.empty(2, 3, 5, 7).to(**last), (0, 2, 3, 1), True, True),
+        (torch.empty(2, 1, 3, 3), (0, 1, 2, 3), False, False),
+        (torch.empty(4, 1, 3, 3, **last), (0, 2, 3, 1), False, False),
+        (torch.empty(1), (0,), False, True),
+        (torch.empty(()), (), True, True),
+        (torch.empty(2, 3).T, (1, 0), True, True),
+    ):
+        assert x.dim_order() == x.dim_order(ambiguity_check=False) == order
+        for asked, answers in (True, unique), (formats, one_format):
+            if answers:
+                assert x.dim_order(ambiguity_check=asked) == order
+                continue
+            with pytest.raises(RuntimeError, match="no unique order of dimensions"):
+                x.dim_order(ambiguity_check=asked)
+    with pytest.raises(TypeError, match="ambiguity_check is 3; give True, False or"):
+        torch.ones(1).dim_order(ambiguity_check=3)

@@ -439,3 +439,14 @@ def test_a_number_is_the_first_operand(n, dtype, device):
         np.testing.assert_allclose(result.cpu().numpy(), expected, rtol=1e-6)
     torch.sub(x.new_tensor(100), x, out=x)
     np.testing.assert_array_equal(x.cpu().numpy(), 100 - values)
+
+
+def test_shifts_by_more_than_there_are_bits(device):
+    """As in PyTorch: what has no sign becomes 0, the rest keeps its sign alone."""
+    for dtype, low in (torch.uint8, 0), (torch.int8, -128), (torch.int64, -(2**63)):
+        x = torch.tensor([low, 1, 127], dtype=dtype, device=device)
+        for by in (64, 127):
+            assert (x >> by).tolist() == [-1 if low else 0, 0, 0]
+            assert (x << by).tolist() == [0, 0, 0]
+    x = torch.tensor([255, 128], dtype=torch.uint8, device=device)
+    assert (x >> 7).tolist() == [1, 1] and (x >> 8).tolist() == [0, 0]

@@ -118,6 +118,36 @@ def network():
     )
 
 
+def test_types_of_items():
+    is_a = torch.jit.isinstance
+    assert is_a(3, int) and not is_a("a", int) and is_a(None, None)
+    assert is_a([1], list[int]) and not is_a([1, "a"], list[int])
+    assert is_a({"a": torch.ones(1)}, dict[str, torch.Tensor])
+    assert not is_a({"a": 1}, dict[str, torch.Tensor])
+    assert is_a((1, "a"), tuple[int, str]) and not is_a((1,), tuple[int, str])
+    assert is_a((1, 2, 3), tuple[int, ...]) and is_a(None, int | None)
+    assert is_a(2.0, (int, float)) and not is_a([1], dict[str, int])
+
+
+def test_settings_of_a_compiler_that_is_not_there(quiet):
+    net = nn.ReLU()
+    assert torch.jit.trace_module(net, {"forward": torch.ones(1)}) is net
+    with torch.jit.optimized_execution(False), torch.jit.fuser("fuser2"):
+        assert torch.jit.set_fusion_strategy([("STATIC", 1)]) == [("STATIC", 1)]
+    torch.jit.enable_onednn_fusion(True)
+    assert torch.jit.onednn_fusion_enabled()
+    torch.jit.enable_onednn_fusion(False)
+
+
+def test_other_files_in_an_archive():
+    file = io.BytesIO()
+    torch.jit.save(nn.ReLU(), file, _extra_files={"a.txt": "text", "b": b"1"})
+    file.seek(0)
+    found = {"a.txt": "", "none": "kept"}
+    torch.jit.load(file, _extra_files=found)
+    assert found == {"a.txt": b"text", "none": "kept"}
+
+
 def test_a_network_comes_back(device):
     net = network().to(device)
     x = torch.rand(5, 3, device=device)
@@ -287,8 +317,6 @@ def test_other_files():
     file.seek(0)
     with pytest.raises(RuntimeError, match="version 2"):
         torch.jit.load(file)
-    with pytest.raises(NotImplementedError, match="_extra_files"):
-        torch.jit.save(nn.ReLU(), io.BytesIO(), _extra_files={})
 
 
 # --- settings -----------------------------------------------------------------------

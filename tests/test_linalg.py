@@ -435,6 +435,9 @@ BATCHED = {
     "solve": lambda x: linalg.solve(x, x[..., :2]),
     "solve_triangular": lambda x: linalg.solve_triangular(x, x, upper=True),
     "eigvalsh": linalg.eigvalsh,
+    "svdvals": linalg.svdvals,
+    "svd": linalg.svd,
+    "svd of tall ones": lambda x: linalg.svd(x[:, :, :3], full_matrices=False),
 }
 
 
@@ -477,6 +480,40 @@ def test_a_batch_of_factors_is_that_of_each_matrix(n, batch, device):
     assert close(q @ r, torch.cat((x, x), 1))
     tall = torch.cat((on, on), 1)
     assert close(linalg.lstsq(tall, tall).solution @ on, x)
+
+
+@pytest.mark.parametrize("name", ["float64", "complex128"])
+@pytest.mark.parametrize("full", [True, False])
+@pytest.mark.parametrize("shape", [(32, 32), (31, 7), (5, 32), (33, 2)], ids=str)
+def test_a_batch_of_singular_values_is_that_of_each_matrix(shape, full, name, device):
+    torch.manual_seed(9)
+    x = torch.randn(3, *shape, dtype=getattr(torch, name))
+    U, S, Vh = (found.cpu() for found in linalg.svd(x.to(device), full))
+    least = S.shape[-1]
+    close = lambda a, b: torch.allclose(a, b, rtol=1e-9, atol=1e-9)
+    assert close(S, torch.stack([linalg.svdvals(m) for m in x]))
+    assert close(U[..., :least] * S.unsqueeze(-2) @ Vh[..., :least, :], x)
+    for Q in (U.mH @ U, Vh @ Vh.mH):
+        assert close(Q, torch.eye(Q.shape[-1], dtype=x.dtype).expand(Q.shape))
+    assert U.shape == linalg.svd(x, full).U.shape
+    assert Vh.shape == linalg.svd(x, full).Vh.shape
+
+
+def test_rotations_that_do_not_end(gpu, monkeypatch):
+    """gesvd comes after them, unless the driver was named."""
+    x, run, flags = torch.tensor(A, device=gpu), linalg.lapack._run, []
+
+    def unfinished(name, operands, m, n, k, given):
+        run(name, operands, m, n, k, given)
+        flags.append(given & linalg.lapack.ROTATIONS)
+        if flags[-1]:
+            operands[-1].fill_(n + 1)
+
+    monkeypatch.setattr(linalg.lapack, "_run", unfinished)
+    assert close(linalg.svdvals(x).cpu(), linalg.svdvals(x.cpu()), 1e-5)
+    assert [bool(rotations) for rotations in flags] == [True, False, False]
+    with pytest.raises(linalg.LinAlgError):
+        linalg.svd(x, driver="gesvdj")
 
 
 def test_an_order_beyond_those_of_a_batch(gpu):

@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import io
 import pickle
 
 import pytest
@@ -130,6 +131,19 @@ def test_copies_between_devices(device):
     assert torch.empty_like(x, device=device).device == torch.device(device)
     with pytest.raises(TypeError, match="on meta"):
         meta(1).numpy()
+
+
+def test_shapes_are_saved():
+    net = nn.Linear(2, 3, device="meta")
+    state = {**net.state_dict(), "view": meta(2, 3).T, "half": meta(4).half()}
+    file = io.BytesIO()
+    torch.save({"state": state, "own": net.weight}, file)
+    file.seek(0)
+    found = torch.load(file, weights_only=True)
+    for name, x in found["state"].items():
+        assert x.is_meta and x.dtype == state[name].dtype, name
+        assert x.shape == state[name].shape and x.stride() == state[name].stride()
+    assert type(found["own"]) is nn.Parameter and found["own"].requires_grad
 
 
 @pytest.mark.filterwarnings("ignore")

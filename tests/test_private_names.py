@@ -251,7 +251,28 @@ def test_the_second_version_of_transforms():
     assert v2.functional.resize(x, [4, 4]).shape == (3, 4, 4)
 
 
+def test_names_of_the_same_things():
+    from pydevtensor.utils.data._utils.collate import default_collate
+
+    assert default_collate is torch.utils.data.default_collate
+    with torch.utils._device.DeviceContext(torch.device("meta")):
+        assert torch.zeros(2).is_meta
+    assert torch._vmap_internals.vmap is torch.func.vmap
+    torch._logging.set_logs(dynamo=10)
+    with pytest.raises(NotImplementedError, match="load_state_dict"):
+        torch.utils.model_zoo.load_url("https://example.org/a.pth")
+    assert torch.is_storage(torch.ones(1).storage()) and not torch.is_storage(3)
+
+
 def test_trees_of_dicts():
     pytree = import_module("pydevtensor.utils._pytree")
     parts, keys = pytree._dict_flatten({"a": 1, "b": 2})
     assert pytree._dict_unflatten(parts, keys) == {"a": 1, "b": 2}
+
+
+def test_kinds_of_arguments_of_load():
+    from pydevtensor.serialization import DEFAULT_PROTOCOL, FILE_LIKE, MAP_LOCATION
+
+    assert DEFAULT_PROTOCOL == 2
+    assert isinstance("cpu", MAP_LOCATION) and isinstance(torch.device(0), MAP_LOCATION)
+    assert isinstance(None, MAP_LOCATION) and isinstance("a.pt", FILE_LIKE)

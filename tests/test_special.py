@@ -187,3 +187,8 @@ def test_special_functions_of_other_types(dtype, device):
     assert torch.equal(s.bessel_j0(y), s.bessel_j0(y.contiguous()))
     with pytest.raises(TypeError):
         s.laguerre_polynomial_l(0.5, 3)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_median_is_zero(dtype, device):
+    assert torch.special.ndtri(torch.tensor(0.5, dtype=dtype, device=device)) == 0

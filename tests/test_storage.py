@@ -191,6 +191,32 @@ def test_files_as_storages(tmp_path):
         torch.UntypedStorage.from_file(path, False, 9)
 
 
+def test_files_as_vectors(tmp_path):
+    path = tmp_path / "numbers"
+    torch.arange(4.0).numpy().tofile(path)
+    own = torch.from_file(path, size=3)
+    assert own.tolist() == [0, 1, 2] and own.dtype == torch.float32
+    own.fill_(9)
+    shared = torch.from_file(str(path), True, 2, dtype=torch.int32)
+    assert shared.tolist() == [0, 0x3F800000]
+    shared.fill_(0)
+    del shared
+    assert torch.from_file(path, size=4, requires_grad=True).tolist() == [0, 0, 2, 3]
+    assert torch.from_file(path, size=4, requires_grad=True).requires_grad
+    assert torch.from_file(path).shape == (0,)
+    for wrong, options in {
+        "has 16 bytes": {"size": 5},
+        "is -1": {"size": -1},
+        "is the CPU's": {"size": 1, "device": "cuda"},
+        "and not pinned": {"size": 1, "pin_memory": True},
+    }.items():
+        with pytest.raises(RuntimeError, match=f"from_file.*: .*{wrong}"):
+            torch.from_file(path, **options)
+    with pytest.raises(RuntimeError, match="cannot be opened: No such file"):
+        torch.from_file(tmp_path / "absent", size=1)
+    assert torch.is_storage(own.untyped_storage()) and not torch.is_storage(own)
+
+
 def test_a_storage_keeps_its_size():
     storage = torch.ones(3).untyped_storage()
     assert storage.resize_(12) is storage

@@ -130,3 +130,12 @@ def test_weights_of_a_local_file(tmp_path, monkeypatch):
     assert models.ResNet50_Weights.DEFAULT is models.ResNet50_Weights.IMAGENET1K_V2
     with pytest.raises(ValueError, match="version"):
         models.SqueezeNet("2_0")
+
+
+def test_features_by_a_list():
+    from pydevtensor.vision.models.vgg import make_layers
+
+    kinds = [type(layer).__name__ for layer in make_layers([4, "M", 8], True)]
+    convolution = ["Conv2d", "BatchNorm2d", "ReLU"]
+    assert kinds == [*convolution, "MaxPool2d", *convolution]
+    assert make_layers([4, "M", 8])(torch.ones(1, 3, 4, 4)).shape == (1, 8, 2, 2)

@@ -15,6 +15,7 @@ extern "C" {
 #define DT_GROUP_RANKS 1024 /* the most */
 #define DT_GROUP_KEY   160
 #define DT_GROUP_LINE  128
+#define DT_GROUP_NEWS  (DT_GROUP_KEY + DT_GROUP_LINE + 64)
 
 struct dt_group;
 
@@ -52,7 +53,7 @@ typedef struct dt_group_exchange {
 typedef struct dt_group_functions {
     int (*create)(int size);
     struct dt_group *(*open)(int descriptor, int rank, int size);
-    void (*leave)(struct dt_group *group);
+    void (*leave)(struct dt_group *group, const char *why);
     void (*close)(struct dt_group *group);
     int (*run)(struct dt_group *group, const dt_group_call *call,
                const dt_group_exchange *exchange);

@@ -10,7 +10,7 @@ enum {
     DT_NRNN
 };
 
-/* How an operand lies: the elements of a row, in units of n; whether each step has rows
+/* The layout of an operand: the width of a row, in units of n; whether each step has rows
  * of its own. */
 typedef struct dt_rnn_operand {
     unsigned char width; /* 0: there is no such operand */

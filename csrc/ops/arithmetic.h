@@ -193,7 +193,7 @@ template <typename T>
 DT_FN T op_right_shift(T a, T b)
 {
     int64_t by = (int64_t)b; /* NOLINT(bugprone-signed-char-misuse): of all types */
-    int64_t most = 8 * (int64_t)sizeof(T) - 1;
+    int64_t most = 8 * (int64_t)sizeof(T) - std::is_signed_v<T>;
     return (T)((int64_t)a >> (by < 0 || by > most ? most : by));
 }
 

@@ -11,10 +11,10 @@
 #define DT_FN static inline
 #endif
 
-/* The inverse of erf: from a formula that is right to 1 in 300, by steps of Halley's,
- * each of which makes three times as many digits right: one for float32, two for
- * float64. Near 1 what is left to 1 is compared, since erf has no digits to tell its
- * values apart there. */
+/* The inverse of erf: a formula with an error of 1 in 300, improved by Halley iterations.
+ * Each triples the number of correct digits: one is enough for float32, two for float64.
+ * Near 1, where values of erf differ in their last digits only, it compares 1 - erf
+ * instead. */
 DT_FN double dt_erfinv(double y, int steps)
 {
     const double pi = 3.14159265358979324, a = 0.147;
@@ -98,8 +98,8 @@ DT_FN double dt_zeta_above(double s, double x)
     return sum;
 }
 
-/* The same for all x. The terms that lie below 0, which a whole s has alone, are those of
- * another two sums. */
+/* The same for all x. Terms below 0, which exist only for an integral s, are computed as
+ * the difference of two sums. */
 DT_FN double dt_zeta(double s, double x)
 {
     if (!(s > 1) || x != x)
@@ -177,6 +177,8 @@ DT_FN double dt_ndtri(double p)
     double q = p < 0.5 ? p : 1 - p;
     if (!(p > 0 && p < 1))
         return p == 0 ? -(double)INFINITY : p == 1 ? (double)INFINITY : (double)NAN;
+    if (p == 0.5)
+        return 0;
     double t = sqrt(-2 * log(q));
     double x = t - (2.515517 + t * (0.802853 + t * 0.010328)) /
                        (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));

@@ -20,7 +20,7 @@ typedef struct dt_window {
     int64_t dilation[DT_WINDOW_DIMS];
 } dt_window;
 
-/* The sizes that places are divided by. */
+/* The sizes that positions are divided by. */
 typedef enum dt_divisor {
     DT_BY_INPUT,
     DT_BY_OUTPUT,

@@ -33,7 +33,7 @@
     TYPE(BOOL, "bool", "a bool")                                                       \
     TYPE(TRUTH, "Truth", "a bool, or what is true or false")                           \
     TYPE(STR, "str", "a str")                                                          \
-    TYPE(ORDER, "Order", "a number, float('inf') or 'fro'")                            \
+    TYPE(ORDER, "Order", "a number, float('inf'), 'fro' or 'nuc'")                     \
     TYPE(DIMS, "Dims", "an int or a tuple of ints")                                    \
     TYPE(LENGTHS, "Lengths", "an int, or a tuple of ints and None")                    \
     TYPE(SIZES, "Sizes", "a tuple of ints")                                            \

@@ -42,7 +42,7 @@ static inline dt_device dt_tensor_device(const dt_tensor *t)
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): not an empty struct */
     return t->storage->device;
 }
-/* The place of the first element; NULL where there is none, since the offset of an empty
+/* The address of the first element; NULL if there is none, since the offset of an empty
  * view may lead beyond its memory. For operands of elementwise plans, and to compare:
  * what is there may still wait (device/fusion.h). */
 static inline void *dt_tensor_place(const dt_tensor *t)

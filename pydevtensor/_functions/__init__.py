@@ -21,7 +21,7 @@ and the function checks the argument itself.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
 from typing import Any, Literal, TypeVar
 
 _Body = TypeVar("_Body", bound=Callable[..., Any])
@@ -38,6 +38,7 @@ def function(
     like: str = "",
     given: tuple[Any, ...] = (),
     keywords: str = "",
+    order: str = "",
     numbered: bool = False,
     package: bool = False,
 ) -> Callable[[_Body], _Body]:
@@ -61,9 +62,13 @@ def function(
               /; that runs in place of the body, which is a docstring
     keywords  a function of the same module whose keywords come before its own; the body
               gets those that are given as **named
+    order     the names of its parameters, of those that `like` has and of the body's
+              own keywords; the body gets all by name
     numbered  the reduction of that function is a number, 0 by default
     package   in a namespace: a function of the package, too
     """
+    if order:
+        return lambda body: _named(body, order.split())
     if not given:
         return _unchanged
 
@@ -72,6 +77,14 @@ def function(
         return partial(getattr(shared, "func", shared), *given)
 
     return completed
+
+
+def _named(body: Any, names: list[str]) -> Any:
+    @wraps(body)
+    def call(*args: Any, **named: Any) -> Any:
+        return body(**dict(zip(names, args, strict=False)), **named)
+
+    return call
 
 
 def method() -> Callable[[_Body], _Body]:

@@ -70,10 +70,10 @@ class finfo(_Limits):
     65504.0
     """
 
-    max: _C.Tensor
-    eps: _C.Tensor
-    tiny: _C.Tensor
-    resolution: _C.Tensor
+    max: float
+    eps: float
+    tiny: float
+    resolution: float
 
     _names = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
 
@@ -88,8 +88,8 @@ class finfo(_Limits):
         super().__init__(dtype)
         limits: Any = _EIGHT.get(dtype) or _C._float_limits(dtype)
         self.max, self.eps, self.tiny, self.resolution = limits
-        self.min: _C.Tensor = -self.max
-        self.smallest_normal: _C.Tensor = self.tiny
+        self.min: float = -self.max
+        self.smallest_normal: float = self.tiny
 
 
 class iinfo(_Limits):

@@ -42,7 +42,8 @@ def bincount(
         at_least(0, "the least element", int(input.min()))
         size = max(size, int(input.max()) + 1)
     if weights is None:
-        weights = _C.ones(input.shape, dtype=_C.int64, device=input.device)
+        one = _C.ones((), dtype=_C.int64, device=input.device)
+        weights = one.expand(input.shape)
     elif weights.dtype is not _C.float32:
         weights = weights.to(_C.float64)
     counts = _C.zeros(size, dtype=weights.dtype, device=input.device)

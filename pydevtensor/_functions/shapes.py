@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
 from pydevtensor._functions import function, method
@@ -114,11 +114,37 @@ def __reversed__(self: Tensor) -> Tensor:
 
 
 @method()
-def dim_order(self: Tensor) -> tuple[int, ...]:
+def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
     """The dimensions in the order of their strides in memory, the slowest first.
+
+    ambiguity_check  True: RuntimeError where other orders fit as well, since a size is
+                     1 or strides are equal; a list of memory formats: sizes of 1 may
+                     be there if the tensor is of exactly one of them
 
     >>> torch.ones(2, 3).T.dim_order()
     (1, 0)
     """
     strides = self.stride()
-    return tuple(sorted(range(self.dim()), key=lambda d: -strides[d]))
+    moving = [d for d in range(self.dim()) if strides[d]]
+    slowest = iter(sorted(moving, key=lambda d: (-strides[d], -self.shape[d])))
+    order = tuple(next(slowest) if strides[d] else d for d in range(self.dim()))
+    formats = ambiguity_check
+    if isinstance(formats, bool):
+        formats = [] if formats else None
+    elif not isinstance(formats, list) or not all(
+        isinstance(each, _C.memory_format) for each in formats
+    ):
+        raise TypeError(
+            f"ambiguity_check is {formats!r}; give True, False or a list of memory "
+            "formats"
+        )
+    if formats is None:
+        return order
+    if 0 not in strides and len({*strides}) == self.dim():
+        fitting = [f for f in formats if self.is_contiguous(memory_format=f)]
+        if 1 not in self.shape or len(fitting) == 1:
+            return order
+    raise RuntimeError(
+        f"a tensor of shape {tuple(self.shape)} and strides {strides} has no unique "
+        "order of dimensions, and is not of exactly one of the memory formats given"
+    )

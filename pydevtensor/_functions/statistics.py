@@ -77,21 +77,15 @@ def nansum(
     return _C._named(input.sum(dim, keepdim, dtype=dtype), "NansumBackward0")
 
 
-@function(method=True, out=True)
+@function(method=True, out=True, like="nansum")
 def nanmean(
-    input: Tensor,
-    dim: Dims | None = None,
-    keepdim: bool = False,
-    *,
-    dtype: Dtype | None = None,
+    input: Tensor, dim: Dims | None = None, keepdim: bool = False, **dtype: Any
 ) -> Tensor:
     """Mean of the elements that are not NaN.
 
     RuntimeError for integers.
 
-    dim      the dimension or dimensions to reduce, None for all
-    keepdim  the reduced dimensions stay, with size 1
-    dtype    of the sum, by default input's
+    dtype  of the sum, by default input's
 
     >>> x = torch.tensor([[1.0, 5.0, 3.0], [4.0, 2.0, 6.0]])
     >>> x.nanmean(dim=1)
@@ -99,7 +93,7 @@ def nanmean(
     """
     floating("input", input)
     count = (input == input).sum(dim, keepdim)
-    return nansum(input, dim, keepdim, dtype=dtype) / count
+    return nansum(input, dim, keepdim, **dtype) / count
 
 
 def _check_quantile(input, q, interpolation):

@@ -5,10 +5,59 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
-from pydevtensor._functions import method
+from pydevtensor._functions import function, method
+from pydevtensor._functions.checks import at_least
 
 if TYPE_CHECKING:
     from pydevtensor._functions.types import Tensor
+
+
+@function()
+def is_storage(obj: Any) -> bool:
+    """Whether obj is a storage.UntypedStorage or a storage.TypedStorage.
+
+    >>> torch.is_storage(torch.ones(2).untyped_storage()), torch.is_storage([1])
+    (True, False)
+    """
+    from pydevtensor.storage import _Storage
+
+    return isinstance(obj, _Storage)
+
+
+@function(factory=True)
+def from_file(
+    filename: Any, shared: bool = False, size: int = 0, **factory: Any
+) -> Tensor:
+    """A vector in the memory of a mapped file.
+
+    filename  the path
+    shared    True: writes change the file, which is created or extended if need be;
+              False: writes change the process's copy only
+    size      number of elements; RuntimeError if the file has fewer and is not shared
+
+    Raises RuntimeError for a device other than the CPU and for pin_memory.
+
+    >>> import tempfile
+    >>> file = tempfile.NamedTemporaryFile()
+    >>> torch.from_file(file.name, shared=True, size=3).fill_(2)
+    tensor([2., 2., 2.])
+    >>> torch.from_file(file.name, size=3)
+    tensor([2., 2., 2.])
+    """
+    from pydevtensor.storage import UntypedStorage
+
+    at_least(0, "size", size)
+    vector = _C.empty(0, **factory)
+    if vector.device.type != "cpu" or factory.get("pin_memory"):
+        raise RuntimeError(
+            "the memory of a file is the CPU's, and not pinned; call to(device), or "
+            "pin_memory(), on the result"
+        )
+    try:
+        memory = UntypedStorage.from_file(filename, shared, size * vector.itemsize)
+    except OSError as error:
+        raise RuntimeError(f"{filename} cannot be opened: {error.strerror}") from None
+    return vector.detach().set_(memory).requires_grad_(vector.requires_grad)
 
 
 @method()

@@ -214,7 +214,7 @@ class autocast:
     def __init__(
         self,
         device_type: str,
-        dtype: Any = None,
+        dtype: _C.dtype | None = None,
         enabled: bool = True,
         cache_enabled: bool | None = None,
     ) -> None:

@@ -56,7 +56,7 @@ def eye(
     dtype: Any = None,
     device: Any = None,
 ) -> Tensor:
-    """A matrix of zeros with ones on the diagonal k places above the main one.
+    """A matrix of zeros with ones on the diagonal k positions above the main one.
 
     >>> import pydevtensor.array_api as xp
     >>> xp.eye(2, 3, k=1)

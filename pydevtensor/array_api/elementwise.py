@@ -45,7 +45,7 @@ def _comparison(
     mirrored: Callable[..., Tensor],
     *texts: str,
 ) -> Callable[[_Operand, _Operand], Tensor]:
-    """The same, where the library's takes a number in the second place alone."""
+    """The same, where the library's takes a number as the second argument alone."""
 
     def compare(x1: Any, x2: Any) -> Tensor:
         return function(x1, x2) if isinstance(x1, Tensor) else mirrored(x2, x1)
@@ -65,7 +65,7 @@ bitwise_and = _of_two("bitwise_and", torch.bitwise_and, promoted,
                       "The bits that both elements have.",
                       "xp.bitwise_and(xp.asarray([5, 6]), 3)", "tensor([1, 2])")
 bitwise_left_shift = _of_two("bitwise_left_shift", torch.bitwise_left_shift, promoted,
-                             "The bits of x1, x2 places up.",
+                             "The bits of x1, shifted up by x2.",
                              "xp.bitwise_left_shift(xp.asarray([1, 2]), 3)",
                              "tensor([ 8, 16])")
 bitwise_or = _of_two("bitwise_or", torch.bitwise_or, promoted,
@@ -73,7 +73,7 @@ bitwise_or = _of_two("bitwise_or", torch.bitwise_or, promoted,
                      "xp.bitwise_or(xp.asarray([5, 6]), 3)", "tensor([7, 7])")
 bitwise_right_shift = _of_two("bitwise_right_shift", torch.bitwise_right_shift,
                               promoted,
-                              "The bits of x1, x2 places down; the sign stays.",
+                              "The bits of x1, shifted down by x2; the sign stays.",
                               "xp.bitwise_right_shift(xp.asarray([8, -8]), 2)",
                               "tensor([ 2, -2])")
 bitwise_xor = _of_two("bitwise_xor", torch.bitwise_xor, promoted,

@@ -1,4 +1,4 @@
-"""Shapes and places of elements, under the array API standard's names."""
+"""Shapes and order of elements, under the array API standard's names."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
 
 
 def expand_dims(x: Tensor, /, axis: _Axes) -> Tensor:
-    """x with new dimensions of size 1 at the places of the result that axis names.
+    """x with new dimensions of size 1 at the positions in the result that axis names.
 
-    IndexError for a place that the result does not have, ValueError for one named
+    IndexError for a position that the result does not have, ValueError for one named
     twice.
 
     >>> import pydevtensor.array_api as xp

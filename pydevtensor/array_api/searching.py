@@ -59,7 +59,7 @@ def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> 
 def argsort(
     x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True
 ) -> Tensor:
-    """The places of the elements in sorted order along a dimension.
+    """The indices of the elements in sorted order along a dimension.
 
     >>> import pydevtensor.array_api as xp
     >>> xp.argsort(xp.asarray([3, 1, 2]))
@@ -111,7 +111,7 @@ def searchsorted(
 ) -> Tensor:
     """Where each of x2 would stand in the sorted vector x1.
 
-    side "left" is before equal elements, "right" after them. sorter has the places of
+    side "left" is before equal elements, "right" after them. sorter has the indices of
     x1's elements in sorted order.
 
     >>> import pydevtensor.array_api as xp
@@ -153,7 +153,7 @@ def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
 
 
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
-    """The elements that indices name along a dimension, for each place in the others.
+    """The elements that indices select along a dimension, at each position of the rest.
 
     Negative indices count from the end. TypeError if indices are not integers.
 

@@ -1,6 +1,6 @@
 """torch.backends: settings of libraries that PyTorch uses.
 
-They are remembered, so that a program can read what it wrote. Two change what GPUs
+Each keeps the value that a program writes. Two change what GPUs
 compute: backends.cuda.matmul.allow_tf32 and backends.cudnn.allow_tf32.
 
 >>> torch.backends.cudnn.benchmark = True

@@ -5,6 +5,10 @@ Arguments and results may be tuples, lists and dicts of Tensors.
 """
 
 from pydevtensor._names import publish as _publish
+from pydevtensor.func._batch_norm import (
+    functionalize,
+    replace_all_batch_norm_modules_,
+)
 from pydevtensor.func._call import functional_call, stack_module_state
 from pydevtensor.func._gradients import (
     grad,
@@ -19,6 +23,7 @@ from pydevtensor.func._gradients import (
 from pydevtensor.func._vmap import vmap
 
 __all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev"]
-__all__ += ["jvp", "linearize", "stack_module_state", "vjp", "vmap"]
+__all__ += ["functionalize", "jvp", "linearize", "replace_all_batch_norm_modules_"]
+__all__ += ["stack_module_state", "vjp", "vmap"]
 
 _publish(__name__)

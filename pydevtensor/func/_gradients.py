@@ -315,7 +315,7 @@ def jacrev(
 ) -> Callable[..., Any]:
     """A function that gives func's Jacobian, by a backward pass for each element.
 
-    Its shape is the result's, then the argument's; for structures, one in each place of
+    Its shape is the result's, then the argument's; for structures, one for each part of
     the result and, inside, of the argument. chunk_size has no effect.
 
     argnums: the positional argument to differentiate for, or a tuple of them. has_aux:

@@ -23,6 +23,7 @@ __all__ = ["Tracer", "symbolic_trace", "wrap"]
 
 # Functions that wrap() names: the globals of a module, and the name in them.
 _wrapped: dict[tuple[int, str], dict[str, Any]] = {}
+_OWN = ("torch.", "pydevtensor.")
 _SPACES: tuple[Any, ...] = (pydevtensor, functional, linalg, special)
 
 
@@ -124,8 +125,17 @@ def _without_stars(function: Any) -> Any:
     )
 
 
+def _read_without_tracing(module: Any) -> None:
+    """Let nn.Module, and all classes of modules, read attributes as before."""
+    del module.__getattr__
+    classes = [module]
+    for kind in classes:
+        kind._read_quickly()
+        classes += kind.__subclasses__()
+
+
 class _Patches:
-    """Values of dicts that are others for a while."""
+    """Values of dicts that are replaced while tracing, and restored after it."""
 
     def __init__(self) -> None:
         self._before: list[tuple[Any, str, Any]] = []
@@ -271,6 +281,8 @@ class Tracer(TracerBase):
             stars = "**" if p.kind is p.VAR_KEYWORD else stars
             default = () if p.default is p.empty else (p.default,)
             kind = None if p.annotation is p.empty else p.annotation
+            if kind == "Any" and function.__module__.startswith(_OWN):
+                kind = None  # PyTorch's own functions say nothing
             value = self.create_proxy(
                 "placeholder", stars + p.name, default, {}, p.name, kind
             )
@@ -289,6 +301,7 @@ class Tracer(TracerBase):
         classes = {c for m in self.root.modules() for c in type(m).__mro__}
         calls = {c: vars(c)["__call__"] for c in classes if "__call__" in vars(c)}
         read = nn.Module.__getattr__
+        traced_already = "__getattr__" in vars(nn.Module)
         proxies: dict[str, Any] = {}
 
         def parameter(module: Any, name: str) -> Any:
@@ -308,7 +321,10 @@ class Tracer(TracerBase):
         try:
             yield
         finally:
-            patched.__getattr__ = read
+            if traced_already:
+                patched.__getattr__ = read
+            else:
+                _read_without_tracing(patched)
             for kind, call in calls.items():
                 setattr(kind, "__call__", call)  # noqa: B010
             self._patches.undo()

@@ -46,7 +46,7 @@ _OPERATORS = {getattr(operator, name): form for name, form in _SIGNS.items()}
 class PythonCode(NamedTuple):
     """The code of a graph.
 
-    src: the text. globals: what it names.
+    src: the text. globals: the values of its global names.
 
     >>> graph = torch.fx.Graph()
     >>> _ = graph.output(graph.call_function(torch.relu, (graph.placeholder('x'),)))
@@ -96,7 +96,7 @@ class _Inserting:
 class Graph:
     """Nodes in the order in which they run.
 
-    owning_module: the GraphModule that it is of. tracer_cls, tracer_extras: have no
+    owning_module: the GraphModule that has it. tracer_cls, tracer_extras: have no
     effect.
 
     >>> graph = torch.fx.Graph()

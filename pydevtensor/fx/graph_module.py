@@ -47,7 +47,8 @@ class GraphModule(Module):
         # A class of its own, since forward() is found in the class.
         base = next(c for c in cls.__mro__ if "_is_made" not in vars(c))
         made = type(base.__name__, (base,), {"_is_made": True})
-        made.__module__ = base.__module__
+        # Programs that replace forward() know such a class by this name.
+        made.__module__, made.__qualname__ = base.__module__, "GraphModuleImpl"
         return super().__new__(made)
 
     def __init__(

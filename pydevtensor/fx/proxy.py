@@ -1,4 +1,4 @@
-"""Proxies: values that record what is done with them."""
+"""Proxies: values that record the operations on them."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def _record(function: Any, reflected: bool = False) -> Callable[..., Any]:
 
 
 class Proxy:
-    """A value that records what is done with it, as nodes of a graph.
+    """A value that records the operations on it as nodes of a graph.
 
     node: the Node whose value it stands for. tracer: what makes nodes.
 
@@ -201,6 +201,20 @@ class Proxy:
 
     def __repr__(self) -> str:
         return f"Proxy({self.node.name})"
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """Record a function, where no symbolic_trace() runs that does it itself."""
+        from pydevtensor.overrides import is_tensor_method_or_property
+
+        kwargs = kwargs or {}
+        tracer = next(_proxies((args, kwargs))).tracer
+        kind, target = "call_function", func
+        if is_tensor_method_or_property(func):
+            kind, target = "call_method", func.__name__
+        return tracer.create_proxy(kind, target, args, kwargs)
 
     def __getattr__(self, k: str) -> Attribute:
         if k[:2] == "__":  # what Python asks of any object
@@ -270,6 +284,16 @@ class Proxy:
     def keys(self) -> Any:
         """A call of the method keys()."""
         return self.tracer.keys(self)
+
+
+def _proxies(value: Any) -> Iterator[Proxy]:
+    if isinstance(value, Proxy):
+        yield value
+    elif isinstance(value, dict):
+        yield from _proxies(list(value.values()))
+    elif isinstance(value, (tuple, list)):
+        for each in value:
+            yield from _proxies(each)
 
 
 class Attribute(Proxy):

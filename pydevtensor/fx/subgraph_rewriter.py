@@ -65,7 +65,7 @@ def _graph(given: Any) -> tuple[Graph, Any]:
 
 
 def replace_pattern(gm: Any, pattern: Any, replacement: Any) -> list[Match]:
-    """Replace each occurrence of pattern in gm by replacement, and return what it was.
+    """Replace each occurrence of pattern in gm by replacement; returns the Matches.
 
     gm           the GraphModule, which is changed
     pattern      a function, a module or a GraphModule with one result; its parameters

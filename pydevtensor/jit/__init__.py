@@ -7,9 +7,11 @@ them: a file names layers of a closed list, and nothing in it is ever called.
 
 from __future__ import annotations
 
+import builtins
 import types
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 from typing import Final as Final  # for annotations, as in PyTorch
 
 from pydevtensor import _C
@@ -20,7 +22,9 @@ from pydevtensor._names import publish as _publish
 
 __all__ = ["annotate", "export", "fork", "freeze", "ignore", "is_scripting"]
 __all__ += ["is_tracing", "load", "optimize_for_inference", "save", "script"]
-__all__ += ["script_method", "trace", "unused", "wait"]
+__all__ += ["Attribute", "enable_onednn_fusion", "fuser", "isinstance"]
+__all__ += ["onednn_fusion_enabled", "optimized_execution", "script_method"]
+__all__ += ["set_fusion_strategy", "trace", "trace_module", "unused", "wait"]
 
 _FORMAT = "pydevtensor.jit"
 # What Module itself keeps, and save() writes in another way or not at all.
@@ -33,7 +37,7 @@ def script(
     optimize: Any = None,
     _frames_up: int = 0,
     _rcb: Any = None,
-    example_inputs: Any = None,
+    example_inputs: list[tuple[Any, ...]] | dict[Any, Any] | None = None,
 ) -> Any:
     """obj itself, a function or a module, with a warning the first time.
 
@@ -67,6 +71,20 @@ def trace(func: Any, example_inputs: Any = None, **options: Any) -> Any:
     """
     _warn_of_compiling("torch.jit.trace")
     return _with_save(func)
+
+
+def trace_module(mod: Any, inputs: dict[str, Any], **options: Any) -> Any:
+    """The module mod itself, with a warning the first time; see trace().
+
+    inputs and other options have no effect.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(action='ignore'):
+    ...     net = torch.jit.trace_module(nn.ReLU(), {'forward': torch.ones(2)})
+    >>> net
+    ReLU()
+    """
+    return trace(mod, inputs, **options)
 
 
 def freeze(
@@ -135,9 +153,9 @@ def script_method(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call func(*args, **kwargs) now; a torch.futures.Future with what it gives.
+    """Call func(*args, **kwargs) now. Returns a torch.futures.Future of its result.
 
-    wait() raises the error that it raised.
+    wait() raises the exception that func raised.
 
     >>> torch.jit.fork(torch.add, torch.ones(2), 1).wait()
     tensor([2., 2.])
@@ -170,6 +188,102 @@ def annotate(the_type: Any, the_value: Any) -> Any:
     return the_value
 
 
+class Attribute(NamedTuple):
+    """A value and its type, for the constructor of a ScriptModule.
+
+    >>> torch.jit.Attribute(3, int).value
+    3
+    """
+
+    value: Any
+    type: Any
+
+
+def isinstance(obj: Any, target_type: Any) -> bool:
+    """Whether obj is of a type, whose items count too: List[int], Optional[Tensor].
+
+    target_type: a type, one of typing, or a tuple of them. An empty container is of
+    each type of items.
+
+    >>> torch.jit.isinstance([1, 2], list[int])
+    True
+    >>> torch.jit.isinstance([1, 'a'], list[int])
+    False
+    """
+    from typing import Union, get_args, get_origin
+
+    if target_type is Any:
+        return True
+    if builtins.isinstance(target_type, tuple):
+        return any(isinstance(obj, each) for each in target_type)
+    origin, parts = get_origin(target_type), get_args(target_type)
+    if origin is None:
+        return builtins.isinstance(obj, target_type or type(None))
+    if origin in (Union, types.UnionType):
+        return any(isinstance(obj, each) for each in parts)
+    if not builtins.isinstance(obj, origin):
+        return False
+    if origin is dict:
+        (keys, values), pairs = parts, obj.items()
+        return all(
+            isinstance(k, keys) and isinstance(v, values) for k, v in obj.items()
+        )
+    if origin is tuple and parts[1:] != (...,):
+        pairs = zip(obj, parts, strict=False)
+        return len(obj) == len(parts) and all(isinstance(a, b) for a, b in pairs)
+    return all(isinstance(each, parts[0]) for each in obj)
+
+
+@contextmanager
+def optimized_execution(should_optimize: bool) -> Iterator[None]:
+    """A block, in which nothing differs; should_optimize has no effect.
+
+    >>> with torch.jit.optimized_execution(True):
+    ...     pass
+    """
+    yield
+
+
+@contextmanager
+def fuser(name: str) -> Iterator[None]:
+    """A block, in which nothing differs; name has no effect.
+
+    >>> with torch.jit.fuser('fuser1'):
+    ...     pass
+    """
+    yield
+
+
+def set_fusion_strategy(strategy: Any) -> Any:
+    """The strategy itself, which has no effect.
+
+    >>> torch.jit.set_fusion_strategy([('STATIC', 2)])
+    [('STATIC', 2)]
+    """
+    return strategy
+
+
+_onednn = False
+
+
+def enable_onednn_fusion(enabled: bool) -> None:
+    """Set the answer of onednn_fusion_enabled(); enabled has no other effect.
+
+    >>> torch.jit.enable_onednn_fusion(False)
+    """
+    global _onednn
+    _onednn = enabled
+
+
+def onednn_fusion_enabled() -> bool:
+    """The answer that enable_onednn_fusion() has set; False at first.
+
+    >>> torch.jit.onednn_fusion_enabled()
+    False
+    """
+    return _onednn
+
+
 is_scripting = _answer(__name__, "is_scripting", False)
 is_tracing = _answer(__name__, "is_tracing", False)
 
@@ -177,7 +291,7 @@ is_tracing = _answer(__name__, "is_tracing", False)
 def _with_save(value: Any) -> Any:
     from pydevtensor.nn import Module
 
-    if isinstance(value, Module):
+    if builtins.isinstance(value, Module):
         object.__setattr__(value, "_scripted", save)  # for Module.__getattr__
     elif not callable(value):
         raise TypeError(
@@ -196,6 +310,8 @@ def save(m: Any, f: Any, _extra_files: Any = None) -> None:
     module with a class of the program's own, with hooks, or with lazy parameters: save
     its state_dict() with torch.save() instead.
 
+    _extra_files: a dict of names and contents, texts or bytes, that go with it.
+
     >>> net = nn.Sequential(nn.Linear(2, 1), nn.ReLU())
     >>> torch.jit.save(net, 'net.pt')
     >>> torch.jit.load('net.pt')
@@ -206,17 +322,19 @@ def save(m: Any, f: Any, _extra_files: Any = None) -> None:
     """
     from pydevtensor.nn import Module
 
-    if _extra_files is not None:
-        raise NotImplementedError(
-            "jit.save(): _extra_files is not supported; save them beside the module"
-        )
-    if not isinstance(m, Module):
+    if not builtins.isinstance(m, Module):
         raise RuntimeError(
             f"jit.save(): a {type(m).__name__} was given; a function cannot be in a "
             "file, keep it in the program"
         )
     record = _record(m, _layers(), {}, "the module")
-    _serialization._save({"format": _FORMAT, "version": 1, "module": record}, f, False)
+    archive = {"format": _FORMAT, "version": 1, "module": record}
+    if _extra_files:
+        archive["files"] = {
+            name: data.encode() if builtins.isinstance(data, str) else bytes(data)
+            for name, data in _extra_files.items()
+        }
+    _serialization._save(archive, f, False)
 
 
 def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> Any:
@@ -226,15 +344,16 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> Any:
     there, and load that into a module built here; UnpicklingError for a file that does
     not describe layers.
 
-    f: a path or a file object. map_location: the device of the parameters, or what else
-    torch.load() takes.
+    _extra_files: a dict; the contents, as bytes, of its names that are in the file
+    become its values. f: a path or a file object. map_location: the device of the
+    parameters, or what else torch.load() takes.
 
     >>> torch.jit.save(nn.Linear(2, 1), 'net.pt')
     >>> torch.jit.load('net.pt', map_location='cpu')
     Linear(in_features=2, out_features=1, bias=True)
     """
     found = _serialization.load(f, map_location)
-    if not isinstance(found, dict) or found.get("format") != _FORMAT:
+    if not builtins.isinstance(found, dict) or found.get("format") != _FORMAT:
         raise RuntimeError(
             "jit.load(): the file holds a checkpoint and no module; read it with "
             "torch.load() and give it to load_state_dict()"
@@ -244,6 +363,10 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> Any:
             f"jit.load(): the file has version {found.get('version')!r}, and only 1 "
             "can be read; update pydevtensor"
         )
+    files = found.get("files", {})
+    for name in _extra_files or ():
+        if name in files:
+            _extra_files[name] = files[name]
     return _with_save(_rebuilt(found.get("module"), _layers(), {}))
 
 
@@ -254,7 +377,7 @@ def _layers() -> dict[str, type[Any]]:
     return {
         name: kind
         for name, kind in vars(nn).items()
-        if isinstance(kind, type)
+        if builtins.isinstance(kind, type)
         and issubclass(kind, nn.Module)
         and kind.__module__.startswith(("pydevtensor.nn.", "torch.nn."))
     }
@@ -293,7 +416,7 @@ def _record(
     for name, value in values.items():
         if name in _OWN or name.endswith("_hooks"):
             continue
-        if isinstance(value, types.FunctionType | types.BuiltinFunctionType):
+        if builtins.isinstance(value, types.FunctionType | types.BuiltinFunctionType):
             function: Any = value
             if getattr(functional, function.__name__, None) is not value:
                 raise RuntimeError(
@@ -334,7 +457,7 @@ def _field(record: dict[Any, Any], name: str, kind: type[Any]) -> Any:
     value = record.get(name)
     if type(value) is not kind:
         raise _damaged(f"{name} is a {type(value).__name__}, not a {kind.__name__}")
-    if isinstance(value, dict) and not all(type(key) is str for key in value):
+    if builtins.isinstance(value, dict) and not all(type(key) is str for key in value):
         raise _damaged(f"{name} has keys that are not strings")
     return value
 
@@ -365,7 +488,7 @@ def _rebuilt(record: Any, layers: dict[str, type[Any]], known: dict[Any, Any]) -
         options = {**options, name: getattr(functional, value)}
     for name, value in options.items():
         hidden = getattr(kind, name, None)
-        if name in values or callable(hidden) or isinstance(hidden, property):
+        if name in values or callable(hidden) or builtins.isinstance(hidden, property):
             raise _damaged(f"{name[:80]!r} is not an option of {kind.__name__}")
         values[name] = value
     held: tuple[Any, ...] = (
@@ -375,7 +498,7 @@ def _rebuilt(record: Any, layers: dict[str, type[Any]], known: dict[Any, Any]) -
     )
     for field, expected in held:
         for name, value in _field(record, field, dict).items():
-            if value is not None and not isinstance(value, expected):
+            if value is not None and not builtins.isinstance(value, expected):
                 raise _damaged(f"{name[:80]!r} of {field} is a {type(value).__name__}")
             if "." in name or name in values or callable(getattr(kind, name, None)):
                 raise _damaged(f"{name[:80]!r} is not a name of a part")

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydevtensor._names import publish as _publish
 from pydevtensor.library import _checks, _operators
+from pydevtensor.library._namespaces import namespace as namespace
 from pydevtensor.library._schema import infer as _infer
 
 __all__ = ["CustomOpDef", "Library", "custom_op", "define", "impl", "infer_schema"]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydevtensor import _C, _tree
+from pydevtensor import _C
 from pydevtensor.autograd import enable_grad, grad
 from pydevtensor.library import _operators
 from pydevtensor.random import fork_rng
 from pydevtensor.testing import assert_close
+from pydevtensor.utils import _pytree
 
 ALL: tuple[str, ...] = (
     "test_schema",
@@ -23,12 +24,12 @@ class OpCheckError(Exception):
 
 
 def _tensors(value: Any) -> list[Any]:
-    return [leaf for leaf in _tree.flatten(value)[0] if isinstance(leaf, _C.Tensor)]
+    return [leaf for leaf in _pytree.tree_leaves(value) if isinstance(leaf, _C.Tensor)]
 
 
 def _copies(value: Any) -> Any:
     """Leaves with the same values, which require gradients where the originals do."""
-    return _tree.map_leaves(
+    return _pytree.tree_map(
         lambda x: (
             x.detach().clone().requires_grad_(x.requires_grad)
             if isinstance(x, _C.Tensor)
@@ -89,7 +90,7 @@ def _autograd(op: Any, args: Any, kwargs: Any, off: Any) -> None:
 
 def _fake(op: Any, args: Any, kwargs: Any, off: Any) -> None:
     found = _tensors(op(*_copies(args), **_copies(kwargs)))
-    args, kwargs = _tree.map_leaves(
+    args, kwargs = _pytree.tree_map(
         lambda x: x.detach().to("meta") if isinstance(x, _C.Tensor) else x,
         (args, kwargs),
     )

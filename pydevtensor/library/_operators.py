@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pydevtensor import _C, _tree
+from pydevtensor import _C
 from pydevtensor.autograd import Function, no_grad
 from pydevtensor.library._schema import Schema
+from pydevtensor.utils import _pytree
 
 Tensor = _C.Tensor
 
@@ -31,7 +32,7 @@ KEYS = {
 
 
 def _tensors(value: Any) -> list[Any]:
-    return [leaf for leaf in _tree.flatten(value)[0] if isinstance(leaf, Tensor)]
+    return [leaf for leaf in _pytree.tree_leaves(value) if isinstance(leaf, Tensor)]
 
 
 class Operator:
@@ -108,7 +109,7 @@ class Operator:
         if self.strict is None or kind == "meta":
             return self._call(found, values)
         with no_grad():
-            below = _tree.map_leaves(
+            below = _pytree.tree_map(
                 lambda x: x.detach() if isinstance(x, Tensor) else x, values
             )
             results = self._call(found, below)
@@ -152,7 +153,7 @@ class _Held:
 def _apply(function: type[Function], values: list[Any]) -> Any:
     whole, *made = function.apply(_Held(values), *_tensors(values))
     left = iter(made)
-    return _tree.map_leaves(
+    return _pytree.tree_map(
         lambda x: next(left) if isinstance(x, Tensor) else x, whole.value
     )
 
@@ -173,12 +174,12 @@ def _formula(operator: Operator, backward: Any, setup: Any) -> type[Function]:
         @staticmethod
         def setup_context(ctx: Any, given: Any, made: Any) -> None:
             values, results = given[0].value, made[0].value
-            needed = _tree.map_leaves(
+            needed = _pytree.tree_map(
                 lambda x: isinstance(x, Tensor) and x.requires_grad, values
             )
             ctx.needs_input_grad = schema.spread(needed)[0]
-            ctx._arguments = _tree.map_leaves(lambda x: isinstance(x, Tensor), values)
-            ctx._results = _tree.map_leaves(lambda x: isinstance(x, Tensor), results)
+            ctx._arguments = _pytree.tree_map(lambda x: isinstance(x, Tensor), values)
+            ctx._results = _pytree.tree_map(lambda x: isinstance(x, Tensor), results)
             if setup is not None:
                 args, only = schema.spread(values)
                 named = {"keyword_only_inputs": only} if only else {}
@@ -192,7 +193,7 @@ def _formula(operator: Operator, backward: Any, setup: Any) -> type[Function]:
                     "was registered; add one with register_autograd()"
                 )
             left = iter(gradients)
-            of = _tree.map_leaves(lambda is_one: next(left) if is_one else None,
+            of = _pytree.tree_map(lambda is_one: next(left) if is_one else None,
                                   ctx._results)  # fmt: skip
             found = backward(ctx, *(of if isinstance(of, tuple) else (of,)))
             return (None, *_gradients(operator, ctx._arguments, found))

@@ -240,7 +240,7 @@ def lu_factor_ex(
 ) -> tuple[Tensor, ...]:
     """lu_factor() that does not raise: (LU, pivots, info).
 
-    A and pivot are those of lu_factor(). info, int32, is 0, or the place on U's
+    A and pivot are those of lu_factor(). info, int32, is 0, or the index on U's
     diagonal, from 1, of a 0. check_errors: raise LinAlgError where there is one.
 
     >>> import pydevtensor as torch

@@ -40,7 +40,7 @@ def _pivot(S: Tensor, k: int) -> tuple[int, int]:
 
 
 def _factor(A: Tensor, hermitian: bool) -> tuple[Tensor, Tensor, int]:
-    """L and D in one matrix, the pivots, and the place of a 0 in D, or 0."""
+    """L and D in one matrix, the pivots, and the index of a 0 in D, or 0."""
     n, low = A.shape[-1], A.tril(-1)
     diagonal = A.diagonal().real if hermitian and A.is_complex() else A.diagonal()
     S = low + (low.mH if hermitian else low.mT) + _C.diag(diagonal).to(A.dtype)
@@ -125,7 +125,7 @@ def ldl_factor_ex(
 ) -> tuple[Tensor, ...]:
     """ldl_factor() that does not raise: (LD, pivots, info).
 
-    A and hermitian are those of ldl_factor(). info, int32, is 0, or the place on D's
+    A and hermitian are those of ldl_factor(). info, int32, is 0, or the index on D's
     diagonal, from 1, of a 0. check_errors: raise LinAlgError where there is one.
 
     >>> import pydevtensor as torch
@@ -153,18 +153,8 @@ def ldl_solve(
     tensor([[3.],
             [2.]])
     """
-    lapack.square(LD, "LD")
-    lapack.matrices(B, "B")
-    lapack.alike(LD, B)
-    if pivots.shape != LD.shape[:-1]:
-        raise RuntimeError(
-            f"pivots have the shape {tuple(pivots.shape)}; give one for each row"
-        )
+    lapack.check_factors("LD", LD, pivots, B)
     n = LD.shape[-1]
-    if B.shape[-2] != n:
-        raise RuntimeError(
-            f"the shapes {tuple(LD.shape)} and {tuple(B.shape)} do not fit together"
-        )
     batch = _C.broadcast_shapes(LD.shape[:-2], B.shape[:-2])
     parts = [
         _solved(each, [*map(int, p.tolist())], b, hermitian)

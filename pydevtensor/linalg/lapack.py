@@ -10,7 +10,7 @@ from pydevtensor._C import Tensor
 from pydevtensor._functions.checks import same_device, same_dtype
 from pydevtensor._names import give
 
-UPPER, TRANSPOSED, UNIT, VECTORS, FULL = 1, 2, 4, 8, 16
+UPPER, TRANSPOSED, UNIT, VECTORS, FULL, ROTATIONS = 1, 2, 4, 8, 16, 32
 _NOT_FINITE = -1000
 
 
@@ -56,10 +56,31 @@ def alike(A: Tensor, B: Tensor) -> None:
     same_device(A, B)
 
 
+def check_factors(
+    name: str, factors: Tensor, pivots: Tensor, B: Tensor, left: bool = True
+) -> None:
+    """Raise RuntimeError unless square factors, pivots and B are of one system.
+
+    left: A X = B; else X A = B.
+    """
+    square(factors, name)
+    matrices(B, "B")
+    alike(factors, B)
+    if pivots.shape != factors.shape[:-1]:
+        raise RuntimeError(
+            f"pivots have the shape {tuple(pivots.shape)}; give one for each row"
+        )
+    if B.shape[-2 if left else -1] != factors.shape[-1]:
+        raise RuntimeError(
+            f"the shapes {tuple(factors.shape)} and {tuple(B.shape)} do not fit "
+            "together"
+        )
+
+
 def succeeded(info: Tensor, problem: str, error: type[Exception] = LinAlgError) -> None:
     """Raise LinAlgError unless info is 0 for every matrix. Waits for a GPU.
 
-    problem may have a place for info's number.
+    problem may have a field for info's number.
     """
     if info.is_meta or not info.numel() or not info.any():
         return
@@ -173,11 +194,15 @@ def qr(A: Tensor, mode: str) -> tuple[Tensor, Tensor]:
 
 
 def svd(
-    A: Tensor, full: bool, vectors: bool = True
+    A: Tensor, full: bool, vectors: bool = True, driver: str | None = None
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """U, S, Vh and info."""
+    """U, S, Vh and info.
+
+    On GPUs by Jacobi's method but for the driver gesvd; with None gesvd comes after it
+    where it does not end.
+    """
     if A.is_cuda and A.shape[-2] < A.shape[-1]:  # cuSOLVER's matrices are not wide
-        V, S, Uh, info = svd(A.mH, full, vectors)
+        V, S, Uh, info = svd(A.mH, full, vectors, driver)
         return Uh.mH, S, V.mH, info
     (*batch, m, n), least = A.shape, min(A.shape[-2:])
     rows, columns = (m, n) if full else (least, least)
@@ -186,9 +211,12 @@ def svd(
     if vectors and not least:
         u, vh = (_eyes(x) for x in (u, vh))
     S, info = _reals(A, least), _infos(A)
-    flags = VECTORS * vectors | FULL * full
+    rotates = A.is_cuda and driver != "gesvd"
+    flags = VECTORS * vectors | FULL * full | ROTATIONS * rotates
     _run("gesdd", [_columns(A), u, S, vh, info], m, n, 0, flags)
-    return u.mT, S, vh.mT, info
+    if rotates and driver is None and (info > 0).any():
+        return svd(A, full, vectors, "gesvd")
+    return u.mT, S, vh.conj() if rotates else vh.mT, info
 
 
 def _eyes(x: Tensor) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydevtensor import _C
 from pydevtensor._autocast import casts
@@ -108,6 +108,21 @@ def matrix_norm(
     if not keepdim:
         result = result.squeeze((rows, columns))
     return result
+
+
+def call_nuclear_norm(
+    what: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Tensor:
+    """torch.norm(x, "nuc"), which the extension leaves to this function."""
+
+    from pydevtensor import linalg
+
+    def norm(input, p, dim=None, keepdim=False, out=None, dtype=None):
+        dims = range(input.dim()) if dim is None else dim
+        dims = (dims,) if isinstance(dims, int) else tuple(dims)
+        return linalg.matrix_norm(input, p, dims, keepdim, dtype=dtype, out=out)
+
+    return norm(*args, **kwargs)
 
 
 @function()

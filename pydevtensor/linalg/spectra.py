@@ -1,4 +1,4 @@
-"""Singular values, eigenvalues, and what is made of them."""
+"""Singular values, eigenvalues, and functions computed from them."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class _SVD(Function):
     _node = "LinalgSvdBackward0"
 
     @staticmethod
-    def forward(ctx: Any, A: Tensor, full: bool) -> tuple[Any, ...]:
-        U, S, Vh, info = lapack.svd(A, full)
+    def forward(ctx: Any, A: Tensor, full: bool, driver: str | None) -> tuple[Any, ...]:
+        U, S, Vh, info = lapack.svd(A, full, driver=driver)
         ctx.set_materialize_grads(False)
         ctx.mark_non_differentiable(info)
         ctx.save_for_backward(U, S, Vh)
@@ -90,12 +90,14 @@ class _SVD(Function):
         result = left @ Vh
         if gVh is not None and n > k:
             result = result + (U / row) @ (gVh - (gVh @ Vh.mH) @ Vh)
-        return result, None
+        return result, None, None
 
 
-def checked_svd(A: Tensor, full: bool = False) -> tuple[Any, ...]:
+def checked_svd(
+    A: Tensor, full: bool = False, driver: str | None = None
+) -> tuple[Any, ...]:
     lapack.matrices(A)
-    *found, info = _SVD.apply(A, full)
+    *found, info = _SVD.apply(A, full, driver)
     lapack.succeeded(info, _NO_END)
     return tuple(found)
 
@@ -109,8 +111,8 @@ def svd(
 
     S is descending. With full_matrices U and Vh are square; what a result owes to the
     columns of U and rows of Vh without a singular value is left out of gradients.
-    driver, "gesvd", "gesvdj" or "gesvda", is for GPUs alone, where all of them and None
-    mean gesvd. LinAlgError for inf and nan.
+    driver, "gesvd", "gesvdj" or "gesvda", is for GPUs alone: gesvd, or Jacobi's method;
+    None means gesvdj, and gesvd where that does not end. LinAlgError for inf and nan.
 
     >>> import pydevtensor as torch
     >>> torch.linalg.svd(torch.tensor([[0.0, 3.0], [4.0, 0.0]])).S
@@ -118,7 +120,7 @@ def svd(
     """
     lapack.matrices(A)
     _check_driver(A, driver)
-    return checked_svd(A, full_matrices)
+    return checked_svd(A, full_matrices, driver)
 
 
 def _check_driver(A: Tensor, driver: Any) -> None:
@@ -144,8 +146,8 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     lapack.matrices(A)
     _check_driver(A, driver)
     if A.requires_grad and _C.is_grad_enabled():
-        return checked_svd(A)[1]
-    _, S, _, info = lapack.svd(A, False, vectors=False)
+        return checked_svd(A, driver=driver)[1]
+    _, S, _, info = lapack.svd(A, False, vectors=False, driver=driver)
     lapack.succeeded(info, _NO_END)
     return S
 

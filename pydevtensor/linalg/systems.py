@@ -273,19 +273,9 @@ def lu_solve(
     tensor([[3.],
             [1.]])
     """
-    lapack.square(LU, "LU")
-    lapack.matrices(B, "B")
-    lapack.alike(LU, B)
+    lapack.check_factors("LU", LU, pivots, B, left)
     if pivots.dtype != _C.int32:
         raise RuntimeError(f"pivots are of {pivots.dtype}; give lu_factor's int32")
-    if pivots.shape != LU.shape[:-1]:
-        raise RuntimeError(
-            f"pivots have the shape {tuple(pivots.shape)}; give one for each row"
-        )
-    if B.shape[-2 if left else -1] != LU.shape[-1]:
-        raise RuntimeError(
-            f"the shapes {tuple(LU.shape)} and {tuple(B.shape)} do not fit together"
-        )
     if not left:  # X A = B is A^H X^H = B^H
         adjoint = not adjoint
         B = B.mH

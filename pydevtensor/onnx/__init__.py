@@ -7,6 +7,8 @@ _functional.py and _layers.py make.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydevtensor._names import publish as _publish
@@ -32,10 +34,10 @@ def export(
     f: Any = None,
     *,
     kwargs: dict[str, Any] | None = None,
-    input_names: Any = None,
-    output_names: Any = None,
+    input_names: Sequence[str] | None = None,
+    output_names: Sequence[str] | None = None,
     opset_version: int | None = None,
-    dynamic_axes: Any = None,
+    dynamic_axes: Mapping[str, Any] | None = None,
     training: Any = None,
     **options: Any,
 ) -> Any:
@@ -81,7 +83,7 @@ def export(
     if hasattr(f, "write"):
         f.write(made.SerializeToString())
     elif f is not None:
-        with open(f, "wb") as file:
+        with open(os.fspath(f), "wb") as file:
             file.write(made.SerializeToString())
     return made
 

@@ -194,7 +194,7 @@ def _direction(state: dict[Any, Any], gradient: Any, most: int) -> Any:
 
 
 class _Point(NamedTuple):
-    """A place on the line: the length t, and what was found there. The slope is the
+    """A point on the line: the length t, and what was found there. The slope is the
     derivative of the loss by t."""
 
     t: Any
@@ -250,7 +250,7 @@ def _strong_wolfe(line: _Line, start: _Point, t: Any, smallest: float) -> _Point
     def is_flat(p: _Point) -> Any:
         return abs(p.slope) <= -_CURVATURE * start.slope
 
-    # Longer and longer steps, until a minimum lies between the last two.
+    # Longer and longer steps, until a minimum is between the last two.
     last, here = start, line.at(t)
     bracket = None
     while line.evaluations <= line.tries:

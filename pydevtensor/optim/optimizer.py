@@ -189,7 +189,7 @@ class Optimizer:
         self._state_dict_hooks = _StateDictHooks()
 
     def __getstate__(self) -> dict[str, Any]:
-        # Hooks are most often functions of a program that is not there later.
+        # Most hooks are functions of this program, which another one does not have.
         return {k: v for k, v in self.__dict__.items() if not k.endswith("_hooks")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -297,7 +297,7 @@ class Optimizer:
         """Call hook(optimizer) before each state_dict().
 
         hook     the function
-        prepend  call it before the hooks that are there
+        prepend  call it before the existing hooks
         """
         return _add_hook(self._state_dict_hooks.before_save, hook, prepend)
 
@@ -308,7 +308,7 @@ class Optimizer:
 
         The hook changes the state, or returns another one.
 
-        prepend  call it before the hooks that are there
+        prepend  call it before the existing hooks
         """
         return _add_hook(self._state_dict_hooks.after_save, hook, prepend)
 
@@ -320,7 +320,7 @@ class Optimizer:
         The hook gets a copy of the dict, not of what is in it. It changes that, or
         returns another state.
 
-        prepend  call it before the hooks that are there
+        prepend  call it before the existing hooks
         """
         return _add_hook(self._state_dict_hooks.before_load, hook, prepend)
 
@@ -329,7 +329,7 @@ class Optimizer:
     ) -> RemovableHandle:
         """Call hook(optimizer) after each load_state_dict().
 
-        prepend  call it before the hooks that are there
+        prepend  call it before the existing hooks
         """
         return _add_hook(self._state_dict_hooks.after_load, hook, prepend)
 
@@ -384,12 +384,15 @@ class Optimizer:
             "make the embedding with sparse=False"
         )
 
+    def _not_captured(self, why: str) -> RuntimeError:
+        name = type(self).__name__
+        return RuntimeError(f"{name}.step(): a CUDA graph captures it, and {why}")
+
     def _update(self, group: dict[Any, Any]) -> None:
         graph = _graphs.current()
         if graph and not group.get("capturable", True):
-            raise RuntimeError(
-                f"{type(self).__name__}.step(): a CUDA graph captures it, and a group "
-                "of parameters has capturable=False; create the optimizer with "
+            raise self._not_captured(
+                "a group of parameters has capturable=False; create the optimizer with "
                 "capturable=True"
             )
         rate, given = self._rate_there(group, graph), group
@@ -427,8 +430,7 @@ class Optimizer:
             for name, values in zip(names, states, strict=True):
                 value = kept.get(name)
                 if value is None and graph:
-                    raise RuntimeError(
-                        f"{type(self).__name__}.step(): a CUDA graph captures it, and "
+                    raise self._not_captured(
                         f"a parameter has no {name} yet, which each replay would start "
                         "anew; call step() once before the capture"
                     )
@@ -457,10 +459,10 @@ class Optimizer:
     def _rate_there(
         self, group: dict[Any, Any], graph: CUDAGraph | None
     ) -> _C.Tensor | None:
-        """A learning rate that the step reads on the parameters' GPU.
+        """The learning rate if it is a Tensor on the parameters' GPU, else None.
 
-        That is a Tensor which is there: no step waits for it, and replays read what it
-        is then. Else None; but replays follow a Tensor on the CPU too.
+        A step reads it there: the host does not wait, and each replay of a graph reads
+        its current value. For a Tensor on the CPU a graph has a copy on the GPU.
         """
         rate = group.get("lr")
         if not isinstance(rate, _C.Tensor) or not self._takes_rate:

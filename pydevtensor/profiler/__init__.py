@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -23,8 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from pydevtensor import _C
-from pydevtensor._module_paths import ModulePaths
 from pydevtensor._names import publish as _publish
+from pydevtensor.module_paths import ModulePaths
+from pydevtensor.profiler._events import DEFAULT as DEFAULT
 from pydevtensor.profiler._events import Event, EventList, Events, Place, Transfers
 from pydevtensor.profiler._timeline import Timeline
 
@@ -381,8 +383,8 @@ class profile:
         """A drawing: the host and each stream as lanes, waits hatched, memory below.
 
         A notebook shows it as wide as the page, print() in characters as wide as the
-        terminal; save(path) writes it as SVG. Events that lie too close to be told
-        apart are drawn as one.
+        terminal; save(path) writes it as SVG. Events too close to tell apart are
+        drawn as one.
 
         >>> with torch.profiler.profile() as prof:
         ...     _ = torch.zeros(3) + 1
@@ -419,7 +421,7 @@ class profile:
         >>> with tempfile.NamedTemporaryFile() as file:
         ...     prof.export_stacks(file.name)
         """
-        with open(path, "w", encoding="utf-8") as file:
+        with open(os.fspath(path), "w", encoding="utf-8") as file:
             for row in self._events.averages(by_line=True):
                 if row.place is not None:
                     value = int(getattr(row, metric))
@@ -427,7 +429,7 @@ class profile:
 
 
 @contextlib.contextmanager
-def _in_background(prof: profile) -> Iterator[None]:
+def in_background(prof: profile) -> Iterator[None]:
     """Record unless the program is recording, and until it begins to."""
     global _background
     try:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any, NamedTuple
 
-from pydevtensor._notebook import name_of_file
+from pydevtensor.printing import name_of_file
 
 # By the numbers of dt_activity_kind.
 COPIES = ("host_to_device", "device_to_host", "device_to_device")

@@ -67,7 +67,7 @@ class Timeline:
         self._merged = 0
 
     def _merge(self, bars: Iterable[Bar]) -> list[Bar]:
-        """The bars, those together that lie closer than can be seen."""
+        """The bars. Those too close to be seen separately are joined."""
         narrow = NARROW * (self._lanes.end - self._lanes.begin)
         found: list[Bar] = []
         last: dict[str, Bar] = {}
@@ -197,5 +197,5 @@ class Timeline:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the drawing to a file."""
-        with open(path, "w", encoding="utf-8") as file:
+        with open(os.fspath(path), "w", encoding="utf-8") as file:
             file.write(self.svg())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -74,7 +75,7 @@ def trace_events(events: list[Event]) -> Iterator[dict[str, Any]]:
 def write(path: str, events: list[Event]) -> None:
     """Write the trace to a file."""
     opened = gzip.open if str(path).endswith(".gz") else open
-    with opened(path, "wt", encoding="utf-8") as file:
+    with opened(os.fspath(path), "wt", encoding="utf-8") as file:
         json.dump(
             {"traceEvents": [*trace_events(events)], "displayTimeUnit": "ms"}, file
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import pydevtensor as torch
 from pydevtensor import _C
 from pydevtensor.sparse._pattern import Pattern
 from pydevtensor.sparse._tensor import SparseTensor
@@ -228,7 +229,10 @@ class _Typed(type):
         )
 
 
-def _typed(name: str, dtype: Any) -> Any:
+def _typed(dense: Any) -> Any:
+    """The class of sparse tensors of the dtype of a class of dense ones."""
+    name, dtype = dense.__name__, dense.dtype
+
     def make(cls: Any, *args: Any, device: Any = None) -> Any:
         if all(isinstance(n, int) for n in args):
             args = (args,)
@@ -243,11 +247,16 @@ def _typed(name: str, dtype: Any) -> Any:
     return _Typed(name, (), members)
 
 
-ByteTensor = _typed("ByteTensor", _C.uint8)
-CharTensor = _typed("CharTensor", _C.int8)
-DoubleTensor = _typed("DoubleTensor", _C.float64)
-FloatTensor = _typed("FloatTensor", _C.float32)
-HalfTensor = _typed("HalfTensor", _C.float16)
-IntTensor = _typed("IntTensor", _C.int32)
-LongTensor = _typed("LongTensor", _C.int64)
-ShortTensor = _typed("ShortTensor", _C.int16)
+ByteTensor, CharTensor, ShortTensor, IntTensor, LongTensor = map(
+    _typed,
+    (
+        torch.ByteTensor,
+        torch.CharTensor,
+        torch.ShortTensor,
+        torch.IntTensor,
+        torch.LongTensor,
+    ),
+)
+HalfTensor, FloatTensor, DoubleTensor = map(
+    _typed, (torch.HalfTensor, torch.FloatTensor, torch.DoubleTensor)
+)

@@ -52,8 +52,8 @@ static inline int dt_run_index(dt_device device, dt_index_op op, dt_index_call *
 int dt_complex_elementwise(dt_elementwise_op op, dt_tensor *out, dt_tensor *target,
                            const dt_arg *args);
 
-/* Fails where `number`, a tensor without dimensions, has an imaginary part that dtype has no
- * place for. One on a GPU is not looked at, since the host would wait for it. */
+/* Fails where `number`, a tensor without dimensions, has an imaginary part that dtype
+ * cannot hold. One on a GPU is not looked at, since the host would wait for it. */
 int dt_check_imag(const char *op_name, dt_dtype dtype, const dt_tensor *number);
 
 /* Fails for a complex tensor. */

@@ -316,7 +316,7 @@ static int linspace(dt_call *c, double base, int first)
                        c->name, steps);
     if (check_counts(c->name, dtype))
         return -1;
-    /* Integers are cut off from doubles, and lie between whole ends. */
+    /* Integers are truncated doubles, between integral ends. */
     bool floats = dt_dtype_is_inexact(dtype);
     if (!floats) {
         start = trunc(start);

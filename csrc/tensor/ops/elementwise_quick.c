@@ -36,7 +36,7 @@ run_quick(dt_elementwise_op op, dt_tensor *out, bool in_place, const dt_arg *arg
                          !dt_device_equal(dt_tensor_device(other), device) ||
                          !dt_shape_equal(t->ndim, t->shape, other->ndim, other->shape))
             return 1;
-        /* Memory of the target that is read at another place may be written before. */
+        /* Memory of the target that is read at another index may be written before. */
         if (in_place && other && other->storage == out->storage &&
             other->offset != out->offset)
             return 1;

@@ -575,8 +575,8 @@ static int masked_fill(dt_call *c)
 
 /* --- where something is true --- */
 
-/* Its shape is [count, ndim]. A dimension's positions lie together, since each is an
- * index of its own. */
+/* Makes a tensor [count, ndim]. The positions of a dimension are contiguous, since they
+ * become an index tensor. */
 static int empty_positions(dt_tensor *out, int64_t count, int ndim, dt_device device)
 {
     int64_t shape[] = {count, ndim}, strides[] = {1, count ? count : 1};

@@ -83,7 +83,7 @@ static int check_inner(const char *op_name, const dt_tensor *a, int64_t inner_a,
 
 /* --- one product, or a batch of them --- */
 
-/* Whether BLAS can take the matrix in the last two dimensions as it lies. */
+/* Whether BLAS can take the matrix of the last two dimensions without a copy. */
 static bool blas_takes(const dt_tensor *t)
 {
     int64_t rows = t->shape[t->ndim - 2], columns = t->shape[t->ndim - 1];

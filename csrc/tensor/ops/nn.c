@@ -111,8 +111,8 @@ static int softmax(dt_call *c, dt_nn_op op)
     dt_dtype result = (dt_dtype)(dtype >= 0 ? dtype : x->dtype);
     if (!dt_dtype_is_float(result))
         return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
-                       "%s: not defined for tensors of type %s, whose shares are not "
-                       "whole; convert it first, e.g. with .float(), or give "
+                       "%s: not defined for tensors of type %s: the result needs a "
+                       "floating type; convert it first, e.g. with .float(), or give "
                        "dtype=torch.float32",
                        c->name, dt_dtype_name(result));
     dt_nn_begin(&rows, c->name, result, dt_tensor_device(x), x->ndim, x->shape, along);

@@ -68,7 +68,7 @@ typedef struct dt_loss_options {
     bool shares; /* the target has a share for each class, else a class */
     dt_loss_reduction reduction;
     int64_t ignored;  /* the class of elements that do not count */
-    double smoothing; /* of labels: the part that goes to all classes alike */
+    double smoothing; /* of labels: the share that is divided among all classes */
 } dt_loss_options;
 
 /* Tensors that the gradient needs besides the input; each may be empty. */

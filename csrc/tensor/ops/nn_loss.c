@@ -151,8 +151,8 @@ static int without_elements(const dt_loss_options *o, dt_tensor *losses,
     int64_t classes = x->shape[dt_loss_dim(x->ndim)];
     if (losses->numel && !classes && !o->shares)
         return dt_fail(DT_ERROR_INDEX,
-                       "%s: there are no classes, so no target is one; give an input "
-                       "with classes",
+                       "%s: the dimension of classes is empty; give an input with "
+                       "classes",
                        o->op_name);
     if (losses->numel && dt_fill_into(o->op_name, losses, dt_scalar_float(0)))
         return -1;

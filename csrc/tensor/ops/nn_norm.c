@@ -332,7 +332,7 @@ static int drop(dt_tensor *out, const dt_tensor *x, const dt_tensor *mask, doubl
     DT_LOCAL(laid);
     DT_LOCAL(flat);
     DT_LOCAL(dense);
-    /* Dense in any order of dimensions, mask and x are gone through as they lie. */
+    /* If dense in any order of dimensions, mask and x are read in the order of memory. */
     if (!dt_tensor_is_non_overlapping_and_dense(mask)) {
         if (dt_contiguous(&dense, mask))
             return -1;

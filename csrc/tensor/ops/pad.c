@@ -7,8 +7,8 @@
 
 #define LARGEST (INT64_MAX / 4) /* padding, of which sums do not overflow */
 
-/* Makes `from` what is left of x along dim, and `to` its place in out; both are
- * borrowed. */
+/* Sets `from` to the part of x that remains along dim, and `to` to its part of out; both
+ * are borrowed. */
 static void set_parts(dt_tensor *to, dt_tensor *from, int dim, int64_t before,
                       int64_t after)
 {

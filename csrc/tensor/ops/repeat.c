@@ -9,7 +9,7 @@
 #include "tensor/iterate.h"
 #include "tensor/view.h"
 
-/* Copies t, of as many dimensions, into every one of its places in out. */
+/* Copies t, which has as many dimensions, to each of its positions in out. */
 static int fill_repeats(const char *op_name, dt_tensor *out, const dt_tensor *t,
                         const int64_t *repeats)
 {

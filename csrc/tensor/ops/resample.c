@@ -35,7 +35,7 @@ typedef struct rule {
     int64_t inputs, outputs;
     int64_t lead; /* elements that padding puts before the first one, or takes away */
     double scale; /* elements of the input for one of the output */
-    bool corners; /* the first and the last elements lie over each other */
+    bool corners; /* align_corners: the first elements coincide, and the last */
     bool smooth;  /* antialias: a filter as wide as the elements that it joins */
     bool single;  /* computed in float32 */
     int64_t most; /* taps of one element, at most */
@@ -260,7 +260,7 @@ static dt_taps taps_along(const side *s)
     return (dt_taps){s->from, s->to, s->table.starts, s->table.taps};
 }
 
-/* Sums of so many products of two dimensions cost less than what lies between them. */
+/* Up to so many products a fused sum over two dimensions costs less than a tensor between. */
 #define MOST_PRODUCTS 16
 
 static bool in_one_call(const dt_resample_call *call, dt_device device)
@@ -381,7 +381,7 @@ int dt_resample_forward(dt_call *c)
         return -1;
     if (!dt_dtype_is_complex((dt_dtype)x->dtype))
         return resample(c, c->out[0], x, dim);
-    /* Parts of complex numbers lie side by side. */
+    /* The parts of a complex number are adjacent. */
     return dt_complex_pairs(c->name, &pairs, x) || resample(c, &parts, &pairs, dim) ||
                    dt_complex_of_pairs(c->name, c->out[0], &parts)
                ? -1

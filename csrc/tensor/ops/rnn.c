@@ -23,7 +23,7 @@ typedef struct layer {
     char *operands[DT_RNN_OPERANDS], *weight;
     void *packed;        /* owned: the weight for all steps, or NULL */
     int64_t wide;        /* rows of the weight */
-    bool backward, adds; /* adds: the product goes to what is there */
+    bool backward, adds; /* adds: add the product to the result */
 } layer;
 
 static int check(const char *op_name, const dt_tensor *t, const dt_tensor *first,

@@ -7,6 +7,7 @@ NumPy's way to write an array are understood.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pickletools import genops
 from typing import Any
 
@@ -33,7 +34,7 @@ def read_batch(path: str) -> dict[str, Any]:
             f"{path} has more than {_LIMIT} bytes: it is not a batch of CIFAR"
         )
     try:
-        found = _run(data)
+        found = _Machine().run(data)
         if type(found) is not dict:
             raise ValueError(f"it holds a {type(found).__name__}, not a dict")
         return {_text(key): _plain(value) for key, value in found.items()}
@@ -79,18 +80,50 @@ def _array(note: _Note) -> Any:
     return values.reshape(shape, order="F" if columns_first else "C").copy()
 
 
-def _run(data: bytes) -> Any:
-    stack: list[Any] = []
-    memo: dict[Any, Any] = {}
+class _Machine:
+    """The state that a pickle's instructions work on; _STEPS has the instructions."""
 
-    def since_mark() -> list[Any]:
+    def __init__(self) -> None:
+        self.stack: list[Any] = []
+        self.memo: dict[Any, Any] = {}
+
+    def run(self, data: bytes) -> Any:
+        for opcode, argument, _ in genops(data):
+            if opcode.name == "STOP":
+                return self.stack.pop()
+            if step := _STEPS.get(opcode.name):
+                step(self, argument)
+            elif type(argument) in (int, str, bytes, float):
+                self.stack.append(argument)  # numbers and strings
+            else:
+                raise ValueError(f"it has the instruction {opcode.name}")
+        raise ValueError("it ends early")
+
+    def push(self, value: Any) -> None:
+        self.stack.append(value)
+
+    def keep(self, key: Any) -> None:
+        self.memo[key] = self.stack[-1]
+
+    def since_mark(self) -> list[Any]:
         items = []
-        while (item := stack.pop()) is not _MARK:
+        while (item := self.stack.pop()) is not _MARK:
             items.append(item)
         return items[::-1]
 
-    def set_items(items: list[Any]) -> None:
-        target = stack[-1]
+    def last(self, count: int) -> list[Any]:
+        return [self.stack.pop() for _ in range(count)][::-1]
+
+    def make_tuple(self, count: int) -> None:
+        self.stack[-count:] = [tuple(self.stack[-count:])]
+
+    def make_dict(self) -> None:
+        items = self.since_mark()
+        self.push({})
+        self.set_items(items)
+
+    def set_items(self, items: list[Any]) -> None:
+        target = self.stack[-1]
         if type(target) is not dict or len(items) % 2:
             raise ValueError("a dict is filled wrongly")
         for key, value in zip(items[::2], items[1::2], strict=True):
@@ -98,68 +131,58 @@ def _run(data: bytes) -> Any:
                 raise ValueError(f"a key is a {type(key).__name__}")
             target[key] = value
 
-    def append(items: list[Any]) -> None:
-        if type(stack[-1]) is not list:
+    def append(self, items: list[Any]) -> None:
+        if type(self.stack[-1]) is not list:
             raise ValueError("a list is filled wrongly")
-        stack[-1].extend(items)
+        self.stack[-1].extend(items)
 
-    for opcode, argument, _ in genops(data):
-        name = opcode.name
-        if name in ("PROTO", "FRAME"):
-            continue
-        elif name == "STOP":
-            return stack.pop()
-        elif name == "MARK":
-            stack.append(_MARK)
-        elif name in ("EMPTY_DICT", "EMPTY_LIST", "EMPTY_TUPLE"):
-            stack.append({"D": dict, "L": list, "T": tuple}[name[6]]())
-        elif name in ("NONE", "NEWTRUE", "NEWFALSE"):
-            stack.append({"NONE": None, "NEWTRUE": True, "NEWFALSE": False}[name])
-        elif name in ("PUT", "BINPUT", "LONG_BINPUT"):
-            memo[argument] = stack[-1]
-        elif name == "MEMOIZE":
-            memo[len(memo)] = stack[-1]
-        elif name in ("GET", "BINGET", "LONG_BINGET"):
-            stack.append(memo[argument])
-        elif name == "TUPLE":
-            stack.append(tuple(since_mark()))
-        elif name in ("TUPLE1", "TUPLE2", "TUPLE3"):
-            count = int(name[5])
-            stack[-count:] = [tuple(stack[-count:])]
-        elif name == "LIST":
-            stack.append(since_mark())
-        elif name == "DICT":
-            items = since_mark()
-            stack.append({})
-            set_items(items)
-        elif name in ("APPEND", "SETITEM"):
-            items = [stack.pop() for _ in name[::6]][::-1]
-            (append if name == "APPEND" else set_items)(items)
-        elif name == "APPENDS":
-            append(since_mark())
-        elif name == "SETITEMS":
-            set_items(since_mark())
-        elif name == "GLOBAL":
-            stack.append(_Note(str(argument)))
-        elif name == "STACK_GLOBAL":
-            inner, outer = stack.pop(), stack.pop()
-            stack.append(_Note(f"{outer} {inner}"))
-        elif name == "REDUCE":
-            arguments, function = stack.pop(), stack.pop()
-            if type(arguments) is not tuple or not isinstance(function, _Note):
-                raise ValueError("something is called that has no name")
-            text = arguments[0] if arguments else None
-            if function.name == "_codecs encode" and type(text) is str:
-                stack.append(text.encode("latin1"))  # how Python 3 writes bytes
-            else:
-                stack.append(_Note(function.name, arguments))
-        elif name == "BUILD":
-            state = stack.pop()
-            if not isinstance(stack[-1], _Note):
-                raise ValueError("a plain value gets a state")
-            stack[-1].state = state
-        elif type(argument) in (int, str, bytes, float):
-            stack.append(argument)  # numbers and strings
+    def note_call(self) -> None:
+        function, arguments = self.last(2)
+        if type(arguments) is not tuple or not isinstance(function, _Note):
+            raise ValueError("something is called that has no name")
+        text = arguments[0] if arguments else None
+        if function.name == "_codecs encode" and type(text) is str:
+            self.push(text.encode("latin1"))  # how Python 3 writes bytes
         else:
-            raise ValueError(f"it has the instruction {name}")
-    raise ValueError("it ends early")
+            self.push(_Note(function.name, arguments))
+
+    def note_state(self) -> None:
+        state = self.stack.pop()
+        if not isinstance(self.stack[-1], _Note):
+            raise ValueError("a plain value gets a state")
+        self.stack[-1].state = state
+
+
+# By the name of an instruction, what it does with the machine and its argument.
+_STEPS: dict[str, Callable[[_Machine, Any], Any]] = {
+    "PROTO": lambda m, _: None,
+    "FRAME": lambda m, _: None,
+    "MARK": lambda m, _: m.push(_MARK),
+    "EMPTY_DICT": lambda m, _: m.push({}),
+    "EMPTY_LIST": lambda m, _: m.push([]),
+    "EMPTY_TUPLE": lambda m, _: m.push(()),
+    "NONE": lambda m, _: m.push(None),
+    "NEWTRUE": lambda m, _: m.push(True),
+    "NEWFALSE": lambda m, _: m.push(False),
+    "PUT": _Machine.keep,
+    "BINPUT": _Machine.keep,
+    "LONG_BINPUT": _Machine.keep,
+    "MEMOIZE": lambda m, _: m.keep(len(m.memo)),
+    "GET": lambda m, key: m.push(m.memo[key]),
+    "BINGET": lambda m, key: m.push(m.memo[key]),
+    "LONG_BINGET": lambda m, key: m.push(m.memo[key]),
+    "TUPLE": lambda m, _: m.push(tuple(m.since_mark())),
+    "TUPLE1": lambda m, _: m.make_tuple(1),
+    "TUPLE2": lambda m, _: m.make_tuple(2),
+    "TUPLE3": lambda m, _: m.make_tuple(3),
+    "LIST": lambda m, _: m.push(m.since_mark()),
+    "DICT": lambda m, _: m.make_dict(),
+    "APPEND": lambda m, _: m.append(m.last(1)),
+    "APPENDS": lambda m, _: m.append(m.since_mark()),
+    "SETITEM": lambda m, _: m.set_items(m.last(2)),
+    "SETITEMS": lambda m, _: m.set_items(m.since_mark()),
+    "GLOBAL": lambda m, name: m.push(_Note(str(name))),
+    "STACK_GLOBAL": lambda m, _: m.push(_Note("{} {}".format(*m.last(2)))),
+    "REDUCE": lambda m, _: m.note_call(),
+    "BUILD": lambda m, _: m.note_state(),
+}

@@ -6,6 +6,7 @@ Simonyan, Zisserman: Very Deep Convolutional Networks for Large-Scale Image Reco
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pydevtensor as torch
@@ -78,19 +79,34 @@ class VGG(nn.Module):
         return self.classifier(torch.flatten(x, 1))
 
 
-def _made(name: str, normed: bool, options: dict[str, Any]) -> VGG:
+def make_layers(cfg: Iterable[Any], batch_norm: bool = False) -> nn.Sequential:
+    """The features of a VGG.
+
+    cfg         for each convolution how many channels it makes, for a pooling "M"
+    batch_norm  normalize what each convolution makes
+
+    >>> len(make_layers([8, "M", 16, "M"]))
+    6
+    """
     layers: list[nn.Module] = []
     channels = 3
+    for outputs in cfg:
+        if outputs == "M":
+            layers.append(nn.MaxPool2d(2, stride=2))
+            continue
+        layers.append(nn.Conv2d(channels, outputs, 3, padding=1))
+        if batch_norm:
+            layers.append(nn.BatchNorm2d(outputs))
+        layers.append(nn.ReLU(inplace=True))
+        channels = outputs
+    return nn.Sequential(*layers)
+
+
+def _made(name: str, normed: bool, options: dict[str, Any]) -> VGG:
+    cfg: list[Any] = []
     for i, count in enumerate(_COUNTS[name]):
-        outputs = min(64 << i, 512)
-        for _ in range(count):
-            layers.append(nn.Conv2d(channels, outputs, 3, padding=1))
-            if normed:
-                layers.append(nn.BatchNorm2d(outputs))
-            layers.append(nn.ReLU(inplace=True))
-            channels = outputs
-        layers.append(nn.MaxPool2d(2, stride=2))
-    return VGG(nn.Sequential(*layers), **options)
+        cfg += [min(64 << i, 512)] * count + ["M"]
+    return VGG(make_layers(cfg, normed), **options)
 
 
 @model(init_weights=False)

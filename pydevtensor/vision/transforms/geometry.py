@@ -7,6 +7,7 @@ randint() for the top and one for the left, a rotation one number of uniform_().
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import pydevtensor as torch
@@ -45,7 +46,7 @@ class Resize(Transform):
 
     def __init__(
         self,
-        size: Any,
+        size: int | Sequence[int],
         interpolation: Any = _BILINEAR,
         max_size: int | None = None,
         antialias: bool | None = True,
@@ -344,10 +345,10 @@ class RandomRotation(Transform):
 
     def __init__(
         self,
-        degrees: Any,
+        degrees: float | Sequence[float],
         interpolation: Any = _NEAREST,
         expand: bool = False,
-        center: Any = None,
+        center: Sequence[float] | None = None,
         fill: Any = 0,
     ) -> None:
         super().__init__()

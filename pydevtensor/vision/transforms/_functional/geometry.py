@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
@@ -315,7 +316,7 @@ def rotate(
     angle: float,
     interpolation: Any = InterpolationMode.NEAREST,
     expand: bool = False,
-    center: Any = None,
+    center: Sequence[float] | None = None,
     fill: Any = None,
 ) -> Any:
     """The image turned by an angle in degrees, counter-clockwise.

@@ -8,13 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+__all__ = ["ModulePaths"]
+
 _follow: Callable[[], Any] | None = None  # nn's; its result has a remove()
 _following: Any = None
 _wanted: set[ModulePaths] = set()
 
 
 class ModulePaths:
-    """Lets the core know the path of the module that runs, until remove()."""
+    """Lets the core know the path of the module that runs, until remove().
+
+    >>> from pydevtensor.module_paths import ModulePaths
+    >>> paths = ModulePaths()
+    >>> paths.remove()
+    """
 
     def __init__(self) -> None:
         _wanted.add(self)
