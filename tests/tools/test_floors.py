@@ -88,6 +88,21 @@ def length_faults(csrc):
             yield f"{path.relative_to(csrc)} has {lines} lines; split it"
 
 
+# clang-format takes the macro for a statement, and puts the loop under it outside.
+UNBRACED = re.compile(
+    r"^[ \t]*(?:if|else|for|while)\b[^{};\n]*(?:;[^{}\n]*)?\n[ \t]*(?:UNROLL|ROLLED)\n",
+    re.M,
+)
+
+
+def brace_faults(csrc):
+    for path in files(csrc):
+        text = path.read_text()
+        for found in UNBRACED.finditer(text):
+            line = text.count("\n", 0, found.start()) + 1
+            yield f"{path.relative_to(csrc)}:{line} needs braces around UNROLL or ROLLED"
+
+
 def statements_at_import(body):
     """Every statement that runs when a module is imported."""
     for node in body:
@@ -127,6 +142,7 @@ CHECKS = {
     "includes": include_faults,
     "launches": launch_faults,
     "lengths": length_faults,
+    "braces": brace_faults,
 }
 
 
@@ -185,6 +201,8 @@ def test_good_tree_passes(tmp_path):
         ("extra/a.c", "", "no floor"),
         ("cuda/a.cu", "void f() { k<<<1, 2>>>(); }\n", "launches"),
         ("base/a.c", "\n" * 801, "split"),
+        ("cuda/a.cu", "for (;;)\n    UNROLL\nfor (;;)\n    f();\n", "braces"),
+        ("cuda/a.cu", "if (x)\n    ROLLED\nfor (;;)\n    f();\n", "braces"),
     ],
 )
 def test_fault_is_found(tmp_path, name, text, words):

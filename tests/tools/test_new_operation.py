@@ -352,7 +352,7 @@ def test_an_operation_with_kernels_is_nine_files(tmp_path):
 
 # The most objects of the three libraries that a new row of a table compiles, of about 440.
 LIMITS = {
-    "ops/elementwise.def": 64,
+    "ops/elementwise.def": 66,
     "ops/reduce.def": 30,
     "ops/nn.def": 30,
     "ops/rnn.def": 15,

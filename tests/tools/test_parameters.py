@@ -8,6 +8,7 @@ import public_api
 
 import pydevtensor.array_api
 import pydevtensor.signal.windows
+from pydevtensor import _records
 
 # What an operation works on, and where it writes; the rest of the arguments.
 KNOWN = {"self", "input", "other", "out", "args", "kwargs", "cls"}
@@ -78,6 +79,84 @@ def undescribed():
 
 def test_docstrings_name_their_parameters():
     assert not undescribed(), "say in the docstrings what these parameters are"
+
+
+def test_no_docstring_refers_to_one_that_was_not_found():
+    names = map(public_api.resolve, public_api.all_names())
+    docs = [inspect.getdoc(value) or "" for value in names]
+    assert not [doc for doc in docs if "Parameters: those of" in doc]
+
+
+def test_a_docstring_has_the_parameters_of_another():
+    class Base:
+        """The base.
+
+        scale, shift  what values are multiplied by, and
+                      what is added
+        """
+
+        def __init__(self, scale, shift=0.0):
+            pass
+
+        def draw(self, n, seed=None):
+            """Draw values.
+
+            n     how many
+            seed  where they begin
+            """
+
+        def mean(self, n):
+            """The mean of some.
+
+            Parameters: those of draw().
+            """
+
+    class Derived(Base):
+        """Another.
+
+        power  of the values
+
+        >>> 1
+        1
+        """
+
+        def __init__(self, scale, power):
+            pass
+
+    def shifted(input, by, *, wrap=False):
+        """input, moved.
+
+        by    how far
+        wrap  what leaves one end enters at the other
+        """
+
+    def turned(input, by, axis, wrap=False):
+        """input, turned.
+
+        axis  what it turns about
+
+        Parameters: those of shifted().
+
+        >>> 2
+        2
+        """
+
+    names = {"__name__": __name__, "__all__": ["Base", "Derived", "turned"]}
+    names |= {"Base": Base, "Derived": Derived, "shifted": shifted, "turned": turned}
+    _records.complete_docs(names)
+    assert Derived.__doc__ == (
+        "Another.\n\n"
+        "scale  what values are multiplied by, and what is added\n"
+        "power  of the values\n\n>>> 1\n1\n"
+    )
+    assert turned.__doc__ == (
+        "input, turned.\n\n"
+        "by    how far\n"
+        "axis  what it turns about\n"
+        "wrap  what leaves one end enters at the other\n\n>>> 2\n2\n"
+    )
+    assert Base.mean.__doc__ == "The mean of some.\n\nn  how many\n"
+    assert missing(turned) == missing(Base.mean) == []
 
 
 def test_parameters_of_every_form_are_found():

@@ -28,9 +28,11 @@ HABITS = {
     "Those of it": START + r"Those (?:of|that|in|with|which) [a-z]",
     "is none": r"(?<![Tt]here )\b(?:is|are) none\b",
     "is no leaf": r"(?<![Tt]here )\b(?:is|are) no (?!longer|more)[a-z]",
-    "lies in": r"\b(?:lies|lie) (?:in|as|on|behind|before|there)\b",
-    "is told": r"\b(?:told|tells? of)\b(?!\s+apart)",
+    "lies in": r"\b(?:lies|lie)\b(?!\s(?:below|above|outside|about|reads)\b)",
+    "is told": r"\b(?:told|tells? of)\b",
     "in one go": r"\bin one go\b",
+    "to and fro": r"\bto and fro\b",
+    "%s have none": r"%s have none\b",
 }
 
 

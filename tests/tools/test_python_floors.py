@@ -22,24 +22,31 @@ ORDER = {
     for number, units in enumerate(lines.LAYERS.values())
     for unit in units.split()
 }
-BEHIND_THE_WALL = {"array_api", "distributions", "fx", "onnx", "signal", "vision"}
+EXTRAS = {*lines.LAYERS["extras"].split()}
+# Extras that show what the extension module has.
+WITH_THE_EXTENSION = {"library", "overrides", "profiler", "sparse"}
+# A private name of PyTorch's that programs import.
+FROM_PYTORCH = "pydevtensor.utils._pytree"
 # What every module of the package is made with.
 FRAME = {"pydevtensor._names.publish", "pydevtensor._names.give"}
 
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 82_800,
-    "core": 30_240,
-    "processes": 4_865,
-    "extras": 12_490,
-    "imitations": 960,
-    "tools": 1_530,
+    "csrc": 85_050,
+    "core": 31_230,
+    "processes": 5_670,
+    "extras": 12_920,
+    "imitations": 980,
+    "tools": 1_705,
 }
 
 
+# Lines of docstrings that are a copy of another, by tools/repeats.py.
+COPIED = 534
+
 # Pairs of runs of five lines, by tools/repeats.py.
-REPEATED = {"csrc": 78, "pydevtensor": 85}
+REPEATED = {"csrc": 72, "pydevtensor": 69}
 
 
 def unit(module):
@@ -109,7 +116,7 @@ def test_parts_of_a_layer_do_not_import_each_other():
     assert {e for e, n in edges().items() if n and edges()[e[::-1]]} == set()
 
 
-@pytest.mark.parametrize("part", sorted(BEHIND_THE_WALL))
+@pytest.mark.parametrize("part", sorted(EXTRAS))
 def test_an_extra_imports_public_names_alone(part):
     private = {
         name
@@ -117,9 +124,32 @@ def test_an_extra_imports_public_names_alone(part):
         if unit(module) == part
         for name in imported(module, path)
         if any(word[0] == "_" for word in name.split("."))
-        if unit(name) != part and name not in FRAME
+        if unit(name) != part and name not in FRAME and name != FROM_PYTORCH
     }
-    assert private == set()
+    extension = {"pydevtensor._C"} if part in WITH_THE_EXTENSION else set()
+    assert private - extension == set()
+
+
+def test_tools_import_few_private_names():
+    tools = {*lines.LAYERS["tools"].split()}
+    private = {
+        name
+        for module, path in modules().items()
+        if unit(module) in tools
+        for name in imported(module, path)
+        if any(word[0] == "_" and word[:2] != "__" for word in name.split("."))
+        if unit(name) not in tools and name not in FRAME | {"pydevtensor._C"}
+    }
+    assert private == {
+        "pydevtensor.cuda._kernel_compiler",
+        "pydevtensor.cuda._kernel_source",
+        "pydevtensor.cuda._program_source",
+        "pydevtensor.distributed._clocks.records",
+        "pydevtensor.distributed._links.Cluster",
+        "pydevtensor.distributed._rendezvous.LOCAL_RANK",
+        "pydevtensor.distributed._rendezvous.RANK",
+        "pydevtensor.distributed._rendezvous.from_environment",
+    }, "use public names, or make one public"
 
 
 def test_no_file_is_long():
@@ -142,6 +172,12 @@ def test_the_product_stays_in_its_budget():
 def test_few_runs_of_lines_stand_twice(folder):
     found = repeats.count(folder)
     assert len(found) <= REPEATED[folder], found[:20]
+
+
+def test_docstrings_say_most_things_once():
+    """A base or another function may say it: publish(__name__, described=True)."""
+    found = repeats.copied()
+    assert found.total() <= COPIED, found.most_common(20)
 
 
 def test_a_run_that_stands_twice_is_one_pair():

@@ -15,10 +15,10 @@ BUDGET, ROADS_BUDGET, EVENING_BUDGET = (
     int(number.replace(",", ""))
     for number in re.findall(r"under (\d+,\d+)", PAGE.partition("\n## ")[0])
 )
-# The layers that a road goes down through. A function written in Python is called by the
-# binding, which is its front door.
+# The layers that a road goes down through. The binding calls functions that are written
+# in Python, and forward() of modules.
 LAYERS = (
-    "csrc/python/functions/composite.c",
+    ("csrc/python/functions/composite.c", "csrc/python/types/module_base.c"),
     "pydevtensor/",
     "csrc/python/",
     "csrc/autograd/",
@@ -70,15 +70,34 @@ def steps():
     return re.findall(r"`(\w+)`\s+in\s+`((?:csrc|pydevtensor)/[\w/.]+)`", ROADS)
 
 
+def is_defined(name, text):
+    """Whether a file, in Python or C, defines a function, a class or a record."""
+    forms = (
+        rf"^ *(?:def|class) {name}\b",
+        rf"^\w.*\b{name}\(.*[^;\n]$",
+        rf"^\w.*\b{name} = \{{",
+        rf'^DT_PUBLIC\(.*"{name}\(',
+    )
+    return any(re.search(form, text, re.MULTILINE) for form in forms)
+
+
 def test_the_roads_name_what_is_there():
     assert len(steps()) > 80
     wrong = [
         f"{name} in {file}"
         for name, file in steps()
-        if not (ROOT / file).exists()
-        or not re.search(rf"\b{name}\b", (ROOT / file).read_text())
+        if not (ROOT / file).exists() or not is_defined(name, (ROOT / file).read_text())
     ]
     assert not wrong, f"not there any more: {wrong}; correct docs/reading.md"
+
+
+def test_a_call_is_no_definition():
+    assert is_defined(
+        "a", "static int a(int x,\n             int y)\n{\n    return b(x);\n}"
+    )
+    assert not is_defined("b", "int b(int x);\nint a(int x)\n{\n    return b(x);\n}\n")
+    assert is_defined("__call__", "class A:\n    def __call__(self):\n        pass\n")
+    assert not is_defined("__call__", "if on:\n    A.__call__ = A.run\n")
 
 
 def callers_of(name, file, texts):
