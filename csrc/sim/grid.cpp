@@ -116,7 +116,7 @@ static void *make_shared(size_t bytes)
 {
     const size_t extra = DT_ASAN ? 0 : kCanaryBytes;
     void *memory = nullptr;
-    if (posix_memalign(&memory, 32, bytes + extra)) /* WideWords of chains have 32 */
+    if (posix_memalign(&memory, 32, bytes + extra)) /* as DYNAMIC_SHARED says */
         return nullptr;
     memset(memory, 0xFF, bytes);
     memset((char *)memory + bytes, kCanary, extra);

@@ -270,8 +270,8 @@ def plain(owner: str, name: str, function: Any, method: bool) -> str:
         if last == parameter.POSITIONAL_ONLY and parameter.kind != last:
             words.append("/")
         last = parameter.kind
-        if parameter.name == "self":
-            words.append("self")
+        if parameter.name in ("self", "type"):
+            words.append("self" if parameter.name == "self" else "cls")
             continue
         kind = known.PARAMETERS.get(
             f"{owner}.{name}.{parameter.name}",
@@ -282,7 +282,7 @@ def plain(owner: str, name: str, function: Any, method: bool) -> str:
         if parameter.default is not parameter.empty:
             text += f" = {parameter.default!r}"
         words.append(text)
-    if last == inspect.Parameter.POSITIONAL_ONLY and words != ["self"]:
+    if last == inspect.Parameter.POSITIONAL_ONLY and words not in (["self"], ["cls"]):
         words.append("/")
     return f"def {name}({', '.join(words)}) -> {result}: ..."
 
@@ -313,6 +313,7 @@ def property_lines(owner: str, name: str, doc: str | None) -> Iterator[str]:
 IGNORED = {"__doc__", "__module__", "__dict__", "__weakref__", "__setattr__"}
 IGNORED |= {"__delattr__", "__repr__", "__hash__", "__str__"}
 ORDER = {"__lt__", "__le__", "__gt__", "__ge__"}
+METHODS = (types.MethodDescriptorType, types.ClassMethodDescriptorType)
 
 
 def class_lines(kind: type, rows: dict[str, str], shown: bool) -> Iterator[str]:
@@ -344,7 +345,9 @@ def class_lines(kind: type, rows: dict[str, str], shown: bool) -> Iterator[str]:
             continue
         elif isinstance(value, types.GetSetDescriptorType):
             lines.extend(property_lines(owner, name, doc_of(name, value)))
-        elif isinstance(value, types.MethodDescriptorType):
+        elif isinstance(value, METHODS):
+            if isinstance(value, types.ClassMethodDescriptorType):
+                lines.append("    @classmethod")
             line = "    " + plain(owner, name, value, True)
             lines.append(documented(line, doc_of(name, value)))
         elif not callable(value):

@@ -34,7 +34,7 @@
  * `__shared__ type name`; arrays are types here: STATIC_SHARED(float[32][33], tile).
  *
  * DYNAMIC_SHARED(type, name) declares `type *name`, the dynamic shared memory, aligned
- * to 16 bytes, inside a kernel.
+ * to 32 bytes, inside a kernel.
  *
  * A caching allocator announces the blocks that it cuts from a cudaMalloc with
  *
@@ -135,7 +135,7 @@ template <typename T>
 using SharedType = T;
 #define STATIC_SHARED(type, name) __shared__ SharedType<type> name
 #define DYNAMIC_SHARED(type, name)                                                     \
-    extern __shared__ __align__(16) unsigned char dynamic_shared_bytes[];              \
+    extern __shared__ __align__(32) unsigned char dynamic_shared_bytes[];              \
     type *name = reinterpret_cast<type *>(dynamic_shared_bytes)
 #endif
 #define SIM_BLOCK_TAKEN(pointer, bytes, rounded, stream)   ((void)0)

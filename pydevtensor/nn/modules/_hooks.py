@@ -293,7 +293,7 @@ class HookedCall:
 # --- hooks of all modules
 
 
-Hooks._run_hooks_of(_of_all_modules)  # type: ignore[attr-defined]
+Hooks._run_hooks_of(_of_all_modules)
 
 
 def _add(hook: _Hook) -> RemovableHandle:
