@@ -125,13 +125,16 @@ static int run_hooks(dt_hook *hooks, const arguments *given)
         dt_count_up(&hook->uses);
         all[count++] = hook;
     }
+    int index = -1; /* of the hook before, which may be gone */
     for (size_t i = 0; i < count; i++) {
+        dt_hook *hook = all[i];
         /* The last ones keep a gradient that nobody else refers to. */
-        if (all[i]->last || (i && all[i]->index != all[i - 1]->index))
+        if (hook->last || hook->index != index)
             forget(&shown);
-        if (!status && all[i]->list)
-            status = call(all[i], given, &shown);
-        end_use(all[i]);
+        index = hook->index;
+        if (!status && hook->list)
+            status = call(hook, given, &shown);
+        end_use(hook);
     }
     forget(&shown);
     if (all != few)

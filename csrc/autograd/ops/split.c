@@ -87,21 +87,21 @@ static int divided_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradi
                          dt_tensor **into)
 {
     const division *d = node->data;
-    const dt_tensor **pieces = malloc((size_t)node->nresults * sizeof *pieces);
+    const dt_tensor **pieces = calloc((size_t)node->nresults, sizeof *pieces);
     int count = 0;
     if (!pieces)
         return dt_fail(DT_ERROR_HOST_MEMORY,
                        "backward: no memory left for the gradients of %d parts",
                        node->nresults);
     for (int i = 0; i < node->nresults && !scope->failed;) {
-        dt_arg piece = {0};
-        if (!gradients[i])
+        dt_arg piece = dt_arg_tensor(gradients[i]);
+        if (!gradients[i]) {
             piece = missing(scope, node, d, gradients, &i);
-        else if (d->removes)
-            piece = SCOPE_CALL(scope, unsqueeze, dt_value_tensor(gradients[i++]),
-                               dt_value_int(d->dim));
-        else
-            piece = dt_arg_tensor(gradients[i++]);
+        } else {
+            if (d->removes)
+                piece = SCOPE_CALL(scope, unsqueeze, TENSOR(piece), dt_value_int(d->dim));
+            i++;
+        }
         if (d->turned)
             piece = SCOPE_CALL(scope, permute, TENSOR(piece),
                                dt_value_ints(d->ndim, d->order));
