@@ -266,12 +266,13 @@ def plain(owner: str, name: str, function: Any, method: bool) -> str:
         words = ["self"] if method else []
         return f"def {name}({', '.join([*words, '*args: Any'])}) -> {result}: ..."
     words, last = [], None
+    first = "type" if isinstance(function, types.ClassMethodDescriptorType) else "self"
     for parameter in signature.parameters.values():
         if last == parameter.POSITIONAL_ONLY and parameter.kind != last:
             words.append("/")
         last = parameter.kind
-        if parameter.name in ("self", "type"):
-            words.append("self" if parameter.name == "self" else "cls")
+        if parameter.name == first:
+            words.append("self" if first == "self" else "cls")
             continue
         kind = known.PARAMETERS.get(
             f"{owner}.{name}.{parameter.name}",
@@ -313,7 +314,6 @@ def property_lines(owner: str, name: str, doc: str | None) -> Iterator[str]:
 IGNORED = {"__doc__", "__module__", "__dict__", "__weakref__", "__setattr__"}
 IGNORED |= {"__delattr__", "__repr__", "__hash__", "__str__"}
 ORDER = {"__lt__", "__le__", "__gt__", "__ge__"}
-METHODS = (types.MethodDescriptorType, types.ClassMethodDescriptorType)
 
 
 def class_lines(kind: type, rows: dict[str, str], shown: bool) -> Iterator[str]:
@@ -343,11 +343,13 @@ def class_lines(kind: type, rows: dict[str, str], shown: bool) -> Iterator[str]:
             lines.append(f"    {slot(owner, name)}")
         elif name in IGNORED or (name in ORDER and owner != "Tensor"):
             continue
+        elif isinstance(value, types.ClassMethodDescriptorType):
+            if not name.startswith("__"):
+                line = "    " + plain(owner, name, value, True)
+                lines += ["    @classmethod", documented(line, doc_of(name, value))]
         elif isinstance(value, types.GetSetDescriptorType):
             lines.extend(property_lines(owner, name, doc_of(name, value)))
-        elif isinstance(value, METHODS):
-            if isinstance(value, types.ClassMethodDescriptorType):
-                lines.append("    @classmethod")
+        elif isinstance(value, types.MethodDescriptorType):
             line = "    " + plain(owner, name, value, True)
             lines.append(documented(line, doc_of(name, value)))
         elif not callable(value):
