@@ -20,7 +20,7 @@ int dt_iterate_plan(dt_plan *plan, const char *op_name, dt_tensor *out, dt_dtype
                     dt_device device, const dt_input *inputs, int ninputs);
 
 /* Whether t and other share memory other than element for element, so that writing
- * one while reading the other is wrong. May report an overlap that is not there. */
+ * one while reading the other is wrong. May report an overlap where there is none. */
 bool dt_iterate_partly_overlaps(const dt_tensor *t, const dt_tensor *other);
 
 /* Whether the memory ranges of t and other intersect, gaps included. */

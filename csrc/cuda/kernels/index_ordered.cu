@@ -104,7 +104,7 @@ __global__ void write_kernel(const char *values, char *table, const void *keys,
 }
 
 /* Parts of runs, two for each tile: of the run that comes from the tile before, and of
- * the one that goes on into the next. `nowhere` is the key of one that is not there. */
+ * the one that goes on into the next. `nowhere` is the key of a missing part. */
 template <typename A>
 struct Parts {
     void *keys;
@@ -161,8 +161,8 @@ __global__ void fold_kernel(const char *values, char *table, const int64_t *plac
         for (unsigned k = 0; k < AHEAD; k++) {
             unsigned entry = i + k < end ? i + k : end - 1;
             keys[k] = key_at(parts.keys, c.wide, entry);
-            /* A part that is not there has no number: it is read all the same, before its
-             * key is known, and summed up into a run that is nowhere. */
+            /* Read before the key is known. The number of a missing part is undefined,
+             * and its key, `nowhere`, keeps the sum from being written. */
             numbers[k] =
                 places ? (A) * (const T *)(values + value_offset(c, places[entry]))
                        : parts.sums[(int64_t)entry * c.width + column];

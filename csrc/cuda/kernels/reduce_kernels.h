@@ -215,7 +215,7 @@ static __device__ __forceinline__ int64_t sum_of_bytes(const char *first,
                 pairs += (four & 0x00ff00ffu) + (four >> 8 & 0x00ff00ffu);
             }
         }
-        /* Vectors that are not there were raised, too. */
+        /* The zeros in place of vectors past the end were raised, too. */
         sum += (int64_t)(pairs & 0xffff) + (pairs >> 16) - AHEAD * 16 * raised;
     }
     return sum;

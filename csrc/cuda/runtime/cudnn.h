@@ -91,13 +91,13 @@ typedef struct dt_cudnn {
 
 extern dt_library cudnn_library;
 
-/* Opens cuDNN, once; NULL if it is not there. DT_LOCK_LIBRARY_CALLS is held. */
+/* Opens cuDNN, once; NULL if it is not installed. DT_LOCK_LIBRARY_CALLS is held. */
 const dt_cudnn *cudnn_get(void);
 
 /* Bytes of all patches from which on cuDNN is quicker than products of them. */
 int64_t cudnn_from_bytes(void);
 
-/* Computes a convolution by cuDNN: 1 when it is queued, 0 if cuDNN is not there or cannot,
+/* Computes a convolution by cuDNN: 1 when it is queued, 0 if it is not installed or cannot,
  * -1 after dt_fail. */
 int cudnn_convolve(dt_stream stream, const dt_convolution *call);
 

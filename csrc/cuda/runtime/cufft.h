@@ -46,7 +46,7 @@ typedef struct dt_cufft {
 
 extern dt_library cufft_library;
 
-/* Opens cuFFT, once; NULL if it is not there. DT_LOCK_LIBRARY_CALLS is held. */
+/* Opens cuFFT, once; NULL if it is not installed. DT_LOCK_LIBRARY_CALLS is held. */
 const dt_cufft *cufft_get(void);
 
 #endif

@@ -91,7 +91,7 @@ static const char *next_name(const char *at, size_t *length)
     return *length ? at : NULL;
 }
 
-/* The number of a name in a list; -1 if it is not there. */
+/* The number of a name in a list; -1 if the list lacks it. */
 static int number_of(const char *names, const char *wanted)
 {
     size_t length;
