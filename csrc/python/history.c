@@ -602,32 +602,32 @@ static const dt_function rows[] = {
     DT_METHOD(is_view, "_is_view", "Whether it is a view, as far as gradients count.",
               "", ""),
     DT_METHOD(as_subclass, "as_subclass",
-              "An object of cls, a subclass of Tensor, over the same memory, with the "
-              "same history.",
+              "Make an object of cls, a subclass of Tensor, that shares the memory and the "
+              "history.",
               "torch.ones(2).as_subclass(torch.Tensor)", "tensor([1., 1.])"),
     DT_FUNCTION(make_subclass, "_make_subclass",
                 "An object of a subclass of Tensor over the memory of data.", "", ""),
     DT_METHOD(requires_grad_, "requires_grad_",
-              "Says whether gradients for it are wanted; returns it. RuntimeError for "
-              "types other than floating ones.",
+              "Set whether backward passes compute the Tensor's gradient; returns the "
+              "Tensor. RuntimeError for integers and bools.",
               "torch.ones(2).requires_grad_()", "tensor([1., 1.], requires_grad=True)"),
-    DT_BOTH(detach, "detach", "A second Tensor over the same memory, without history.",
+    DT_BOTH(detach, "detach", "Make a Tensor that shares the memory and has no history.",
             "(torch.ones(2, requires_grad=True) * 2).detach()", "tensor([2., 2.])"),
-    DT_BOTH(detach_, "detach_", "Forget the history. RuntimeError for a view.",
+    DT_BOTH(detach_, "detach_", "Forget the Tensor's history. RuntimeError for a view.",
             "x = (torch.ones(2, requires_grad=True) * 2)\nx.detach_() is x", "True"),
     DT_METHOD(
         register_hook, "register_hook",
-        "Calls hook(gradient) whenever this Tensor's gradient has been "
-        "computed.\n\nWhat it returns, unless None, takes the gradient's place. "
-        "The handle that this\nreturns has remove(). RuntimeError where no gradient "
-        "is wanted.",
+        "Call hook(gradient) whenever this Tensor's gradient has been "
+        "computed.\n\nIf the hook returns a Tensor, it replaces the gradient. Returns "
+        "a handle\nwhose remove() removes the hook. RuntimeError unless the Tensor "
+        "requires a gradient.",
         "x = torch.ones(2, requires_grad=True)\n"
         "handle = x.register_hook(lambda gradient: gradient * "
         "10)\nx.sum().backward()\nx.grad",
         "tensor([10., 10.])"),
     DT_METHOD(
         register_post_accumulate_grad_hook, "register_post_accumulate_grad_hook",
-        "Calls hook(tensor) whenever a backward() pass has added to .grad of this "
+        "Call hook(tensor) whenever a backward() pass has added to .grad of this "
         "leaf.\n\nThe hook may use the gradient and set it to None, so that an "
         "optimizer's step of\nthis Tensor is over before the pass goes on. It has "
         "to return None. The handle that\nthis returns has remove(). RuntimeError "

@@ -165,8 +165,8 @@ static char *in_place_doc(const dt_op *op)
     if (!end || (!strstr(op->schema, "out: Tensor") && !strstr(op->schema, "inplace")))
         return text_of("In-place %.*s(). %s", length, op->schema, op->doc);
     return text_of(
-        "In-place %.*s(). %.*s\n\nThe result has to have input's shape, and a "
-        "type that input's can hold (RuntimeError where not).",
+        "In-place %.*s(). %.*s\n\nThe result must have input's shape and a type that "
+        "converts to input's (RuntimeError).",
         length, op->schema, (int)(end - op->doc), op->doc);
 }
 

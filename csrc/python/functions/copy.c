@@ -210,44 +210,43 @@ DT_PUBLIC(contiguous, "contiguous(input: Tensor, memory_format: Format = None)")
     " memory_format: the order of its elements in memory, by default the same."
 static const dt_function rows[] = {
     {"to", &to_signature, NULL, to_quick,
-     "Of another type or on another device; itself where nothing changes.\n\n"
-     "other: a Tensor whose type and device are taken. non_blocking: a copy between "
-     "page-locked memory and a GPU is only queued. copy: make one also where nothing "
-     "changes." MEMORY_FORMAT,
+     "Convert to another type or device; gives the Tensor itself where nothing "
+     "changes.\n\nother: a Tensor whose type and device to use. non_blocking: a copy "
+     "between page-locked memory and a GPU is only queued. copy: copy also where "
+     "nothing changes." MEMORY_FORMAT,
      "torch.tensor([1, 2]).to(torch.float64)", "tensor([1., 2.], dtype=torch.float64)"},
     DT_METHOD(type_as, "type_as",
-              "Of the type and on the device of other; itself where nothing changes.",
+              "Convert to the type and device of other: to(other).",
               "torch.tensor([1.0, 2.0]).type_as(torch.tensor(0))", "tensor([1, 2])"),
-    DT_METHOD(cpu, "cpu", "On the CPU; itself where it is there already." MEMORY_FORMAT,
+    DT_METHOD(cpu, "cpu", "Copy to the CPU; gives the Tensor itself if it is on the CPU." MEMORY_FORMAT,
               "torch.tensor([1, 2]).cpu()", "tensor([1, 2])"),
     DT_METHOD(
         cuda, "cuda",
-        "On a GPU, the current one if none is named.\n\nnon_blocking: a copy from "
-        "page-locked memory is only queued. RuntimeError where device is the "
-        "CPU." MEMORY_FORMAT " See also to().",
+        "Copy to a GPU, by default the current one; gives the Tensor itself if it is on "
+        "that GPU.\n\nnon_blocking: a copy from page-locked memory is only queued. "
+        "RuntimeError where device is the CPU." MEMORY_FORMAT " See also to().",
         "torch.tensor([1, 2]).cuda()", "tensor([1, 2], device='cuda:0')"),
     DT_METHOD(
         pin_memory, "pin_memory",
-        "In page-locked memory of the CPU: copies between it and a GPU with "
-        "non_blocking=True wait for nobody; itself where it is already.\n\ndevice has "
-        "no effect: the memory is locked for every GPU. RuntimeError where there is "
-        "no GPU.",
+        "Copy to page-locked memory of the CPU; gives the Tensor itself if it is "
+        "there.\n\nA copy between such memory and a GPU with non_blocking=True is only "
+        "queued. device has no effect: the memory is locked for every GPU. "
+        "RuntimeError where there is no GPU.",
         "torch.tensor([1, 2]).pin_memory().is_pinned()", "True"),
     DT_METHOD(is_pinned, "is_pinned",
-              "Whether it is in page-locked memory. device has no effect.",
+              "Whether the Tensor is in page-locked memory. device has no effect.",
               "torch.tensor([1, 2]).is_pinned()", "False"),
     DT_BOTH(clone, "clone",
-            "A copy.\n\n"
-            "In memory of its own; the gradient goes through. See also "
-            "detach()." MEMORY_FORMAT,
+            "Copy the Tensor to new memory.\n\n"
+            "Gradients pass through the copy. See also detach()." MEMORY_FORMAT,
             "x = torch.tensor([1, 2])\ny = x.clone().zero_()\nx", "tensor([1, 2])"),
     DT_METHOD(contiguous, "contiguous",
-              "In row-major order; itself where it is already.\n\nmemory_format: "
-              "torch.channels_last puts the channels last in memory instead, of 4 "
-              "dimensions (RuntimeError for others).",
+              "Copy to memory in row-major order; gives the Tensor itself if it is in this "
+              "order.\n\nmemory_format: torch.channels_last puts the channels of 4 "
+              "dimensions last in memory instead (RuntimeError for others).",
               "torch.zeros(2, 3).t().contiguous().stride()", "(2, 1)"),
 #define TYPE(name, ID, dtype, ...)                                                     \
-    DT_METHOD(to_##name, #name, "As " #dtype ".", __VA_ARGS__),
+    DT_METHOD(to_##name, #name, "Convert to " #dtype ": to(torch." #dtype ").", __VA_ARGS__),
     NAMED(TYPE)
 #undef TYPE
 };
