@@ -60,11 +60,11 @@ def bytes_of(fused):
     return sum(report[2] for report in reports), sum(report[3] for report in reports)
 
 
-def gpt_step(torch, device):
+def gpt_step(torch, device="cpu", words=64, width=64):
     """A training step of a small GPT's block, with the parts that are not products
     written out."""
     torch.manual_seed(0)
-    words, width, heads = 64, 64, 4
+    heads = 4
     norm, last = torch.nn.LayerNorm(width), torch.nn.LayerNorm(width)
     ways = torch.nn.Linear(width, 3 * width), torch.nn.Linear(width, width)
     inner = torch.nn.Linear(width, 4 * width), torch.nn.Linear(4 * width, width)
@@ -135,7 +135,11 @@ def main():
 
     names = ["fused", "limit", "one by one", *[*found][1:]]
     print("ms".ljust(16), *(f"{t:>10}" for t in (*names, "MB", "one by one")))
-    for (label, work), *others in zip(*map(cases, found.values()), strict=True):
+    by_library = [
+        [*cases(torch), ("GPT block step", gpt_step(torch, words=256, width=256))]
+        for torch in found.values()
+    ]
+    for (label, work), *others in zip(*by_library, strict=True):
         fused = ours.fused()(work)
         moved, apart = bytes_of(fused)
         copied = ours.zeros(moved // 8)

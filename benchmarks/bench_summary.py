@@ -1,11 +1,13 @@
-"""Operations and small programs beside NumPy, PyTorch and TensorPlay, and their limits.
+"""Operations and small programs beside other libraries, and their limits.
 
     python benchmarks/bench_summary.py [rounds] [--write]
 
 Each round starts a process for each library, one after the other: threads of one that
 wait awake take no core from the next. Prints a table: medians of the rounds, their
 spread, the time that the machine's limits allow, and the ratio to the best of the
-others. --write: also to results/summary-cpu.md, with a picture.
+others. --write: also to results/summary-cpu.md, with a picture. Cases marked "fused"
+run in torch.fused() here, and are compiled by torch.compile (inductor) in one column of
+PyTorch.
 
 The limit of a case is its bytes over the largest rate of bytes that any library reached
 in the run, or its multiplications and additions over the largest rate of those.
@@ -27,7 +29,8 @@ from compare import UNITS, measure, rounds
 from gpu_report import table
 from summary_plot import svg
 
-NAMES = "pydevtensor", "torch", "tensorplay", "numpy"
+COMPILED = "torch.compile"
+NAMES = "pydevtensor", "torch", COMPILED, "tensorplay", "numpy"
 RESULTS = Path(__file__).parent / "results"
 THREADS = 2
 SETUP = """
@@ -46,6 +49,10 @@ linear, four = nn.Linear(4, 4), torch.randn(4)
 images = torch.randint(0, 256, (32, 224, 224, 3), dtype=torch.uint8)
 at = torch.randint(0, 1000, (1_000_000,))
 values, sums = torch.randn(1_000_000), torch.zeros(1000)
+def gelu(x):
+    return 0.5 * x * (1 + torch.tanh(0.79788456 * (x + 0.044715 * x ** 3)))
+def adam(x, m, v):
+    return x - 0.1 * (0.9 * m + 0.1 * x) / ((v * v).sqrt() + 1e-8)
 def learner(optimizer):
     net = nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 10))
     data, labels = torch.randn(256, 784), torch.arange(256) % 10
@@ -72,7 +79,8 @@ at, values, sums = generator.integers(0, 1000, 1_000_000), randn(1_000_000), ran
 
 
 class Case(NamedTuple):
-    """What a row times. all: whether TensorPlay has it. bytes, flops: of a call."""
+    """What a row times. all: TensorPlay has it. bytes, flops: of a call. fused: our
+    calls are fused, and torch.compile takes part."""
 
     label: str
     code: str
@@ -80,6 +88,7 @@ class Case(NamedTuple):
     bytes: float = 0
     flops: float = 0
     all: bool = False
+    fused: bool = False
 
 
 def cases():
@@ -87,12 +96,25 @@ def cases():
     softmax = "e = np.exp(wide - wide.max(1)[:, None]); e / e.sum(1)[:, None]"
     normal = "(images.permute(0, 3, 1, 2) / 255 - 0.5) / 0.25"
     written = "0.5 * big * (1 + torch.tanh(0.79788456 * (big + 0.044715 * big ** 3)))"
+    relu = "torch.relu(big * other + big)"
+    relu_of_arrays = "np.maximum(big * other + big, 0)"
     return [
         Case("a + b, 1e7", "big + other", "big + other", 3 * mb, all=True),
         Case("exp, 1e7", "big.exp()", "np.exp(big)", 2 * mb, all=True),
-        Case("relu(a * b + a), 1e7", "torch.relu(big * other + big)",
-             "np.maximum(big * other + big, 0)", 3 * mb, all=True),
+        Case("relu(a * b + a), 1e7", relu, relu_of_arrays, 3 * mb, all=True),
+        Case("relu(a * b + a), fused", relu, relu_of_arrays, 3 * mb, all=True,
+             fused=True),
         Case("gelu written out, 1e7", written, written.replace("torch", "np"), 2 * mb),
+        Case("gelu, fused", "gelu(big)", None, 2 * mb, fused=True),
+        Case("SwiGLU, fused", "big * torch.sigmoid(big) * other", None, 3 * mb,
+             fused=True),
+        Case("Adam written out, fused", "adam(big, other, small)", None, 4 * mb,
+             fused=True),
+        Case("dropout(a) + b, fused", "torch.dropout(big, 0.1, True) + other", None,
+             3 * mb, fused=True),
+        Case("layer norm(x + x), fused",
+             "F.layer_norm(wide + wide, (1000,), weight, bias)", None, 2 * mb,
+             fused=True),
         Case("fmod, 1e7", "torch.fmod(big, other)", "np.fmod(big, other)", 3 * mb),
         Case("atan2, 1e7", "torch.atan2(big, other)", "np.arctan2(big, other)", 3 * mb),
         Case("erf, 1e7", "torch.erf(big)", None, 2 * mb),
@@ -107,6 +129,7 @@ def cases():
              "sums.scatter_reduce(0, at, values, 'sum')",
              "np.bincount(at, values, 1000)", 1.2e7),
         Case("uint8 images to floats", normal, None, 5 * 32 * 224 * 224 * 3),
+        Case("uint8 images, fused", normal, None, 5 * 32 * 224 * 224 * 3, fused=True),
         Case("matmul, 256", "m256 @ m256", "m256 @ m256", flops=2 * 256**3, all=True),
         Case("matmul, 1024", "m1024 @ m1024", "m1024 @ m1024", flops=2 * 1024**3,
              all=True),
@@ -126,28 +149,37 @@ def code_of(case, name):
     """What a library runs; None: it has no such thing."""
     if name == "numpy":
         return case.numpy
-    return case.code if case.all or name != "tensorplay" else None
+    has = {"tensorplay": case.all, COMPILED: case.fused}
+    return case.code if has.get(name, True) else None
 
 
 def run(name):
     """Print the seconds of each case in a library, null for a case that it lacks."""
-    library = import_module(name)
+    library = import_module(name.removesuffix(".compile"))
     scope = {"np" if name == "numpy" else "torch": library}
     if name != "numpy":
         library.set_num_threads(THREADS)
     exec(ARRAYS if name == "numpy" else SETUP, scope)
-    if name in ("pydevtensor", "torch"):
+    if name in (NAMES[0], "torch", COMPILED):
         exec(MORE, scope)
     found = []
     for case in cases():
-        seen = measure({name: code_of(case, name)}, {name: scope}, 5)
+        code = code_of(case, name)
+        if code and case.fused and name in (NAMES[0], COMPILED):
+            scope["work"] = library.compile(eval("lambda: " + code, scope))
+            code = "work()"
+        seen = measure({name: code}, {name: scope}, 5)
         found.append(statistics.median(seen[name]) if seen else None)
     print(json.dumps(found))
 
 
+def is_there(name):
+    return find_spec(name.removesuffix(".compile")) is not None
+
+
 def measured(times):
     """For each case the seconds of the rounds, by library."""
-    names = [name for name in NAMES if find_spec(name)]
+    names = [name for name in NAMES if is_there(name)]
     seen = [{name: [] for name in names if code_of(c, name)} for c in cases()]
     for _ in range(times):
         for name in names:
@@ -193,7 +225,7 @@ def row_of(case, by_name, limit, others):
 
 def main():
     chosen, seen = cases(), measured(rounds(5))
-    others = [name for name in NAMES[1:] if find_spec(name)]
+    others = [name for name in NAMES[1:] if is_there(name)]
     if not others:
         sys.exit("none of " + ", ".join(NAMES[1:]) + " is installed")
     rows, bars = [], []
@@ -201,7 +233,8 @@ def main():
         row, ratio = row_of(case, by_name, limit, others)
         rows.append(row)
         bars.append((case.label, ratio))
-    versions = [f"{name} {version(name)}" for name in (NAMES[0], *others)]
+    libraries = [name for name in (NAMES[0], *others) if name != COMPILED]
+    versions = [f"{name} {version(name)}" for name in libraries]
     python = f"Python {platform.python_version()}"
     about = [str(date.today()), machine(), f"{THREADS} threads", python, *versions]
     lines = [
