@@ -601,17 +601,19 @@ DT_PUBLIC(as_subclass, "as_subclass(input: Tensor, cls: Any)")
 static const dt_function rows[] = {
     DT_METHOD(is_view, "_is_view", "Whether it is a view, as far as gradients count.",
               "", ""),
-    DT_METHOD(as_subclass, "as_subclass",
-              "Make an object of cls, a subclass of Tensor, that shares the memory and the "
-              "history.",
-              "torch.ones(2).as_subclass(torch.Tensor)", "tensor([1., 1.])"),
+    DT_METHOD(
+        as_subclass, "as_subclass",
+        "Make an object of cls, a subclass of Tensor, that shares the memory and the "
+        "history.",
+        "torch.ones(2).as_subclass(torch.Tensor)", "tensor([1., 1.])"),
     DT_FUNCTION(make_subclass, "_make_subclass",
                 "An object of a subclass of Tensor over the memory of data.", "", ""),
     DT_METHOD(requires_grad_, "requires_grad_",
               "Set whether backward passes compute the Tensor's gradient; returns the "
               "Tensor. RuntimeError for integers and bools.",
               "torch.ones(2).requires_grad_()", "tensor([1., 1.], requires_grad=True)"),
-    DT_BOTH(detach, "detach", "Make a Tensor that shares the memory and has no history.",
+    DT_BOTH(detach, "detach",
+            "Make a Tensor that shares the memory and has no history.",
             "(torch.ones(2, requires_grad=True) * 2).detach()", "tensor([2., 2.])"),
     DT_BOTH(detach_, "detach_", "Forget the Tensor's history. RuntimeError for a view.",
             "x = (torch.ones(2, requires_grad=True) * 2)\nx.detach_() is x", "True"),

@@ -99,7 +99,8 @@ static int divided_apply(dt_node *node, dt_scope *scope, dt_tensor *const *gradi
             piece = missing(scope, node, d, gradients, &i);
         } else {
             if (d->removes)
-                piece = SCOPE_CALL(scope, unsqueeze, TENSOR(piece), dt_value_int(d->dim));
+                piece =
+                    SCOPE_CALL(scope, unsqueeze, TENSOR(piece), dt_value_int(d->dim));
             i++;
         }
         if (d->turned)

@@ -215,14 +215,16 @@ static const dt_function rows[] = {
      "between page-locked memory and a GPU is only queued. copy: copy also where "
      "nothing changes." MEMORY_FORMAT,
      "torch.tensor([1, 2]).to(torch.float64)", "tensor([1., 2.], dtype=torch.float64)"},
-    DT_METHOD(type_as, "type_as",
-              "Convert to the type and device of other: to(other).",
+    DT_METHOD(type_as, "type_as", "Convert to the type and device of other: to(other).",
               "torch.tensor([1.0, 2.0]).type_as(torch.tensor(0))", "tensor([1, 2])"),
-    DT_METHOD(cpu, "cpu", "Copy to the CPU; gives the Tensor itself if it is on the CPU." MEMORY_FORMAT,
-              "torch.tensor([1, 2]).cpu()", "tensor([1, 2])"),
+    DT_METHOD(
+        cpu, "cpu",
+        "Copy to the CPU; gives the Tensor itself if it is on the CPU." MEMORY_FORMAT,
+        "torch.tensor([1, 2]).cpu()", "tensor([1, 2])"),
     DT_METHOD(
         cuda, "cuda",
-        "Copy to a GPU, by default the current one; gives the Tensor itself if it is on "
+        "Copy to a GPU, by default the current one; gives the Tensor itself if it is "
+        "on "
         "that GPU.\n\nnon_blocking: a copy from page-locked memory is only queued. "
         "RuntimeError where device is the CPU." MEMORY_FORMAT " See also to().",
         "torch.tensor([1, 2]).cuda()", "tensor([1, 2], device='cuda:0')"),
@@ -240,13 +242,15 @@ static const dt_function rows[] = {
             "Copy the Tensor to new memory.\n\n"
             "Gradients pass through the copy. See also detach()." MEMORY_FORMAT,
             "x = torch.tensor([1, 2])\ny = x.clone().zero_()\nx", "tensor([1, 2])"),
-    DT_METHOD(contiguous, "contiguous",
-              "Copy to memory in row-major order; gives the Tensor itself if it is in this "
-              "order.\n\nmemory_format: torch.channels_last puts the channels of 4 "
-              "dimensions last in memory instead (RuntimeError for others).",
-              "torch.zeros(2, 3).t().contiguous().stride()", "(2, 1)"),
+    DT_METHOD(
+        contiguous, "contiguous",
+        "Copy to memory in row-major order; gives the Tensor itself if it is in this "
+        "order.\n\nmemory_format: torch.channels_last puts the channels of 4 "
+        "dimensions last in memory instead (RuntimeError for others).",
+        "torch.zeros(2, 3).t().contiguous().stride()", "(2, 1)"),
 #define TYPE(name, ID, dtype, ...)                                                     \
-    DT_METHOD(to_##name, #name, "Convert to " #dtype ": to(torch." #dtype ").", __VA_ARGS__),
+    DT_METHOD(to_##name, #name, "Convert to " #dtype ": to(torch." #dtype ").",        \
+              __VA_ARGS__),
     NAMED(TYPE)
 #undef TYPE
 };
