@@ -249,8 +249,7 @@ static const dt_function rows[] = {
         "dimensions last in memory instead (RuntimeError for others).",
         "torch.zeros(2, 3).t().contiguous().stride()", "(2, 1)"),
 #define TYPE(name, ID, dtype, ...)                                                     \
-    DT_METHOD(to_##name, #name, "Convert to " #dtype ": to(torch." #dtype ").",        \
-              __VA_ARGS__),
+    DT_METHOD(to_##name, #name, "The same as to(torch." #dtype ").", __VA_ARGS__),
     NAMED(TYPE)
 #undef TYPE
 };
