@@ -19,6 +19,7 @@ SETS = (
     "complex",
     "complex_linalg",
     "fft",
+    "flex",
     "composed",
     "conv",
     "distributions",

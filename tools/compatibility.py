@@ -70,6 +70,8 @@ DIFFERS = {
     "`nn`",
     "library": "operators stay when their `Library` goes; `vmap` loops over them",
     "multiprocessing": "Python's; tensors go as copies but for those in shared memory",
+    "nn.attention.flex_attention": "`mask_mod` is asked for all pairs; blocks that are "
+    "masked are not skipped",
     "onnx": "`export` writes records of `torch.fx` traces, and gives an "
     "`onnx.ModelProto`",
     "ops": "`aten` has this package's functions and methods; overloads of one name are "

@@ -36,6 +36,7 @@ def import_torch():
         import torch
         import torch.fx.passes.shape_prop
         import torch.fx.passes.split_module
+        import torch.nn.attention.flex_attention
         import torch.nn.utils.prune
         import torch.utils.benchmark
         import torch.utils.checkpoint
@@ -228,6 +229,7 @@ MAKERS = {
     "descent": make_descent,
     "complex": cases,
     "complex_linalg": cases,
+    "flex": cases,
     "fft": cases,
     "composed": cases,
     "distributions": cases,

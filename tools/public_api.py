@@ -67,6 +67,7 @@ MODULES = (
     "linalg",
     "nn",
     "nn.functional",
+    "nn.attention.flex_attention",
     "nn.init",
     "nn.modules.module",
     "nn.parallel",

@@ -34,7 +34,7 @@ LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
     "csrc": 85_050,
-    "core": 31_230,
+    "core": 31_620,
     "processes": 5_670,
     "extras": 12_920,
     "imitations": 980,
@@ -46,7 +46,7 @@ BUDGET = {
 COPIED = 534
 
 # Pairs of runs of five lines, by tools/repeats.py.
-REPEATED = {"csrc": 72, "pydevtensor": 69}
+REPEATED = {"csrc": 72, "pydevtensor": 70}
 
 
 def unit(module):

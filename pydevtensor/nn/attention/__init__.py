@@ -1,4 +1,4 @@
-"""The choice of a kernel for attention, of which there is one here."""
+"""The choice of a kernel for attention, of which there is one; flex_attention."""
 
 from __future__ import annotations
 
@@ -49,4 +49,4 @@ def sdpa_kernel(
     yield
 
 
-_publish(__name__)
+_publish(__name__, later=["flex_attention"])
