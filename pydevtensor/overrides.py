@@ -337,6 +337,12 @@ def _call_method(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 
 
 def _call_function(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    for space in _SPACES[1:]:  # linalg_det: before torch.det
+        prefix = space.replace(".", "_") + "_"
+        if name.startswith(prefix):
+            function = vars(_space(space)).get(name.removeprefix(prefix))
+            if function is not None:
+                return _take_over(function, args, kwargs)
     for space in _SPACES:
         function = getattr(_space(space), name.rpartition(".")[2], None)
         if function is not None and (space or "." not in name):

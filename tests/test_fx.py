@@ -100,13 +100,15 @@ def test_functions_and_operators():
         return (a @ b.T) ** y + len(x) + halves(x), x[..., None], ~(x > 1), args, abs(x)
 
     code = fx.symbolic_trace(f).code.strip().splitlines()
-    assert code[:3] == [
+    assert code[:5] == [
         "def forward(self, x, y = 3, *args, **kw):",
+        "    _args = args",
+        "    _kw = kw",
         "    sin = x.sin()",
         "    cos_ = sin.cos_();  sin = None",
     ]
     for line in (
-        "    split = torch.split(cos_, 1);  cos_ = None",
+        "    split = torch.functional.split(cos_, 1);  cos_ = None",
         "    getattr_1 = getitem_1.T;  getitem_1 = None",
         "    pow_1 = matmul ** y;  matmul = y = None",
         "    len_1 = len(x)",
@@ -341,6 +343,25 @@ def test_replacing_patterns():
         fx.replace_pattern(made, lambda x: (x, x), lambda x: x)
 
 
+def test_functions_of_namespaces_with_a_proxy_outside_of_a_trace():
+    """torch.linalg.det is not torch.det, nor fft.fft the module torch.fft."""
+    graph = fx.Graph()
+    x = fx.Proxy(graph.placeholder("x"))
+    found = [
+        torch.linalg.det(x),
+        torch.linalg.norm(x),
+        torch.linalg.solve(x, x),
+        torch.fft.fft(x),
+        torch.special.softmax(x, 0),
+    ]
+    targets = [torch.linalg.det, torch.linalg.norm, torch.linalg.solve]
+    targets += [torch.fft.fft, torch.special.softmax]
+    assert [proxy.node.target for proxy in found] == targets
+    graph.output((torch.ones(2, 2) + x).node)
+    made = fx.GraphModule({}, graph)
+    assert made(torch.eye(2)).tolist() == [[2.0, 1.0], [1.0, 2.0]]
+
+
 def test_programs_that_import_torch():
     out = python("""
 import pydevtensor
@@ -349,7 +370,7 @@ import torch
 from torch import fx
 net = fx.symbolic_trace(lambda x: torch.einsum("ij->i", x) + torch.nn.functional.relu(x[0]))
 print([n.target for n in net.graph.nodes][1] is torch.einsum is pydevtensor.einsum)
-print(net(torch.ones(2, 2)).tolist(), "torch.einsum('ij->i', x)" in net.code)
+print(net(torch.ones(2, 2)).tolist(), "torch.functional.einsum('ij->i', x)" in net.code)
 """)
     assert out.split("\n")[:2] == ["True", "[3.0, 3.0] True"]
 

@@ -172,9 +172,10 @@ PyObject *dt_call_record(dt_signature *signature, bool in_place, DT_CALL_PARAMET
 {
     PyObject *result = call_dense(signature, in_place, self, values, count, kwnames);
     Py_ssize_t all = count + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
+    const char *name = signature->name;
     if (result || !is_nuclear_norm(signature, values, all))
         return result ? result
-                      : dt_call_sparse(signature->name, self, values, count, kwnames);
+                      : dt_call_sparse(name, name, self, values, count, kwnames);
     PyErr_Clear();
     return dt_call_whole("pydevtensor.linalg.norms", "call_nuclear_norm",
                          PyUnicode_FromString(signature->name), self, values, count,

@@ -560,6 +560,6 @@ PyObject *dt_call_public(dt_signature *signature, dt_public_body *body,
                          DT_CALL_PARAMETERS)
 {
     PyObject *result = call_dense(signature, body, self, values, count, kwnames);
-    return result ? result
-                  : dt_call_sparse(signature->name, self, values, count, kwnames);
+    const char *name = signature->name;
+    return result ? result : dt_call_sparse(name, name, self, values, count, kwnames);
 }

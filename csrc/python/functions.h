@@ -52,8 +52,8 @@ PyObject *dt_call_public(dt_signature *signature, dt_public_body *body,
 
 /* The result of a call that failed since an argument is a sparse tensor. NULL with the
  * pending exception where none is, or with another one. Calls that fail ask for it if
- * dt_py.sparse_type is set. */
-PyObject *dt_call_sparse(const char *name, DT_CALL_PARAMETERS);
+ * dt_py.sparse_type is set. id: the name with its namespace, linalg_qr. */
+PyObject *dt_call_sparse(const char *name, const char *id, DT_CALL_PARAMETERS);
 bool dt_sparse_check(PyObject *value);
 /* The sparse gradient (autograd/sparse_gradient.h) that a sparse tensor is, and the device
  * of its entries. -1 raised. */

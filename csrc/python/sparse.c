@@ -23,12 +23,13 @@ static bool has_sparse(PyObject *value)
 
 #define CALLS "pydevtensor.sparse._calls"
 
-PyObject *dt_call_sparse(const char *name, DT_CALL_PARAMETERS)
+PyObject *dt_call_sparse(const char *name, const char *id, DT_CALL_PARAMETERS)
 {
     Py_ssize_t nkeywords = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
     bool found = false;
     if (PyErr_ExceptionMatches(PyExc_TypeError)) {
-        PyObject *made = dt_override_failed(name, self, values, count, kwnames);
+        PyObject *made =
+            dt_override_failed(self ? name : id, self, values, count, kwnames);
         if (made != Py_NotImplemented)
             return made;
     }

@@ -6,8 +6,10 @@ import builtins
 import functools
 import inspect
 import math
+import operator
 import sys
 import types
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -49,6 +51,11 @@ def wrap(fn_or_name: str | Callable[..., Any]) -> Any:
     name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
     _wrapped[id(above.f_globals), name] = above.f_globals
     return fn_or_name
+
+
+def _assert_is_none(value: Any, message: str) -> None:
+    if value is not None:
+        raise AssertionError(message)
 
 
 def _proxy_in(values: Any) -> Proxy | None:
@@ -254,6 +261,7 @@ class Tracer(TracerBase):
         """The Graph of root, a module or a function.
 
         concrete_args: values of parameters, by name, which the trace takes as they are.
+        The graph checks that it is called with them: AssertionError.
         """
         if isinstance(root, nn.Module):
             self.root, function = root, type(root).forward
@@ -283,12 +291,33 @@ class Tracer(TracerBase):
             kind = None if p.annotation is p.empty else p.annotation
             if kind == "Any" and function.__module__.startswith(_OWN):
                 kind = None  # PyTorch's own functions say nothing
-            value = self.create_proxy(
-                "placeholder", stars + p.name, default, {}, p.name, kind
-            )
+            name = stars + p.name
+            if p.name in concrete:
+                name, kind = p.name + "_1", None
+            value = self.create_proxy("placeholder", name, default, {}, None, kind)
+            if p.name in concrete:
+                self._assert_equal(p.name, value, concrete[p.name])
             place = 2 if stars else int(p.kind is p.KEYWORD_ONLY)
             found[place].append(concrete.get(p.name, value))
         return [*found[0], *found[1], *found[2]]
+
+    def _assert_equal(self, name: str, given: Proxy, value: Any) -> None:
+        """Record that the graph is for this value of a parameter."""
+        text = (
+            f"{name} has been specialized to have value {value} but got another value"
+        )
+        if value is None:
+            self.create_proxy("call_function", _assert_is_none, (given, text), {})
+        elif isinstance(value, (bool, int, float, str, pydevtensor.dtype)):
+            same = self.create_proxy("call_function", operator.eq, (given, value), {})
+            asserts = pydevtensor._assert
+            self.create_proxy("call_function", asserts, (same, text), {})
+        else:
+            warnings.warn(
+                f"the graph is for the value of {name} that was given, which it cannot "
+                "check; call it with that one alone",
+                stacklevel=5,
+            )
 
     @contextmanager
     def _patched(self) -> Iterator[None]:
@@ -347,7 +376,8 @@ def symbolic_trace(
     """A GraphModule of what root does with its arguments, whatever they are.
 
     root: a module or a function. concrete_args: values of parameters, by name, that
-    the trace takes as they are. TraceError where it needs a value that is not known,
+    the trace takes as they are, and for which alone the result is; such a parameter's
+    name ends in _1 then. TraceError where it needs a value that is not known,
     such as the condition of an if.
 
     >>> net = torch.fx.symbolic_trace(lambda x: torch.relu(x) * 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import keyword
+import math
 import operator
 import re
 from collections.abc import Callable, Iterator
@@ -159,7 +160,7 @@ class Graph:
             name = getattr(target, "__name__", None) or str(target).rpartition("::")[2]
             name = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower()
         if op in ("placeholder", "get_attr", "call_module") and isinstance(target, str):
-            name = name.replace(".", "_").lstrip("*")
+            name = name.replace(".", "_")
         args, kwargs = args or (), kwargs or {}
         node = Node(self, self._name(name), op, target, args, kwargs, type_expr)
         self._insert(node)
@@ -498,7 +499,8 @@ def _text(value: Any, globals_: dict[str, Any]) -> str:
         return f"slice({', '.join(parts)})"
     home = as_torch(type(value).__module__)
     if isinstance(value, float) and repr(value) in ("inf", "-inf", "nan"):
-        return f"float({repr(value)!r})"
+        globals_.update(inf=math.inf, nan=math.nan)
+        return repr(value)
     if home == "builtins" and not callable(value):
         return repr(value)
     if callable(value):

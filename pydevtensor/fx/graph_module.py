@@ -160,7 +160,9 @@ class GraphModule(Module):
 
         print_output: whether to print it. options have no effect.
         """
-        body = self._code.strip().replace("\n", "\n    ")
+        head, _, body = self._code.strip().partition("\n")
+        body = f"{head}\n    # No stacktrace found for following nodes\n{body}"
+        body = body.replace("\n", "\n    ")
         text = f"class {type(self).__name__}(torch.nn.Module):\n    {body}\n"
         if print_output:
             print(text)
@@ -183,7 +185,7 @@ class GraphModule(Module):
         return {k: v for k, v in self.__dict__.items() if k not in own}
 
     def __str__(self) -> str:
-        hint = "# To see more, call `print_readable()`"
+        hint = "# To see more debug info, please use `graph_module.print_readable()`"
         return "\n".join([super().__repr__(), self._code, hint])
 
 

@@ -299,6 +299,8 @@ def qualified(function: Any) -> str:
     if getattr(builtins, name, None) is function:
         return f"builtins.{name}"
     module = getattr(function, "__module__", None) or "torch"
+    if getattr(pydevtensor.functional, name, None) is function:
+        return f"torch.functional.{name}"  # where PyTorch's are from
     return f"{as_torch(module).replace('_operator', 'operator')}.{name}"
 
 

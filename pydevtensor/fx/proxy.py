@@ -119,7 +119,7 @@ class TracerBase:
         if isinstance(a, slice):
             return slice(*(self.create_arg(x) for x in (a.start, a.stop, a.step)))
         functions = (types.FunctionType, types.BuiltinFunctionType, type)
-        if isinstance(a, (*_PLAIN, *functions)):
+        if isinstance(a, (*_PLAIN, *functions, torch.Tensor)):
             return a
         raise NotImplementedError(
             f"argument of type: {type(a)}; give Tensors, numbers, texts, and lists, "

@@ -379,7 +379,8 @@ static PyObject *call_dense(composite *c, DT_CALL_PARAMETERS)
 static PyObject *call(composite *c, DT_CALL_PARAMETERS)
 {
     PyObject *result = call_dense(c, self, values, count, kwnames);
-    return result ? result : dt_call_sparse(c->name, self, values, count, kwnames);
+    return result ? result
+                  : dt_call_sparse(c->name, c->id, self, values, count, kwnames);
 }
 
 /* --- the rows --- */
