@@ -124,6 +124,7 @@ _LATER = {
     "func": "func",
     "fx": "fx",
     "functional": "functional",
+    "hub": "hub",
     "futures": "futures",
     "vmap": "func",
     "fft": "fft",

@@ -25,8 +25,8 @@ _WAY_ROUND = {
     "distributed.tensor.parallel": _RANKS,
     "export": _STATE_DICT,
     "fx": "write the changed module as a class",
-    "hub": "download the file with another program, build the module yourself, and "
-    "call load_state_dict(torch.load(path))",
+    "hub": "download the repository with git, and call "
+    "torch.hub.load(folder, name, source='local')",
     "library": "use torch.library.custom_op() and what registers its parts",
     "masked": "give the functions of torch.masked a Tensor and a mask of bools",
     "mps": _CUDA,
@@ -47,8 +47,6 @@ _WAY_ROUND = {
     "or give a subclass of Tensor a __torch_function__",
     "utils.bottleneck": "use cProfile",
     "utils.cpp_extension": "derive a class from torch.autograd.Function",
-    "utils.model_zoo": "download the file with another program, and call "
-    "load_state_dict(torch.load(path))",
     "utils.tensorboard": "install the package that it needs: pip install tensorboard",
     "xpu": _CUDA,
 }

@@ -200,16 +200,6 @@ def _default_store() -> Any:
     return world._store
 
 
-def _home() -> str:
-    below = os.path.join(os.getenv("XDG_CACHE_HOME", "~/.cache"), "torch")
-    return os.path.expanduser(os.getenv("TORCH_HOME", below))
-
-
-def _hub() -> str:
-    """The folder in which PyTorch's hub keeps files."""
-    return os.path.join(_home(), "hub")
-
-
 class _Patch:
     """A context manager and decorator that sets a compiler's options: no-op."""
 
@@ -302,9 +292,6 @@ _NAMES: dict[str, Any] = {
     "distributed.distributed_c10d._get_default_group": _default_group,
     "distributed.distributed_c10d._get_default_store": _default_store,
     "distributed.rpc.api._require_initialized": _itself,
-    "hub.HASH_REGEX": re.compile(r"-([a-f0-9]*)\."),
-    "hub._get_torch_home": _home,
-    "hub.get_dir": _hub,
     "jit._overload": _itself,
     "jit._overload_method": _itself,
     f"{_INIT}fill_": lambda tensor, val: _parameters(tensor, "fill_", val),

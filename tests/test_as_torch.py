@@ -160,7 +160,7 @@ def test_the_version_compares_as_that_of_the_release():
         (
             "torch.hub.load('a', 'b')",
             "NotImplementedError",
-            "load_state_dict(torch.load(path))",
+            "source='local'",
         ),
         ("import torch._inductor.no_such", "ModuleNotFoundError", "call the function"),
         ("torch.utils.tensorboard", "AttributeError", "pip install tensorboard"),

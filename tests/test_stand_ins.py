@@ -67,7 +67,7 @@ CALLS = {
     "torch.distributed.rpc.init_rpc('a')": "send() and recv()",
     "torch.sparse.spsolve(torch.ones(3, 3), torch.ones(3))": "call to_dense()",
     "torch.quantize_per_tensor(torch.ones(3), 1, 0, torch.qint8)": ".to(torch.float16)",
-    "torch.hub.load('a', 'b')": "load_state_dict",
+    "torch.hub.help('a', 'b')": "source='local'",
     "torch.monitor.Event()": "docs/compatibility.md",
     "torch.distributed.rpc.BackendType.TENSORPIPE()": "send() and recv()",
     "Derived()": "torch.fx.CodeGen",

@@ -26,7 +26,7 @@ LAYERS = {
     "devices": "cuda",
     "processes": "distributed",
     "networks": "func nn",
-    "training": "_settings _sharing _spawn functional multiprocessing optim "
+    "training": "_settings _sharing _spawn functional hub multiprocessing optim "
     "safetensors serialization testing utils",
     "sharding": "distributed.algorithms distributed.checkpoint distributed.fsdp "
     "distributed.optim",

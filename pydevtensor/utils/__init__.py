@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-_MODULES = ("benchmark", "checkpoint", "data", "dlpack", "flop_counter")
+_MODULES = ["benchmark", "checkpoint", "data", "dlpack", "flop_counter", "model_zoo"]
 
 if TYPE_CHECKING:
     from pydevtensor.utils import benchmark as benchmark
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pydevtensor.utils import data as data
     from pydevtensor.utils import dlpack as dlpack
     from pydevtensor.utils import flop_counter as flop_counter
+    from pydevtensor.utils import model_zoo as model_zoo
 else:  # imported when they are first named
 
     def __getattr__(name):

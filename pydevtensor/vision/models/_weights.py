@@ -10,6 +10,8 @@ from functools import update_wrapper
 from inspect import signature
 from typing import Any, Protocol, TypeVar
 
+from pydevtensor import hub
+
 _Model = TypeVar("_Model", covariant=True)
 _NAMES = ("__module__", "__name__", "__qualname__", "__doc__")
 
@@ -56,9 +58,7 @@ class NewerWeights(Enum):
 
 def _folder() -> str:
     """Where PyTorch's hub keeps the files of weights."""
-    cache = os.environ.get("XDG_CACHE_HOME", os.path.join("~", ".cache"))
-    home = os.environ.get("TORCH_HOME", os.path.join(cache, "torch"))
-    return os.path.join(os.path.expanduser(home), "hub", "checkpoints")
+    return os.path.join(hub.get_dir(), "checkpoints")
 
 
 def model(**with_weights: Any) -> Callable[[Callable[..., _Model]], Builder[_Model]]:
