@@ -46,7 +46,7 @@ class Binomial(_OfSuccess):
         self.total_count: Tensor = count.type_as(param)
         Distribution.__init__(self, param.shape, validate_args=validate_args)
 
-    @constraints.dependent_property(is_discrete=True)
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> Any:
         """Whole numbers up to total_count."""
         return constraints.integer_interval(0, self.total_count)

@@ -76,7 +76,7 @@ class Categorical(Distribution):
         """The shape of the parameter."""
         return self._param.shape
 
-    @constraints.dependent_property(is_discrete=True)
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> Any:
         """The numbers of categories."""
         return constraints.integer_interval(0, self._num_events - 1)

@@ -39,29 +39,51 @@ class Constraint:
         return type(self).__name__.lstrip("_") + "()"
 
 
-class dependent(Constraint):
-    """A set that depends on parameters, which the class alone does not know.
+class _Dependent(Constraint):
+    def __init__(
+        self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented
+    ) -> None:
+        self._is_discrete, self._event_dim = is_discrete, event_dim
 
-    >>> from pydevtensor.distributions import constraints
-    >>> constraints.dependent().check(torch.ones(1))
-    Traceback (most recent call last):
-    ValueError: the set depends on parameters; ask an instance's support
-    """
+    def _known(self, name: str) -> Any:
+        value = getattr(self, "_" + name)
+        if value is NotImplemented:
+            raise NotImplementedError(
+                f"{name} of a set that depends on parameters is not known; give it to "
+                f"constraints.dependent({name}=...), or ask an instance's support"
+            )
+        return value
 
-    def __init__(self, *, is_discrete: bool = False, event_dim: int = 0) -> None:
-        self.is_discrete = is_discrete
-        self.event_dim = event_dim
+    @property
+    def is_discrete(self) -> bool:  # type: ignore[override]
+        return bool(self._known("is_discrete"))
 
-    def __call__(self, *, is_discrete: bool = False, event_dim: int = 0) -> Constraint:
-        return dependent(is_discrete=is_discrete, event_dim=event_dim)
+    @property
+    def event_dim(self) -> int:  # type: ignore[override]
+        return int(self._known("event_dim"))
+
+    def __call__(
+        self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented
+    ) -> Any:
+        return _Dependent(
+            is_discrete=self._is_discrete
+            if is_discrete is NotImplemented
+            else is_discrete,
+            event_dim=self._event_dim if event_dim is NotImplemented else event_dim,
+        )
 
     def check(self, value: Tensor) -> Tensor:
-        """ValueError: ask an instance."""
         raise ValueError("the set depends on parameters; ask an instance's support")
 
+    def __repr__(self) -> str:
+        return "Dependent()"
 
-class dependent_property(property, dependent):
+
+class dependent_property(property, _Dependent):
     """A property of an instance that is a set; of the class it is `dependent`.
+
+    fn: the method. is_discrete, event_dim: of the sets of all instances; without them
+    the class's raise NotImplementedError.
 
     >>> from pydevtensor.distributions import constraints
     >>> from pydevtensor.distributions import Uniform
@@ -70,15 +92,22 @@ class dependent_property(property, dependent):
     """
 
     def __init__(
-        self, fn: Any = None, *, is_discrete: bool = False, event_dim: int = 0
+        self,
+        fn: Any = None,
+        *,
+        is_discrete: Any = NotImplemented,
+        event_dim: Any = NotImplemented,
     ) -> None:
         property.__init__(self, fn)
-        dependent.__init__(self, is_discrete=is_discrete, event_dim=event_dim)
+        _Dependent.__init__(self, is_discrete=is_discrete, event_dim=event_dim)
 
     def __call__(self, fn: Callable[..., Any]) -> dependent_property:  # type: ignore[override]
         return dependent_property(
-            fn, is_discrete=self.is_discrete, event_dim=self.event_dim
+            fn, is_discrete=self._is_discrete, event_dim=self._event_dim
         )
+
+    def __repr__(self) -> str:
+        return "DependentProperty()"
 
 
 def is_dependent(constraint: Constraint) -> bool:
@@ -88,7 +117,7 @@ def is_dependent(constraint: Constraint) -> bool:
     >>> constraints.is_dependent(constraints.real)
     False
     """
-    return isinstance(constraint, dependent) or constraint is dependent
+    return isinstance(constraint, _Dependent)
 
 
 class _Test(Constraint):
@@ -240,8 +269,14 @@ class independent(Constraint):
     ) -> None:
         self.base_constraint = base_constraint
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
-        self.is_discrete: bool = base_constraint.is_discrete
-        self.event_dim: int = base_constraint.event_dim + reinterpreted_batch_ndims
+
+    @property
+    def is_discrete(self) -> bool:  # type: ignore[override]
+        return self.base_constraint.is_discrete
+
+    @property
+    def event_dim(self) -> int:  # type: ignore[override]
+        return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
 
     def check(self, value: Tensor) -> Tensor:
         found = self.base_constraint.check(value)
@@ -398,6 +433,7 @@ def _one_hot(x: Tensor) -> Tensor:
     return ((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1)
 
 
+dependent: _Dependent = _Dependent()
 boolean: _Test = _Test("Boolean()", lambda x: (x == 0) | (x == 1), 0, True)
 real: _Test = _Test("Real()", lambda x: x == x)
 real_vector: independent = independent(real, 1)

@@ -48,7 +48,7 @@ class GeneralizedPareto(_AroundLocation):
         self._shape: Tensor = torch.where(self._flat, 1.0, self.concentration)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
-    @constraints.dependent_property
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> Any:
         """The support: from loc on, up to an end if the concentration is negative."""
         end = self.loc - self.scale / self._shape

@@ -36,7 +36,7 @@ class Pareto(Remade):
         steps = [ExpTransform(), AffineTransform(0, self.scale)]
         super().__init__(base, steps, validate_args=validate_args)
 
-    @constraints.dependent_property
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> Any:
         """The support: from scale on."""
         return constraints.greater_than_eq(self.scale)

@@ -73,7 +73,7 @@ class TransformedDistribution(Distribution):
         new._batch_shape = Size(batch_shape)
         return new
 
-    @constraints.dependent_property
+    @constraints.dependent_property(is_discrete=False)
     def support(self) -> Any:
         """The support: the codomain of the last transform."""
         if not self.transforms:

@@ -25,8 +25,8 @@ class Uniform(Distribution):
     """
 
     arg_constraints: ClassVar[Any] = {
-        "low": constraints.dependent(),
-        "high": constraints.dependent(),
+        "low": constraints.dependent(is_discrete=False, event_dim=0),
+        "high": constraints.dependent(is_discrete=False, event_dim=0),
     }
     has_rsample = True
 
@@ -38,7 +38,7 @@ class Uniform(Distribution):
                 f"Uniform: low is {self.low!r} and high {self.high!r}; give low < high"
             )
 
-    @constraints.dependent_property
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> Any:
         """The interval."""
         return constraints.interval(self.low, self.high)
