@@ -1,5 +1,6 @@
 """Hooks of a module and of all modules."""
 
+import copy
 import gc
 import pickle
 import subprocess
@@ -227,3 +228,34 @@ def test_what_registers_nothing():
         with pytest.raises(kind, match=text):
             net.set_submodule(path, module, strict=True)
     assert [*net._modules] == ["0"]
+
+
+class KeepsHandle(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.handle = self.register_forward_hook(doubled)
+
+    def forward(self, x):
+        return x
+
+
+def doubled(module, args, output):
+    return output * 2
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.deepcopy, lambda module: pickle.loads(pickle.dumps(module))]
+)
+def test_a_copy_of_a_handle_is_for_the_copy_of_its_module(copied):
+    module = KeepsHandle()
+    other, x = copied(module), torch.ones(1)
+    assert other(x).item() == 2
+    other.handle.remove()
+    assert (other(x).item(), module(x).item()) == (1, 2)
+    hooks = module.handle.hooks_dict_ref()
+    assert hooks is module._forward_hooks and module.handle.id in hooks
+    handle = pickle.loads(
+        pickle.dumps(torch.ones(1, requires_grad=True).register_hook(id))
+    )
+    assert handle.hooks_dict_ref() is None
+    handle.remove()  # of a Tensor that is not pickled with it

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import functools
+import contextlib
 import itertools
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -47,16 +48,34 @@ class RemovableHandle:
         self, remove: Any, id: int | None = None, *, extra_dict: Any = None
     ) -> None:
         self.id: int = next(_hook_ids) if id is None else id
-        if not callable(remove):
+        self._remove: Callable[[], None] | None = None
+        if callable(remove):
+            self._remove, self._dicts = remove, []
+        else:
             extra = extra_dict if isinstance(extra_dict, list) else [extra_dict]
-            remove = functools.partial(_forget, [remove, *extra], self.id)
-        self._remove: Callable[[], None] | None = remove
+            self._dicts = [_reference(d) for d in (remove, *extra) if d is not None]
+
+    @property
+    def hooks_dict_ref(self) -> Callable[[], Any]:
+        """A function that gives the dict of the hook, None if that is gone."""
+        return self._dicts[0] if self._dicts else lambda: None
 
     def remove(self) -> None:
         """Remove the hook. A second call does nothing."""
         if self._remove:
             self._remove()
             self._remove = None
+        for find in self._dicts:
+            (find() or {}).pop(self.id, None)
+
+    def __getstate__(self) -> Any:
+        # Dicts alone: a copy's remove() is for the copied ones.
+        return self.id, [find() for find in self._dicts]
+
+    def __setstate__(self, state: Any) -> None:
+        self.id, dicts = state
+        self._remove = None
+        self._dicts = [_reference(d) for d in dicts if d is not None]
 
     def __enter__(self) -> RemovableHandle:
         return self
@@ -68,10 +87,11 @@ class RemovableHandle:
 _hook_ids = itertools.count()
 
 
-def _forget(dicts: list[Any], key: int) -> None:
-    for each in dicts:
-        if each is not None:
-            each.pop(key, None)
+def _reference(hooks: Any) -> Callable[[], Any]:
+    """A function that gives a dict, held weakly if its class can be."""
+    with contextlib.suppress(TypeError):
+        return weakref.ref(hooks)
+    return lambda: hooks
 
 
 def _add_hook(
@@ -87,10 +107,4 @@ def _add_hook(
     hooks[key] = hook
     if prepend:
         hooks.move_to_end(key, last=False)
-
-    def remove() -> None:
-        hooks.pop(key, None)
-        if options is not None:
-            options.pop(key, None)
-
-    return RemovableHandle(remove, key)
+    return RemovableHandle(hooks, key, extra_dict=options)

@@ -34,9 +34,9 @@ LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
     "csrc": 85_050,
-    "core": 31_740,
+    "core": 31_750,
     "processes": 5_670,
-    "extras": 12_950,
+    "extras": 12_990,
     "imitations": 980,
     "tools": 1_705,
 }
