@@ -157,5 +157,13 @@ def chunked(layer: Any, target: Tensor, how: Any, options: Any) -> Any:
         t is not None and t.requires_grad and _C.is_grad_enabled()
         for t in (x, weight, bias)
     ]
-    found = _Chunked.apply(x, weight, bias, target, *how, size, kind, wanted)
+    if target.shape != x.shape[:1]:
+        raise RuntimeError(
+            f"target has shape {[*target.shape]}, and the input {len(x)} rows; give an "
+            "index of a class for each row"
+        )
+    try:
+        found = _Chunked.apply(x, weight, bias, target, *how, size, kind, wanted)
+    except IndexError as error:  # whose type is another one without options
+        raise RuntimeError(str(error)) from error
     return found.squeeze(0) if alone and found.dim() else found
