@@ -221,7 +221,13 @@ def try_all_gpus() -> "list[_C.device]":
 
 
 def _assert(condition, message):  # which fx records, as assert is not
+    kind = _builtins.type(condition)
+    if kind not in (_builtins.bool, _C.Tensor) and hasattr(kind, "__torch_function__"):
+        from pydevtensor.overrides import handle_torch_function
+
+        return handle_torch_function(_assert, (condition,), condition, message)
     assert condition, message
+    return None
 
 
 __all__ = [name for name in __dir__() if not name.startswith("_")]

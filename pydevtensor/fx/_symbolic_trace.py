@@ -18,7 +18,7 @@ import pydevtensor
 from pydevtensor import Tensor, linalg, nn, special
 from pydevtensor.fx.graph import Graph
 from pydevtensor.fx.graph_module import GraphModule
-from pydevtensor.fx.proxy import Proxy, TracerBase
+from pydevtensor.fx.proxy import Proxy, TracerBase, spread
 from pydevtensor.nn import functional
 
 __all__ = ["Tracer", "symbolic_trace", "wrap"]
@@ -81,6 +81,7 @@ def _recording(function: Any) -> Any:
         proxy = _proxy_in((*args, *kwargs.values()))
         if proxy is None:
             return function(*args, **kwargs)
+        args = spread(function, args)
         return proxy.tracer.create_proxy("call_function", function, args, kwargs)
 
     return call

@@ -17,6 +17,7 @@ from pydevtensor.fx.node import Node
 
 __all__ = ["Attribute", "GraphAppendingTracer", "Proxy", "TraceError", "TracerBase"]
 
+_EINSUM = torch.einsum  # which is another function while a trace runs
 _PLAIN: tuple[Any, ...] = (
     str,
     int,
@@ -211,6 +212,7 @@ class Proxy:
 
         kwargs = kwargs or {}
         tracer = next(_proxies((args, kwargs))).tracer
+        args = spread(func, args)
         kind, target = "call_function", func
         if is_tensor_method_or_property(func):
             kind, target = "call_method", func.__name__
@@ -284,6 +286,13 @@ class Proxy:
     def keys(self) -> Any:
         """A call of the method keys()."""
         return self.tracer.keys(self)
+
+
+def spread(function: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments, with einsum's operands in a list one by one, as PyTorch records."""
+    if function is _EINSUM and len(args) == 2 and isinstance(args[1], tuple | list):
+        return (args[0], *args[1])
+    return args
 
 
 def _proxies(value: Any) -> Iterator[Proxy]:
