@@ -258,6 +258,7 @@ def test_ending_the_launcher_ends_its_ranks(tmp_path):
         'init_method="file://{folder}/meeting", rank={rank}, world_size=2',
         'init_method="file://{folder}/meeting"',
         "store=dist.FileStore('{folder}/meeting'), rank={rank}, world_size=2",
+        "",  # as in a job for Slurm
     ],
 )
 def test_init_methods(tmp_path, given):
@@ -269,10 +270,13 @@ def test_init_methods(tmp_path, given):
         "import torch,", "import pydevtensor as torch,"
     )
     code = code.replace("torch.distributed as", "pydevtensor.distributed as")
+    of_rank = "OMPI_COMM_WORLD_RANK" if given else "SLURM_PROCID"
+    of_size = "WORLD_SIZE" if given else "SLURM_NTASKS"
+    master = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", code.replace("{rank}", str(rank))],
-            env={**os.environ, "OMPI_COMM_WORLD_RANK": str(rank), "WORLD_SIZE": "2"},
+            env={**os.environ, **master, of_rank: str(rank), of_size: "2"},
             stdout=subprocess.PIPE,
             text=True,
             cwd=tmp_path,

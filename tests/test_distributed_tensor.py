@@ -4,6 +4,7 @@ import pytest
 import ranks
 
 HEAD = """
+import copy, pickle
 from pydevtensor.distributed.fsdp import fully_shard
 from pydevtensor.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 begin()
@@ -68,12 +69,68 @@ assert "placements=(Shard(dim=0),)" in repr(rows)
 assert Partial().is_partial() and Shard(1).is_shard(1) and not Shard(1).is_shard(0) and Replicate().is_replicate()
 """
 
+# PyTorch 2.13 has these results, too.
+ELEMENTS = """
+mesh = dist.init_device_mesh("cpu", (2,))
+whole = torch.arange(10.0).view(5, 2)
+for placement in (Shard(0), Shard(1), Replicate()):
+    x = distribute_tensor(whole.clone(), mesh, [placement])
+    y = distribute_tensor(torch.ones(5, 2), mesh, [placement])
+    for found, expected in (
+        (x + 1, whole + 1), (2 - x, 2 - whole), (x * y, whole), (torch.relu(x - 4), torch.relu(whole - 4)),
+        (x.double().sqrt(), whole.double().sqrt()), (torch.zeros_like(x), torch.zeros(5, 2)),
+        (x.detach().clone().lerp_(y, 0.5), whole.lerp(torch.ones(5, 2), 0.5)), (x > 3, whole > 3),
+        (x.clone().mul_(torch.tensor(3.0)), whole * 3), (torch.where(x > 3, x, y), torch.where(whole > 3, whole, torch.ones(5, 2))),
+        (x.data, whole), (torch.clamp(x, min=2), whole.clamp(min=2)), (-x, -whole), (x**2, whole**2),
+    ):
+        assert isinstance(found, DTensor) and found.placements == (placement,) and found.shape == (5, 2)
+        assert found.dtype == expected.dtype and torch.equal(found.full_tensor(), expected), (placement, found)
+    assert (x.numel(), x.size(0), x.size(), len(x), x.ndim, x.dim(), x.nbytes, x.stride()) == (10, 5, (5, 2), 5, 2, 2, 40, (2, 1))
+    assert torch.numel(x) == 10 and x.is_floating_point() and not x.is_complex()
+    assert torch.equal(x, x.clone()) and not torch.equal(x, x + (x == 9))
+    total = x
+    total += 1
+    assert total is x and torch.equal(x.full_tensor(), whole + 1)
+    x.zero_()
+    x.copy_(y)
+    assert torch.equal(x.full_tensor(), torch.ones(5, 2))
+w = distribute_tensor(whole.clone().requires_grad_(), mesh, [Shard(0)])
+(w * w).to_local().sum().backward()
+assert torch.equal(w.grad.full_tensor(), 2 * whole) and w.grad is w.grad
+"""
+
 WRONG = """
 mesh = dist.init_device_mesh("cpu", (2,))
 x = distribute_tensor(torch.ones(4), mesh, [Shard(0)])
+rows = distribute_tensor(torch.ones(4, 2), mesh, [Shard(0)])
+terms = DTensor.from_local(torch.ones(4), mesh, [Partial()])
 for wrong, kind, text in (
-    (lambda: x + 1, NotImplementedError, "compute with to_local()"),
-    (lambda: torch.relu(x), NotImplementedError, "relu() of a DTensor"),
+    (lambda: x.sum(), NotImplementedError, "compute with to_local()"),
+    (lambda: torch.cumsum(x, 0), NotImplementedError, "cumsum() of a DTensor"),
+    (lambda: x[0], NotImplementedError, "__getitem__() of a DTensor"),
+    (lambda: x.view(2, 2), NotImplementedError, "view() of a DTensor"),
+    (lambda: rows @ torch.ones(2, 4), NotImplementedError, "matmul"),
+    (lambda: torch.softmax(x, 0), NotImplementedError, "softmax() of a DTensor"),
+    (lambda: torch.where(x), NotImplementedError, "where() of a DTensor"),
+    (lambda: nn.functional.glu(rows), NotImplementedError, "glu() of a DTensor"),
+    (lambda: rows.T, NotImplementedError, "T() of a DTensor"),
+    (lambda: x.tolist(), NotImplementedError, "tolist"),
+    (lambda: x.numpy(), NotImplementedError, "numpy"),
+    (lambda: bool(x[:1]), NotImplementedError, "of a DTensor"),
+    (lambda: torch.cat([x, x]), NotImplementedError, "cat() of a DTensor"),
+    (lambda: x + torch.ones(4), RuntimeError, "got mixed torch.Tensor and DTensor"),
+    (lambda: x.copy_(torch.ones(2)), RuntimeError, "got mixed torch.Tensor and DTensor"),
+    (lambda: rows + x, NotImplementedError, "DTensors of shapes [4, 2] and [4]"),
+    (lambda: x + distribute_tensor(torch.ones(4), mesh, [Replicate()]), NotImplementedError, "redistribute() one of them"),
+    (lambda: terms * 2, NotImplementedError, "redistribute() it first"),
+    (lambda: setattr(x, "grad", torch.ones(2)), RuntimeError, "has to be a DTensor"),
+    (lambda: setattr(x, "data", torch.ones(2)), RuntimeError, "has to be a DTensor"),
+    (lambda: dist.all_reduce(x), NotImplementedError, "give its to_local()"),
+    (lambda: pickle.dumps(x), TypeError, "checkpoint.save() writes parts"),
+    (lambda: copy.deepcopy(fully_shard(nn.Linear(1, 2))), AssertionError, "does not support deepcopy"),
+    (lambda: nn.utils.get_total_norm([terms]), NotImplementedError, "the norm of a DTensor"),
+    (lambda: dist.checkpoint.save({"x": distribute_tensor(torch.ones(4, 4), mesh, [Shard(1)])}, checkpoint_id="no"),
+     dist.checkpoint.CheckpointException, "nor divided by rows"),
     (lambda: distribute_tensor(torch.ones(4), mesh, [Shard(1)]), ValueError, "one of its dimensions"),
     (lambda: distribute_tensor(torch.ones(4), mesh, []), ValueError, "give one for each"),
     (lambda: distribute_tensor(torch.ones(4), None, [Shard(0)]), ValueError, "give a DeviceMesh"),
@@ -90,6 +147,40 @@ for wrong, kind, text in (
     else:
         assert False, text
 assert distribute_tensor(x, mesh, [Shard(0)]) is x
+"""
+
+# Parameters without memory until each rank has its rows.
+META = """
+where = os.environ["DEVICE"].format(rank=rank)
+def net():
+    return nn.Sequential(nn.Linear(4, 7), nn.LayerNorm(7), nn.Linear(7, 1))
+with torch.device("meta"):
+    parts = net()
+for each in parts:
+    fully_shard(each)
+fully_shard(parts)
+parts.to_empty(device=where)
+whole = net().to(where)
+for model in (parts, whole):
+    torch.manual_seed(3)
+    for each in model:
+        each.reset_parameters()
+for p, q in zip(parts.parameters(), whole.parameters()):
+    assert p.device == q.device and torch.equal(p.full_tensor(), q)
+x = torch.ones(3, 4, device=where)
+for model in (parts, whole):
+    optimizer = torch.optim.Adam(model.parameters())
+    for _ in range(2):
+        model(x).sum().backward()
+        optimizer.step()
+for p, q in zip(parts.parameters(), whole.parameters()):
+    torch.testing.assert_close(p.full_tensor(), q.detach())
+state = {name: p * 2 for name, p in parts.state_dict().items()}
+parts.load_state_dict(state, assign=True)
+for p, q in zip(parts.parameters(), whole.parameters()):
+    torch.testing.assert_close(p.full_tensor(), 2 * q.detach())
+    q.data.mul_(2)
+torch.testing.assert_close(parts(x), whole(x))
 """
 
 # What PyTorch 2.13 gives for fully_shard()'s parameters and their gradients.
@@ -111,15 +202,41 @@ for shape in ((size,), (2, size // 2)):
     assert gradient.to_local().data_ptr() == gradient.data_ptr()
     gradient.mul_(2)
     assert weight.grad.full_tensor().eq(2 * mean).all()
+    assert weight.shape == gradient.shape == weight.data.shape == (7, 2) and weight.numel() == 14
+    assert isinstance(weight, nn.Parameter) and len(weight) == 7
     expected = torch.cat([p.grad.full_tensor().flatten() for p in model.parameters()]).norm()
     norm = nn.utils.get_total_norm([p.grad for p in model.parameters()])
     torch.testing.assert_close(norm, expected)
     torch.testing.assert_close(nn.utils.clip_grad_norm_(model.parameters(), 1.0), expected)
-    weight.grad = weight.grad * 0  # plain rows
+    weight.grad = weight.grad * 0
     assert isinstance(weight.grad, DTensor) and not weight.grad.full_tensor().any()
     model(x).sum().backward()
     assert weight.grad.full_tensor().eq(mean).all()
-    torch.optim.AdamW(model.parameters()).step()
+    optimizer = torch.optim.AdamW(model.parameters())
+    optimizer.step()
+    for each in (optimizer.state[weight]["exp_avg"], model.state_dict()["weight"]):
+        assert isinstance(each, DTensor) and each.shape == (7, 2) and each.placements == placements
+    weight.grad = None
+    (weight.to_local() * 2).sum().backward()
+    assert weight.grad.full_tensor().eq(2).all()
+    weight.grad = None
+    (weight.full_tensor() * 3).sum().backward()
+    assert weight.grad.full_tensor().eq(3).all()
+    twin = copy.deepcopy(weight)
+    assert type(twin) is type(weight) and twin.requires_grad and twin.data_ptr() != weight.data_ptr()
+    torch.manual_seed(5)
+    nn.init.normal_(weight)
+    torch.manual_seed(5)
+    assert torch.equal(weight.full_tensor(), nn.init.normal_(torch.empty(7, 2)))
+    with torch.no_grad():
+        weight.copy_(twin)
+    assert torch.equal(weight.full_tensor(), twin.full_tensor())
+    model.unshard()
+    assert type(model.weight) is not type(weight)
+    assert isinstance(model.state_dict()["weight"], DTensor) and model.weight is weight
+    model.unshard()
+    model.load_state_dict({"weight": twin * 2, "bias": model.state_dict()["bias"]})
+    assert torch.equal(weight.full_tensor(), 2 * twin.full_tensor())
     model.zero_grad()
     assert weight.grad is None
     del weight.grad
@@ -135,6 +252,10 @@ def test_gradients_and_sums(tmp_path):
     ranks.run(tmp_path, 2, HEAD + GRADIENTS)
 
 
+def test_elementwise_operations(tmp_path):
+    ranks.run(tmp_path, 2, HEAD + ELEMENTS)
+
+
 def test_what_is_refused(tmp_path):
     ranks.run(tmp_path, 2, HEAD + WRONG)
 
@@ -142,3 +263,13 @@ def test_what_is_refused(tmp_path):
 @pytest.mark.parametrize("size", [2, 4])
 def test_gradients_of_sharded_parameters(tmp_path, size):
     ranks.run(tmp_path, size, HEAD + FSDP)
+
+
+def test_parameters_without_memory(tmp_path):
+    ranks.run(tmp_path, 2, HEAD + META, DEVICE="cpu")
+
+
+@pytest.mark.slow
+def test_parameters_without_memory_on_gpus(tmp_path):
+    given = {"DEVICE": "cuda:{rank}", "PYDEVTENSOR_SIM_GPUS": "2", "BACKEND": "nccl"}
+    ranks.run(tmp_path, 2, HEAD + META, **given)

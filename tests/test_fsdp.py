@@ -237,7 +237,9 @@ for make, scaler in (rows, torch.amp.GradScaler(kind)), (flat, ShardedGradScaler
         optimizer.zero_grad()
         scaler.scale(model(torch.ones(2, 4, device=device)).sum()).backward()
         if overflows and rank == 1:  # in the part of one rank
-            next(model.parameters()).grad.view(-1)[0] = float("inf")
+            gradient = next(model.parameters()).grad
+            own = gradient.to_local() if hasattr(gradient, "to_local") else gradient
+            own.view(-1)[0] = float("inf")
         scaler.step(optimizer)
         scaler.update()
         stays = all(torch.equal(p, q) for p, q in zip(model.parameters(), before))

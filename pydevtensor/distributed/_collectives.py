@@ -57,9 +57,16 @@ def _reduction(op: Any, tensor: Tensor, group: ProcessGroup) -> str:
 
 
 def check_tensor(name: str, given: Any) -> Tensor:
-    """TypeError unless it is a Tensor."""
+    """TypeError unless it is a Tensor, NotImplementedError for a DTensor."""
+    if type(given) is Tensor:
+        return given
     if not isinstance(given, Tensor):
         raise TypeError(f"{name} is {given!r} ({type(given).__name__}); give a Tensor")
+    if hasattr(given, "to_local"):
+        raise NotImplementedError(
+            f"{name} is a DTensor of shape {[*given.shape]}; give its to_local(), this "
+            "rank's part"
+        )
     return given
 
 
@@ -200,11 +207,11 @@ def all_reduce(
     >>> dist.destroy_process_group()
     """
     found = own_group(group)
+    check_tensor("tensor", tensor)
     if not async_op and found._quick(
         "all_reduce", op, -1, tensor, None, found._timeout
     ):
         return None
-    check_tensor("tensor", tensor)
     op = _reduction(op, tensor, found)
     key, both = key_of("all_reduce", tensor, op), [tensor]
     return _collective(found, key, Exchange(both, both, 1, op), both, async_op)
@@ -293,11 +300,11 @@ def all_gather_into_tensor(
     """
     found = own_group(group)
     name = "all_gather_into_tensor"
+    check_tensor("input_tensor", input_tensor)
     if not async_op and found._quick(
         name, None, -1, input_tensor, output_tensor, found._timeout
     ):
         return None
-    check_tensor("input_tensor", input_tensor)
     parts = _parts("output_tensor", output_tensor, input_tensor, found.size())
     key = key_of(name, input_tensor)
     exchange = Exchange([input_tensor], parts, whole=output_tensor)
@@ -398,9 +405,9 @@ def reduce_scatter_tensor(
     """
     found = own_group(group)
     name = "reduce_scatter_tensor"
+    check_tensor("output", output)
     if not async_op and found._quick(name, op, -1, output, input, found._timeout):
         return None
-    check_tensor("output", output)
     op = _reduction(op, output, found)
     given = _parts("input", input, output, found.size())
     exchange = Exchange(given, [output], found.size(), op, whole=input)

@@ -155,6 +155,17 @@ class DeviceMesh:
         part._groups = [self._groups[dim] for dim in dims]
         return part
 
+    def __eq__(self, other: object) -> bool:
+        """Whether the other has the same ranks, device and names."""
+        return isinstance(other, DeviceMesh) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[Any, ...]:
+        ranks = self.mesh.flatten().tolist()
+        return self.device_type, self.shape, tuple(ranks), self.mesh_dim_names
+
     def __repr__(self) -> str:
         named = self.mesh_dim_names
         names = f", mesh_dim_names={named}" if named else ""

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._functions.element_names import element_names
 from pydevtensor.func._batched import (
     Concrete,
     check_memory,
@@ -78,36 +79,18 @@ def _target(x: Any, level: int) -> Any:
 # --- elements -------------------------------------------------------------------------
 
 
-_ELEMENTS = """
-absolute negative subtract multiply divide true_divide not_equal less less_equal
-greater greater_equal fix arcsin arccos arctan arcsinh arccosh arctanh arctan2 clip
-sgn rsub where relu sigmoid tanh selu celu threshold hardtanh relu6 gelu softshrink
-hardshrink logit clone contiguous to float double half bfloat16 int long short bool
-type conj clamp real imag nan_to_num isclose positive detach requires_grad_
-conj_physical view_as_real complex polar view_as_complex zeros_like ones_like
-full_like empty_like copy_ zero_ fill_ masked_fill tril triu detach_ floor_divide
-one_hot cpu cuda type_as silu mish softplus elu leaky_relu logsigmoid hardsigmoid
-hardswish softsign tanhshrink float_power resolve_conj inv det logdet slogdet cholesky
-eigh eigvalsh svdvals matrix_exp matrix_power qr bitwise_and bitwise_or bitwise_xor
-"""
-_OPERATORS = """
-add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow neg
-abs invert and or xor lshift rshift eq ne lt le gt ge iadd isub imul itruediv ipow
-ifloordiv iand ior ixor ilshift irshift
+# Functions of matrices, or of one dimension, that also take a batch of them.
+_BATCHES = """
+tril triu one_hot inv det logdet slogdet cholesky eigh eigvalsh svdvals matrix_exp
+matrix_power qr view_as_real view_as_complex
 """
 
 
 @functools.cache
 def _elementwise_rules() -> dict[str, Any]:
-    names = {row[0] for row in _C._operations()} | {*_ELEMENTS.split()}
-    operators = _OPERATORS.split()
-    rules = dict.fromkeys(names, elementwise)
-    rules.update((name + "_", elementwise) for name in names if name[-1] != "_")
-    rules.update((f"__{name}__", elementwise) for name in operators)
-    for name in _C._signatures():
-        if name[0].startswith("special_"):
-            rules[name[0]] = elementwise
-    return rules
+    batches = _BATCHES.split()
+    batches += [name + "_" for name in batches]
+    return dict.fromkeys([*element_names(), *batches], elementwise)
 
 
 def _aligned(x: Any, level: int, ndim: int) -> Any:

@@ -37,7 +37,16 @@ def _initializer(function: Callable[..., Any]) -> Callable[..., Any]:
                 f"{function.__name__}(): tensor is {tensor!r} "
                 f"({type(tensor).__name__}); give a Tensor"
             )
-        return tensor if _skips.get() else unrecorded(tensor, *args, **kwargs)
+        if _skips.get():
+            return tensor
+        take: Any = getattr(tensor, "_take", None)
+        if take is None:
+            return unrecorded(tensor, *args, **kwargs)
+        # A DTensor: ranks with equal seeds have parts of what one process has.
+        whole = _C.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device)
+        unrecorded(whole, *args, **kwargs)
+        with no_grad():
+            return take(whole)
 
     return call
 

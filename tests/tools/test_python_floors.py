@@ -35,7 +35,7 @@ LONGEST = 600
 BUDGET = {
     "csrc": 85_050,
     "core": 31_760,
-    "processes": 5_670,
+    "processes": 5_785,
     "extras": 12_990,
     "imitations": 980,
     "tools": 1_705,

@@ -21,7 +21,7 @@ from pydevtensor._archive import replacing
 from pydevtensor._names import publish as _publish
 from pydevtensor._tree import map_leaves
 from pydevtensor.autograd import no_grad
-from pydevtensor.distributed.fsdp._shards import ShardedTensor, Sharding
+from pydevtensor.distributed.tensor import DTensor
 from pydevtensor.safetensors import safe_open, save_file
 from pydevtensor.serialization import load as _load_values
 from pydevtensor.serialization import save as _save_values
@@ -132,10 +132,11 @@ def _group(given: Any, no_dist: bool) -> Any:
 
 def _writes(value: Tensor, rank: int) -> bool:
     """Whether this rank writes a tensor: the first one that has it, or these rows."""
-    sharding: Sharding | None = getattr(value, "_sharding", None)
+    sharding = value._sharding if isinstance(value, DTensor) else None
     if sharding is None:
         return rank == 0
-    return sharding.mesh.ndim == 1 or sharding.mesh.get_local_rank(0) == 0
+    mesh = sharding.mesh
+    return not any(mesh.get_local_rank(i) for i in range(mesh.ndim - 1))
 
 
 @no_grad()
@@ -187,13 +188,12 @@ def _save_pieces(leaves: _Leaves, folder: Path, mark: str, rank: int) -> dict[st
     for name, value in leaves:
         if not isinstance(value, Tensor) or not _writes(value, rank):
             continue
-        sharding = getattr(value, "_sharding", None)
+        own, sharding = _own(value)
         first = sharding.rows().start if sharding else 0
-        shape = sharding.shape if sharding else value.shape
         # A copy, since the format has each tensor's memory apart.
-        tensors[name] = value.detach().cpu().clone().contiguous()
-        pieces[name] = {"shape": [*shape], "first": first}
-        pieces[name]["rows"] = value.shape[0] if value.ndim else 1
+        tensors[name] = own.cpu().clone().contiguous()
+        pieces[name] = {"shape": [*value.shape], "first": first}
+        pieces[name]["rows"] = own.shape[0] if own.ndim else 1
     save_file(tensors, folder / f"{mark}_{rank}.safetensors")
     return pieces
 
@@ -260,11 +260,15 @@ def async_save(
 
 def _copy(value: Any) -> Any:
     """A tensor's copy in the host's memory, of the same rows."""
-    if not isinstance(value, Tensor):
-        return value
-    copy = value.detach().to("cpu", copy=True)
-    sharding = getattr(value, "_sharding", None)
-    return ShardedTensor.of(copy, sharding) if sharding else copy
+    is_tensor = isinstance(value, Tensor)
+    return value.detach().to("cpu", copy=True) if is_tensor else value
+
+
+def _own(value: Tensor) -> tuple[Tensor, Any]:
+    """This rank's part of a tensor, and how its rows are divided, or None."""
+    if not isinstance(value, DTensor):
+        return value.detach(), None
+    return value.to_local().detach(), value._sharding
 
 
 class _Reader:
@@ -288,8 +292,8 @@ class _Reader:
 
     def fill(self, name: str, value: Tensor) -> None:
         """Reads a tensor, or the rows that this rank has."""
-        sharding = getattr(value, "_sharding", None)
-        shape = [*(sharding.shape if sharding else value.shape)]
+        own, sharding = _own(value)
+        shape = [*value.shape]
         known = self.tensors[name]
         if known["shape"] != shape:
             raise ValueError(
@@ -306,10 +310,10 @@ class _Reader:
                 self.files[rank] = safe_open(path, "pt")
             file = self.files[rank]
             if not shape:
-                value.detach().copy_(file.get_tensor(name))
+                own.copy_(file.get_tensor(name))
                 continue
             piece = file.get_slice(name)[begin - first : end - first]
-            value.detach()[begin - wanted.start : end - wanted.start].copy_(piece)
+            own[begin - wanted.start : end - wanted.start].copy_(piece)
 
 
 @no_grad()

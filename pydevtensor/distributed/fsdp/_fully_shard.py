@@ -10,12 +10,7 @@ from pydevtensor import _C
 from pydevtensor import distributed as dist
 from pydevtensor._tree import map_leaves
 from pydevtensor.distributed.device_mesh import DeviceMesh, init_device_mesh
-from pydevtensor.distributed.fsdp._shards import (
-    RowShards,
-    ShardedTensor,
-    Unit,
-    own_parameters,
-)
+from pydevtensor.distributed.fsdp._shards import RowShards, Unit, own_parameters
 from pydevtensor.nn.modules.module import Module
 from pydevtensor.nn.parameter import Parameter
 
@@ -106,6 +101,12 @@ class FSDPModule(Unit):
 
     _policy: MixedPrecisionPolicy
     _shards: RowShards
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        raise AssertionError(
+            "FSDP does not support deepcopy: its ranks have groups; copy the module "
+            "before fully_shard(), or make another and load its state_dict()"
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the module with all rows of its parameters."""
@@ -314,21 +315,24 @@ def fully_shard(
     ignored_params         parameters that stay whole, on each rank
 
     Shard modules inside of it first: their parameters stay theirs. The parameters
-    become DTensors of this rank's rows: make the optimizer afterwards. ValueError for a
-    parameter without dimensions and for a module that is sharded, or has no forward().
+    become DTensors: make the optimizer afterwards. ValueError for a parameter without
+    dimensions and for a module that is sharded, or has no forward().
 
     >>> dist = torch.distributed
     >>> dist.init_process_group('gloo', store=dist.HashStore(), rank=0, world_size=1)
     >>> model = dist.fsdp.fully_shard(nn.Linear(2, 1))
     >>> model(torch.ones(3, 2)).sum().backward()
-    >>> model.weight.grad
+    >>> model.weight.grad.full_tensor()
     tensor([[3., 3.]])
     >>> dist.destroy_process_group()
     """
     parameters = own_parameters(module, ignored_params or ())
     device = parameters[0][0].device if parameters else _C.device("cpu")
     if mesh is None:
-        mesh = init_device_mesh(device.type, (dist.get_world_size(),))
+        where = device.type
+        if where == "meta":  # until to_empty()
+            where = "cuda" if _C._device_count("cuda") else "cpu"
+        mesh = init_device_mesh(where, (dist.get_world_size(),))
     _check(module, parameters, mesh)
     home, pins = device, False
     if isinstance(offload_policy, CPUOffloadPolicy):
@@ -352,16 +356,11 @@ def fully_shard(
     module._policy, module._reshards = policy, reshard_after_forward
     module._shown = False
     module._shards.hide()
-    module.register_state_dict_post_hook(_name_rows)
+    module.register_state_dict_pre_hook(_have_rows)
+    module.register_load_state_dict_pre_hook(_have_rows)
     return module
 
 
-def _name_rows(module: Any, state: Any, prefix: str, metadata: Any) -> None:
-    """Lets rows in a state_dict say which they are."""
-    names = {id(each): name for name, each in module.named_modules()}
-    for shard, owners in zip(module._shards.leaves, module._shards.owners, strict=True):
-        for owner, name in owners:
-            path = names.get(id(owner), "")
-            key = f"{prefix}{path}{'.' if path else ''}{name}"
-            if key in state and not isinstance(state[key], ShardedTensor):
-                state[key] = ShardedTensor.of(state[key], shard._sharding)
+def _have_rows(module: Any, *unused: Any) -> None:
+    """States are of rows, also where the module has whole parameters now."""
+    module.reshard()

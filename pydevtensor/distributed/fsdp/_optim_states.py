@@ -9,7 +9,9 @@ from pydevtensor import _C
 from pydevtensor._tree import map_leaves
 from pydevtensor.autograd import no_grad
 from pydevtensor.distributed.fsdp._flat_shards import FlatShards
-from pydevtensor.distributed.fsdp._shards import ShardedTensor, Unit
+from pydevtensor.distributed.fsdp._shards import Unit
+from pydevtensor.distributed.tensor import DTensor
+from pydevtensor.distributed.tensor._dtensor import rows_as
 from pydevtensor.nn.modules.module import Module
 from pydevtensor.optim.optimizer import Optimizer
 
@@ -23,26 +25,22 @@ def given(values: Any, full: bool, on_cpu: bool) -> Any:
     def one(value: Any) -> Any:
         if not isinstance(value, Tensor):
             return value
-        sharding = getattr(value, "_sharding", None)
-        if full and sharding is not None:
-            value, sharding = sharding.gather(value), None
-        if on_cpu:
-            value = value.cpu()
-        return ShardedTensor.of(value, sharding) if sharding else value
+        if full and isinstance(value, DTensor):
+            value = value.full_tensor()
+        return value.cpu() if on_cpu else value
 
     return map_leaves(one, values)
 
 
 def rows_of(value: Any, like: Any) -> Any:
-    """This rank's rows of a value, if `like` has this rank's rows and value has all."""
-    sharding = getattr(like, "_sharding", None)
-    if sharding is None or not isinstance(value, Tensor):
+    """A DTensor of this rank's rows of a value, if `like` is one of rows and the value
+    is whole; else the value."""
+    if not isinstance(like, DTensor) or not isinstance(value, Tensor):
         return value
-    if getattr(value, "_sharding", None) is not None:
-        return value
-    if tuple(value.shape) != sharding.shape:
-        return value  # of one element, or a wrong shape, which the module reports
-    return value[sharding.rows()]
+    sharding = like._sharding
+    if isinstance(value, DTensor) or sharding is None or value.shape != like.shape:
+        return value  # or of one element, or a wrong shape, which the module reports
+    return rows_as(value[sharding.rows()], sharding)
 
 
 def _names(model: Module) -> tuple[dict[Tensor, list[str]], dict[Tensor, Any]]:
@@ -87,9 +85,7 @@ def collect(model: Module, optimizers: Sequence[Optimizer]) -> dict[str, Any]:
                     shards, j = flat[p]
                     units.setdefault(shards, [{} for _ in shards.leaves])[j] = kept
                 elif kept:
-                    states[names[p][0]] = {
-                        key: _like(value, p) for key, value in kept.items()
-                    }
+                    states[names[p][0]] = dict(kept)
     for shards, kept in units.items():
         of = [names[leaf] for leaf in shards.leaves]
         for key in dict.fromkeys(key for each in kept for key in each):
@@ -118,19 +114,9 @@ def _of_unit(shards: FlatShards, names: Any, values: list[Any]) -> Any:
             if is_part[j] and shards.shapes[i]:
                 sharding = shards.rows(i)
                 rows = whole[i][sharding.rows()].clone()
-                yield name, ShardedTensor.of(rows, sharding)
+                yield name, rows_as(rows, sharding)
             elif value is not None:
                 yield name, whole[i] if is_part[j] else value
-
-
-def _like(value: Any, parameter: Tensor) -> Any:
-    """A state that has the shape of a sharded parameter is sharded, too."""
-    sharding = getattr(parameter, "_sharding", None)
-    if sharding is None or not isinstance(value, Tensor):
-        return value
-    if value.shape != parameter.shape:
-        return value
-    return ShardedTensor.of(value, sharding)
 
 
 @no_grad()

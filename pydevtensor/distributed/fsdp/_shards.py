@@ -6,7 +6,6 @@ This is the engine of fully_shard() and of FullyShardedDataParallel.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from weakref import ref
@@ -17,88 +16,11 @@ from pydevtensor._tree import flatten
 from pydevtensor.autograd import Function, no_grad
 from pydevtensor.distributed.device_mesh import DeviceMesh
 from pydevtensor.distributed.fsdp._ahead import Ahead, enter, leave
-from pydevtensor.distributed.tensor import DTensor, Replicate, Shard
-from pydevtensor.distributed.tensor._layout import Layout
+from pydevtensor.distributed.tensor import DTensor
+from pydevtensor.distributed.tensor._layout import Sharding
 from pydevtensor.nn.parameter import Parameter
 
 Tensor = _C.Tensor
-_grad: Any = Tensor.grad  # the attribute of all Tensors
-
-
-@dataclass(frozen=True)
-class Sharding:
-    """How the rows of a tensor are divided among the ranks of a group.
-
-    Each rank has the same number of rows, except the last ones, which may have fewer.
-    mesh: the ranks of the group, and in a second dimension those with the same rows.
-    """
-
-    shape: tuple[int, ...]
-    group: Any
-    mesh: DeviceMesh
-
-    @property
-    def most(self) -> int:
-        """The number of rows of the first rank."""
-        return -(-self.shape[0] // self.group.size())
-
-    @property
-    def row(self) -> int:
-        """The number of elements in a row."""
-        count = 1
-        for each in self.shape[1:]:
-            count *= each
-        return count
-
-    def rows(self, rank: int | None = None) -> slice:
-        """The rows of a rank, as a slice; None: of this rank."""
-        first = (self.group.rank() if rank is None else rank) * self.most
-        return slice(min(first, self.shape[0]), min(first + self.most, self.shape[0]))
-
-    def gather(self, own: Tensor) -> Tensor:
-        """All rows. All ranks of the group have to call it."""
-        own = own.detach()
-        part = own.new_zeros((self.most, *self.shape[1:]))
-        part[: own.shape[0]].copy_(own)
-        whole = own.new_empty((self.most * self.group.size(), *self.shape[1:]))
-        dist.all_gather_into_tensor(whole, part, group=self.group)
-        return whole[: self.shape[0]]
-
-
-class ShardedTensor(DTensor):
-    """A Tensor of this rank's rows of a larger tensor."""
-
-    __torch_function__ = _C._disabled_torch_function_impl
-
-    _sharding: Sharding
-
-    @staticmethod
-    def of(rows: Tensor, sharding: Sharding) -> ShardedTensor:
-        """A ShardedTensor that shares the memory of the rows."""
-        made: ShardedTensor = _C._make_subclass(ShardedTensor, rows.detach())
-        made._sharding = sharding
-        return made
-
-    @property
-    def _ranks_of_norm(self) -> Any:
-        """The ranks that have the other rows."""
-        return self._sharding.group
-
-    def full_tensor(self, **unused: Any) -> Tensor:
-        """All rows. All ranks of the group have to call it."""
-        return self._sharding.gather(self)
-
-    def to_local(self, **unused: Any) -> Tensor:
-        """This rank's rows, a plain Tensor of the same memory."""
-        return self.detach()
-
-    _local = property(to_local)
-
-    @property
-    def _layout(self) -> Layout:  # type: ignore[override]
-        """Rows along the last dimension of the mesh, and copies along one before."""
-        found, copies = self._sharding, [Replicate()] * (self._sharding.mesh.ndim - 1)
-        return Layout(found.shape, found.mesh, (*copies, Shard(0)))
 
 
 class Share(Parameter):
@@ -115,26 +37,15 @@ class Share(Parameter):
             dist.all_reduce(flag, dist.ReduceOp.MAX, self._ranks_of_norm)
 
 
-class ShardedParameter(ShardedTensor, Share):
-    """This rank's rows of a parameter."""
+class ShardedParameter(DTensor, Share):  # type: ignore[misc]
+    """A parameter of which this rank has some rows."""
 
-    @property
-    def grad(self) -> Tensor | None:
-        """This rank's rows of the gradient, which are a ShardedTensor, too."""
-        found: Tensor | None = _grad.__get__(self)
-        if found is None or found.requires_grad or isinstance(found, ShardedTensor):
-            return found
-        rows = ShardedTensor.of(found, self._sharding)
-        _grad.__set__(self, rows)  # one object, as long as it is held
-        return rows
 
-    @grad.setter
-    def grad(self, value: Tensor | None) -> None:
-        _grad.__set__(self, value)
-
-    @grad.deleter
-    def grad(self) -> None:
-        _grad.__delete__(self)
+def part_of(leaf: Any) -> Tensor:
+    """This rank's part of a parameter, of the same memory, without gradients."""
+    with _C.DisableTorchFunctionSubclass():
+        found: Tensor = leaf.detach()
+    return found
 
 
 class Sent:
@@ -346,31 +257,37 @@ class RowShards(Shards):
     ) -> None:
         super().__init__(parameters, mesh, True, param_dtype, reduce_dtype)
         self.leaves = []
-        self.device = device
+        self._away = device if device != home else None
         self.all_reduces = True  # sum gradients over the ranks with the same rows
         self.partial: dict[Any, Tensor] = {}  # gradients that wait for that, by type
+        self._sent: list[int] = []  # elements that a rank sends
         for parameter, _ in parameters:
             sharding = Sharding(tuple(parameter.shape), self.group, mesh)
             rows = parameter.detach()[sharding.rows()].to(home, copy=True)
             rows = rows.pin_memory() if pins and rows.numel() else rows
             shard = _C._make_subclass(ShardedParameter, rows, parameter.requires_grad)
-            shard._sharding = sharding
+            shard._layout = sharding.layout
+            self._sent.append(sharding.most * sharding.row)
             self.leaves.append(shard)
         self.frozen = [i for i, s in enumerate(self.leaves) if not s.requires_grad]
         self.recalled = [*range(len(self.leaves))]
+
+    @property
+    def device(self) -> Any:
+        """Where parameters are gathered."""
+        return self.leaves[0].device if self._away is None else self._away
 
     def _kinds(self, dtype: Any) -> dict[Any, list[int]]:
         """The parameters by the type in which they are sent: dtype, or their own."""
         kinds: dict[Any, list[int]] = {}
         for i, shard in enumerate(self.leaves):
-            sent = dtype if shard.is_floating_point() and dtype else shard.dtype
+            sent = dtype if shard.dtype.is_floating_point and dtype else shard.dtype
             kinds.setdefault(sent, []).append(i)
         return kinds
 
     def _counts(self, members: list[int]) -> list[int]:
         """The elements that a rank sends of each parameter."""
-        shardings = [self.leaves[i]._sharding for i in members]
-        return [s.most * s.row for s in shardings]
+        return [self._sent[i] for i in members]
 
     @no_grad()
     def start(self, is_async: bool) -> Callable[[], list[Tensor]]:
@@ -381,7 +298,8 @@ class RowShards(Shards):
             counts = self._counts(members)
             own = _C.zeros(sum(counts), dtype=dtype, device=shards[0].device)
             for part, shard in zip(own.split(counts), shards, strict=True):
-                part[: shard.numel()].copy_(shard.detach().reshape(-1))
+                own_rows = part_of(shard)
+                part[: own_rows.numel()].copy_(own_rows.reshape(-1))
             own = own.to(self.device)
             flat = own.new_empty(self.size * own.numel())
             work = dist.all_gather_into_tensor(flat, own, self.group, is_async)
@@ -396,7 +314,7 @@ class RowShards(Shards):
                 work.wait()
             parts = flat.view(self.size, -1).split(self._counts(members), dim=1)
             for i, part in zip(members, parts, strict=True):
-                shape = self.leaves[i]._sharding.shape
+                shape = self.leaves[i].shape
                 whole = part.contiguous().view(-1, *shape[1:]) if part.numel() else None
                 found[i] = flat.new_empty(shape) if whole is None else whole[: shape[0]]
         return found
@@ -432,9 +350,9 @@ class RowShards(Shards):
                 dist.all_reduce(own, group=self.replicas)
             own = own.to(self.leaves[members[0]].device)
             for i, part in zip(members, own.split(self._counts(members)), strict=True):
-                shard = self.leaves[i]
-                rows = part[: shard.numel()].view(shard.shape)
-                found[i] = rows.to(shard.dtype, copy=True)
+                rows = part_of(self.leaves[i])
+                found[i] = part[: rows.numel()].view(rows.shape)
+                found[i] = found[i].to(rows.dtype, copy=True)
         return found
 
 
@@ -455,7 +373,7 @@ class _Enter(Function):
     def forward(ctx: Any, coming: list[Sent], *leaves: Tensor) -> Any:
         ctx.coming, ctx.count = coming, len(leaves)
         ctx.set_materialize_grads(False)
-        found = [leaf.detach() for leaf in leaves]
+        found = [part_of(leaf) for leaf in leaves]
         ctx.mark_non_differentiable(
             *[
                 f
@@ -492,7 +410,7 @@ class _Gather(Function):
             return (None, None, None, *[None] * len(leaves))
         ctx.coming.append(sent)
         # _Enter returns the gradients; these tensors only have their shapes.
-        return (None, None, None, *[leaf.detach() for leaf in leaves])
+        return (None, None, None, *[part_of(leaf) for leaf in leaves])
 
 
 class Unit:

@@ -16,7 +16,6 @@ from pydevtensor.distributed.fsdp._flat_shards import FlatParameter, FlatShards
 from pydevtensor.distributed.fsdp._fully_shard import cast
 from pydevtensor.distributed.fsdp._optim_states import clean, collect, given, spread
 from pydevtensor.distributed.fsdp._shards import (
-    ShardedTensor,
     Unit,
     is_outermost,
     own_modules,
@@ -39,6 +38,7 @@ from pydevtensor.distributed.fsdp.api import (
     StateDictType,
 )
 from pydevtensor.distributed.fsdp.wrap import Wrapping
+from pydevtensor.distributed.tensor._dtensor import rows_as
 from pydevtensor.nn.modules.module import Module
 from pydevtensor.nn.parallel.distributed import give
 from pydevtensor.nn.parameter import Parameter
@@ -482,7 +482,7 @@ class FullyShardedDataParallel(Unit, Module):
                 sharding = self._shards.rows(i)
                 for name in paths if sharding.shape else ():
                     rows = state[prefix + name][sharding.rows()].clone()
-                    state[prefix + name] = ShardedTensor.of(rows, sharding)
+                    state[prefix + name] = rows_as(rows, sharding)
         config: Any = settings.state_dict_config
         for key in [key for key in state if key.startswith(prefix)]:
             if getattr(config, "rank0_only", False) and dist.get_rank():

@@ -1,6 +1,6 @@
 """Tensors of which each rank has a part or a copy.
 
-They support no arithmetic: they only move between ranks.
+They move between ranks, and support elementwise operations.
 """
 
 from pydevtensor._names import publish as _publish

@@ -9,23 +9,24 @@ from pydevtensor import _C
 from pydevtensor import distributed as dist
 from pydevtensor.autograd import Function
 from pydevtensor.distributed.device_mesh import DeviceMesh
-from pydevtensor.distributed.tensor._layout import Layout
+from pydevtensor.distributed.tensor import _elements
+from pydevtensor.distributed.tensor._layout import Layout, Sharding
 from pydevtensor.distributed.tensor._placements import Partial, Placement, Shard
 
 Tensor = _C.Tensor
-# Methods and attributes that only need the shape and the type.
-_ANSWERS = {"dim", "element_size", "is_complex", "is_floating_point", "ndimension"}
-_ANSWERS |= {"nelement", "numel", "size", "stride"}
-_ANSWERS |= {"dtype", "is_sparse", "itemsize", "layout", "nbytes", "ndim", "shape"}
+_data: Any = Tensor.data  # attributes of all Tensors
+_grad: Any = Tensor.grad
 
 
 class DTensor(_C.Tensor):
     """A tensor of which each rank of a DeviceMesh has a part or a copy.
 
-    distribute_tensor() and from_local() make one, with the shape of the whole tensor.
-    Its only operations are to_local(), full_tensor() and redistribute(), which have
-    gradients. Parameters that fully_shard() has divided, and their gradients, are
-    DTensors with the shape of this rank's rows.
+    distribute_tensor() and from_local() make one; parameters that fully_shard() has
+    divided, their gradients and an optimizer's states of them are others. Its shape is
+    that of the whole tensor, its memory this rank's part. Elementwise operations, of
+    DTensors with the same placements and of numbers, compute with the parts. Others
+    raise NotImplementedError: they need to_local(), full_tensor() or redistribute(),
+    which have gradients.
 
     >>> dist = torch.distributed
     >>> dist.init_process_group('gloo', store=dist.HashStore(), rank=0, world_size=1)
@@ -36,8 +37,14 @@ class DTensor(_C.Tensor):
     >>> dist.destroy_process_group()
     """
 
-    _local: Any  # this rank's part
     _layout: Layout
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """Computes with the parts, where the result is a part."""
+        return _elements.call(DTensor, func, args, kwargs or {})
 
     @staticmethod
     def from_local(
@@ -62,7 +69,7 @@ class DTensor(_C.Tensor):
             if isinstance(each, Shard):
                 whole[each.dim] *= device_mesh.size(i)
         layout = Layout.of(shape or whole, device_mesh, placements)
-        return _made(local_tensor.view_as(local_tensor), layout)
+        return made(local_tensor.view_as(local_tensor), layout)
 
     def to_local(self, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
         """This rank's part, of the same memory.
@@ -73,7 +80,8 @@ class DTensor(_C.Tensor):
         layout = self._layout
         if grad_placements is not None:
             layout = Layout.of(layout.shape, layout.mesh, grad_placements)
-        found: Tensor = _Local.apply(self._local, self._layout, layout)
+        with _C.DisableTorchFunctionSubclass():
+            found: Tensor = _Local.apply(self, self._layout, layout)
         return found
 
     def full_tensor(
@@ -115,7 +123,8 @@ class DTensor(_C.Tensor):
                     f"Can not redistribute from {have} to {want}; give Shard(dim) or "
                     "Replicate()"
                 )
-        return _made(_Move.apply(self._local, now, then), then)
+        with _C.DisableTorchFunctionSubclass():
+            return made(_Move.apply(self, now, then), then)
 
     @property
     def device_mesh(self) -> DeviceMesh:
@@ -127,76 +136,131 @@ class DTensor(_C.Tensor):
         """A placement for each dimension of the mesh."""
         return self._layout.placements
 
-
-class _Placed(DTensor):
-    """A DTensor that is itself a meta tensor of the whole shape."""
-
-    @classmethod
-    def __torch_function__(
-        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
-        """Raises, except for _ANSWERS."""
-        name = getattr(func, "__name__", str(func))
-        name = func.__self__.__name__ if name == "__get__" else name
-        if name in _ANSWERS:
-            with _C.DisableTorchFunctionSubclass():
-                return func(*args, **(kwargs or {}))
-        raise NotImplementedError(
-            f"{name}() of a DTensor is not supported; compute with to_local(), "
-            "this rank's part, or with full_tensor(), which all ranks call"
-        )
+    @property
+    def shape(self) -> Any:
+        """That of the whole tensor."""
+        return _C.Size(self._layout.shape)
 
     @property
-    def device(self) -> Any:
-        """The device of this rank's part."""
-        return self._local.device
+    def nbytes(self) -> int:
+        """The bytes of the whole tensor."""
+        return self.numel() * self.itemsize
+
+    def __len__(self) -> int:
+        """The first size of the whole tensor."""
+        return int(self.size(0))
 
     @property
-    def requires_grad(self) -> bool:
-        """Whether backward() computes its gradient."""
-        return bool(self._local.requires_grad)
+    def data(self) -> DTensor:
+        """A DTensor of the same memory, without gradients."""
+        return made(_data.__get__(self), self._layout)
 
-    @requires_grad.setter
-    def requires_grad(self, value: bool) -> None:
-        self._local.requires_grad = value
-
-    def requires_grad_(self, requires_grad: bool = True) -> _Placed:
-        """Set requires_grad."""
-        self._local.requires_grad_(requires_grad)
-        return self
-
-    @property
-    def is_leaf(self) -> bool:
-        """Whether no recorded operation computed it."""
-        return bool(self._local.is_leaf)
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if not isinstance(value, DTensor) or value._layout != self._layout:
+            raise RuntimeError(
+                f"data is {value!r:.200}, and that of this DTensor has to be a DTensor "
+                f"of shape {[*self.shape]} with placements {self.placements}; give one "
+                "of distribute_tensor()"
+            )
+        _data.__set__(self, value)
 
     @property
-    def grad_fn(self) -> Any:
-        """The node of the operation that computed this rank's part, or None."""
-        return self._local.grad_fn
-
-    @property
-    def grad(self) -> Any:
-        """The gradient, a DTensor with these placements; or None."""
-        found = self._local.grad
-        return None if found is None else _made(found, self._layout.gradient())
+    def grad(self) -> Tensor | None:
+        """The gradient, a DTensor, too; or None."""
+        found: Tensor | None = _grad.__get__(self)
+        if found is None or isinstance(found, DTensor):
+            return found
+        own = made(found, self._layout.gradient())
+        if not found.requires_grad:
+            _grad.__set__(self, own)  # one object, as long as it is held
+        return own
 
     @grad.setter
-    def grad(self, value: Any) -> None:
-        self._local.grad = value._local if isinstance(value, DTensor) else value
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None and not isinstance(value, DTensor):
+            raise RuntimeError(
+                f"grad is a {type(value).__name__} of shape {[*value.shape]}, and that "
+                "of a DTensor has to be a DTensor; give DTensor.from_local(part, mesh, "
+                "placements)"
+            )
+        _grad.__set__(self, value)
+
+    @grad.deleter
+    def grad(self) -> None:
+        _grad.__delete__(self)
+
+    @property
+    def _sharding(self) -> Sharding | None:
+        """How its rows are divided; None if each rank has all."""
+        return self._layout.sharding()
+
+    @property
+    def _ranks_of_norm(self) -> Any:
+        """The ranks that have the other parts; None if each has all."""
+        return self._layout.ranks_with_parts()
+
+    def _take(self, whole: Tensor) -> DTensor:
+        """Copy this rank's part of a whole tensor."""
+        with _C.DisableTorchFunctionSubclass():
+            self.copy_(self._layout.cut(whole))
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(
+            "a DTensor cannot be pickled, since it belongs to this process's groups; "
+            "torch.distributed.checkpoint.save() writes parts, full_tensor() is whole"
+        )
+
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
+        if id(self) not in memo:
+            with _C.DisableTorchFunctionSubclass():
+                own = self.detach().clone()
+            copy = _C._make_subclass(type(self), own, self.requires_grad)
+            copy._layout, memo[id(self)] = self._layout, copy
+        return memo[id(self)]
 
     def __repr__(self, *unused: Any) -> str:
         return (
-            f"DTensor(local_tensor={self._local!r}, device_mesh={self.device_mesh!r}, "
-            f"placements={self.placements!r})"
+            f"DTensor(local_tensor={self.to_local()!r}, "
+            f"device_mesh={self.device_mesh!r}, placements={self.placements!r})"
         )
 
 
-def _made(local: Tensor, layout: Layout) -> DTensor:
-    like = _C.empty(layout.shape, dtype=local.dtype, device="meta")
-    made: _Placed = _C._make_subclass(_Placed, like)
-    made._local, made._layout = local, layout
-    return made
+def _refused(name: str) -> Any:
+    def read(self: Any) -> Any:
+        raise _elements.refusal(name)
+
+    return property(read, doc="Raises NotImplementedError.")
+
+
+def _no_array(self: Any, *unused: Any, **named: Any) -> Any:
+    """Raises NotImplementedError."""
+    raise _elements.refusal("numpy")
+
+
+DTensor.__array__ = DTensor.__dlpack__ = _no_array  # type: ignore[method-assign]
+for _name in ("H", "T", "imag", "mH", "mT", "real"):
+    setattr(DTensor, _name, _refused(_name))
+
+
+for _name, _attribute in vars(Tensor).items():
+    # The others are those of the part.
+    if hasattr(_attribute, "__set__") and getattr(DTensor, _name) is _attribute:
+        setattr(DTensor, _name, property(_attribute.__get__, _attribute.__set__))
+
+
+def made(local: Tensor, layout: Layout) -> DTensor:
+    """The DTensor of a part, with the part's memory and history."""
+    found: Any = local.as_subclass(DTensor)
+    found._layout = layout
+    whole: DTensor = found
+    return whole
+
+
+def rows_as(rows: Tensor, sharding: Sharding) -> DTensor:
+    """The DTensor of this rank's rows."""
+    return made(rows.detach(), sharding.layout)
 
 
 class _Move(Function):
@@ -283,4 +347,4 @@ def distribute_tensor(
             group = device_mesh.get_group(i)
             dist.broadcast(whole, group=group, group_src=src_data_rank)
     local = layout.cut(whole).clone()
-    return _made(local.requires_grad_(tensor.requires_grad), layout)
+    return made(local.requires_grad_(tensor.requires_grad), layout)

@@ -95,11 +95,42 @@ class Layout:
 
     def gradient(self) -> Layout:
         """The layout of the gradient: replicated where the tensor is Partial."""
+        if not any(isinstance(each, Partial) for each in self.placements):
+            return self
         placements = (
             Replicate() if isinstance(each, Partial) else each
             for each in self.placements
         )
         return replace(self, placements=tuple(placements))
+
+    def sharding(self) -> Sharding | None:
+        """How rows are divided; None if each rank has all. NotImplementedError for
+        placements that are neither copies nor, along the mesh's last dimension, rows.
+        """
+        *copies, last = self.placements
+        whole = all(isinstance(each, Replicate) for each in copies)
+        if whole and isinstance(last, Replicate):
+            return None
+        if not whole or last != Shard(0):
+            raise NotImplementedError(
+                f"a DTensor with placements {self.placements} is neither whole on each "
+                "rank nor divided by rows along the last dimension of the mesh; "
+                "redistribute() it"
+            )
+        return Sharding(self.shape, self.mesh.get_group(-1), self.mesh)
+
+    def ranks_with_parts(self) -> Any:
+        """The group of ranks that have the other parts; None if each has all.
+        NotImplementedError where they are of several dimensions of the mesh."""
+        dims = [
+            i for i, p in enumerate(self.placements) if not isinstance(p, Replicate)
+        ]
+        if len(dims) > 1 or any(isinstance(p, Partial) for p in self.placements):
+            raise NotImplementedError(
+                f"the norm of a DTensor with placements {self.placements} is not "
+                "supported; redistribute() it"
+            )
+        return self.mesh.get_group(dims[0]) if dims else None
 
     def _span(self, mesh_dim: int, length: int) -> tuple[int, int]:
         """This rank's part of a length, its begin and end."""
@@ -129,3 +160,40 @@ def _gather(own: Tensor, dim: int, length: int, group: Any) -> Tensor:
         for begin, end in [_span(length, size, rank)]
     ]
     return _C.cat(parts, dim)
+
+
+@dataclass(frozen=True)
+class Sharding:
+    """How the rows of a tensor are divided among the ranks of a group.
+
+    Each rank has the same number of rows, except the last ones, which may have fewer.
+    mesh: the ranks of the group, and in the dimensions before those with the same rows.
+    """
+
+    shape: tuple[int, ...]
+    group: Any
+    mesh: DeviceMesh
+
+    @property
+    def layout(self) -> Layout:
+        """The same as a Layout."""
+        copies = [Replicate()] * (self.mesh.ndim - 1)
+        return Layout(self.shape, self.mesh, (*copies, Shard(0)))
+
+    @property
+    def most(self) -> int:
+        """The number of rows of the first rank."""
+        return -(-self.shape[0] // self.group.size())
+
+    @property
+    def row(self) -> int:
+        """The number of elements in a row."""
+        count = 1
+        for each in self.shape[1:]:
+            count *= each
+        return count
+
+    def rows(self, rank: int | None = None) -> slice:
+        """The rows of a rank, as a slice; None: of this rank."""
+        at = self.group.rank() if rank is None else rank
+        return slice(*_span(self.shape[0], self.group.size(), at))

@@ -241,6 +241,8 @@ class States(Tree):
                     2,
                 )
             value.data.copy_(given)
+        elif hasattr(value, "to_local"):
+            value.data = given  # a DTensor, which fully_shard() has as well
         elif name in self._parameters:
             self._parameters[name] = Parameter(given, value.requires_grad)
         else:

@@ -49,7 +49,8 @@ def _norm_of(gradients: list[Any], norm_type: float) -> Any:
         return _C.tensor(0.0)
     gradients = [g.abs() if g.is_complex() else g for g in gradients]
     if norm_type == 0:
-        norms = [g.norm(norm_type) for g in gradients]
+        own = [g.to_local() if hasattr(g, "to_local") else g for g in gradients]
+        norms = [g.norm(norm_type) for g in own]
     else:
         groups: dict[Any, list[Any]] = {}
         for gradient in gradients:
