@@ -154,6 +154,20 @@ def test_mpi_names_who_does_not_make_the_group(tmp_path):
     assert "calls new_group([0, 1, 2]) at program.py" in said
 
 
+def test_another_number_of_ranks(tmp_path):
+    code = """
+    for given, said in (({}, "2 ranks are wanted, and MPI has 1"),
+                        ({"world_size": 3}, "3 ranks are wanted, and MPI has 1")):
+        try:
+            begin(**given)
+        except dist.DistBackendError as error:
+            assert said in str(error), error
+        else:
+            assert False
+    """
+    run(tmp_path, 1, code, WORLD_SIZE="2")
+
+
 def test_an_error_ends_all_ranks(tmp_path):
     code = """
     begin()

@@ -367,7 +367,7 @@ def init_process_group(
     elif _engine_name(backend) == "mpi":
         from pydevtensor.distributed._mpi_engine import rank_and_size
 
-        store, (rank, world_size) = HashStore(), rank_and_size()
+        store, (rank, world_size) = HashStore(), rank_and_size(world_size)
     else:
         wait = timeout or timedelta(minutes=5)
         store, rank, world_size = meet(init_method or "env://", rank, world_size, wait)

@@ -17,6 +17,7 @@ from typing import Any
 from pydevtensor import _C
 from pydevtensor.distributed._agreement import check_same
 from pydevtensor.distributed._errors import DistBackendError
+from pydevtensor.distributed._rendezvous import from_environment
 from pydevtensor.distributed._shared_engine import Buffers, Call, Tensors
 
 _KEY, _LINE = 160, 128
@@ -80,9 +81,22 @@ def _wait_for_the_reader(stream: Any) -> None:
             time.sleep(0.01)
 
 
-def rank_and_size() -> tuple[int, int]:
-    """This process's rank among those that mpirun has started, and their number."""
+def rank_and_size(wanted: int) -> tuple[int, int]:
+    """This process's rank among those that mpirun has started, and their number.
+
+    wanted: how many there should be; negative: as WORLD_SIZE says, if it is set.
+    DistBackendError for another number: each process would be a world of its own.
+    """
     world = mpi().COMM_WORLD
+    if wanted < 0:
+        found = from_environment(("WORLD_SIZE",))
+        wanted = world.size if found is None else found
+    if wanted != world.size:
+        raise DistBackendError(
+            f"the backend mpi: {wanted} ranks are wanted, and MPI has {world.size}; "
+            f"start the program with: mpirun -n {wanted}, or with: python -m "
+            "pydevtensor launch --nnodes, or use 'gloo' on one machine"
+        )
     return int(world.rank), int(world.size)
 
 
