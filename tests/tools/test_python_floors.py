@@ -34,7 +34,7 @@ LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
     "csrc": 85_050,
-    "core": 31_760,
+    "core": 31_780,
     "processes": 5_785,
     "extras": 12_990,
     "imitations": 980,
