@@ -190,8 +190,8 @@ def load(
     source       'local'; NotImplementedError for 'github'
     args, kwargs those of the function
 
-    The others have no effect. RuntimeError where there is no such function, or a
-    package of its `dependencies` is not installed.
+    trust_repo, force_reload, verbose and skip_validation have no effect. RuntimeError
+    where there is no such function, or a package of its `dependencies` is missing.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

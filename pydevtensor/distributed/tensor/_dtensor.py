@@ -220,6 +220,12 @@ class DTensor(_C.Tensor):
             copy._layout, memo[id(self)] = self._layout, copy
         return memo[id(self)]
 
+    def __array__(self, *unused: Any, **named: Any) -> Any:
+        raise _elements.refusal("numpy")
+
+    def __dlpack__(self, *unused: Any, **named: Any) -> Any:
+        raise _elements.refusal("numpy")
+
     def __repr__(self, *unused: Any) -> str:
         return (
             f"DTensor(local_tensor={self.to_local()!r}, "
@@ -234,12 +240,6 @@ def _refused(name: str) -> Any:
     return property(read, doc="Raises NotImplementedError.")
 
 
-def _no_array(self: Any, *unused: Any, **named: Any) -> Any:
-    """Raises NotImplementedError."""
-    raise _elements.refusal("numpy")
-
-
-DTensor.__array__ = DTensor.__dlpack__ = _no_array  # type: ignore[method-assign]
 for _name in ("H", "T", "imag", "mH", "mT", "real"):
     setattr(DTensor, _name, _refused(_name))
 
