@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import pytest
 from graph_capture import captured
 
 import pydevtensor as torch
@@ -105,6 +106,65 @@ def test_a_factorization_needs_one_before_a_capture():
     assert not out and "cuSOLVER cannot start while a graph is captured" in err
     warm = cold.replace("g =", "torch.linalg.inv(a)\ng =")
     assert program(warm) == ("3.0\n", "")
+
+
+FIRST = """
+import pydevtensor as torch
+torch.cuda.simulate(1, card=CARD)
+F, attend = torch.nn.functional, torch.nn.functional.scaled_dot_product_attention
+x = torch.rand(3, 8, device="cuda")
+where = torch.tensor([2, 0, 1], device="cuda")
+images, weight, deep = (
+    torch.rand(shape, device="cuda").requires_grad_()
+    for shape in ((1, 4, 6, 6), (4, 4, 3, 3), (4, 1, 3, 3))
+)
+words = torch.rand(1, 2, 9, 24, device="cuda").requires_grad_()
+halves = words.detach().bfloat16().requires_grad_()
+odd = words.detach()[..., :23].half().requires_grad_()
+large = torch.rand(1, 1, 9, 130, device="cuda").requires_grad_()
+lstm = torch.nn.LSTM(8, 4, device="cuda")
+sparse = torch.sparse_csr_tensor(where.sort()[0], where[:2], x[0, :2], (2, 3))
+long = torch.rand(40000, device="cuda")
+
+def gradients(y, *of):
+    return torch.autograd.grad(y, of, torch.ones_like(y))
+
+def fused(work):
+    with torch.fused():
+        return work()
+
+for call in [
+    lambda: attend(words, words, words),
+    lambda: [gradients(attend(q, q, q), q) for q in (words, halves, odd, large)],
+    lambda: gradients(F.conv2d(images, weight), images, weight),
+    lambda: gradients(F.conv2d(images, deep, groups=4), images, deep),
+    lambda: gradients(F.max_pool2d(images, 2), images),
+    lambda: [F.interpolate(images, scale_factor=2.0, mode=m) for m in ("nearest", "bicubic")],
+    lambda: lstm(x[None])[0].sum().backward(),
+    lambda: [fused(lambda: (x * 2 + 1).tanh()), fused(lambda: (x * 2 + 1).sum())],
+    lambda: [fused(lambda: (x * 2 + 1).softmax(1)), fused(lambda: where * 2 + 1)],
+    lambda: [F.cross_entropy(x, where), F.cross_entropy(x, x), x.log_softmax(0)],
+    lambda: [F.layer_norm(x, (8,)), F.batch_norm(x, None, None, training=True)],
+    lambda: [x.sort(), long.sort(), long.topk(3), long.cumsum(0), x.cummax(0)],
+    lambda: [x.index_select(0, where), x.index_add(0, where, x), x.gather(0, where[:, None])],
+    lambda: [x.sum(0), x.var(1), x.argmax(1), x.t().contiguous(), x.half(), x.double().exp()],
+    lambda: [torch.rand(3, device="cuda"), F.dropout(x), torch.arange(3, device="cuda")],
+    lambda: [sparse @ x, where[None] @ where[:, None], torch.special.airy_ai(x), x + 1j],
+    lambda: torch.nn.utils.clip_grad_norm_(lstm.parameters(), 1.0),
+]:
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        call()
+    graph.replay()
+    torch.cuda.synchronize()
+print("captured")
+"""
+
+
+@pytest.mark.parametrize("card", [None, "h100"])
+def test_a_first_launch_in_a_capture(card):
+    """CUDA loads a kernel then, which captures of the strict modes do not allow."""
+    assert program(FIRST.replace("CARD", repr(card))) == ("captured\n", "")
 
 
 def test_streams_share_the_libraries(gpu):

@@ -448,11 +448,11 @@ static int forward_of_size(dt_stream stream, TensorCoreTask &task)
     typedef Forward<E, D> Sizes;
     const dt_attention_call &c = task.call;
     task.tiles = (unsigned)((c.length + Sizes::rows - 1) / Sizes::rows);
-    return start_result(DOING,
-                        LAUNCH_LARGE((attention_forward_tiles<E, D>),
-                                     c.batch * c.heads * task.tiles, Sizes::threads,
-                                     sizeof(typename Sizes::Shared),
-                                     (cudaStream_t)stream.handle, task));
+    return start_result(
+        DOING, (Relaxed(), LAUNCH_LARGE((attention_forward_tiles<E, D>),
+                                        c.batch * c.heads * task.tiles, Sizes::threads,
+                                        sizeof(typename Sizes::Shared),
+                                        (cudaStream_t)stream.handle, task)));
 }
 
 template <typename E>
@@ -470,11 +470,12 @@ static int side_of_size(dt_stream stream, TensorCoreTask &task)
     int64_t rows = KEYS ? c.key_length : c.length;
     task.tiles = (unsigned)((rows + BACKWARD_ROWS - 1) / BACKWARD_ROWS);
     return start_result(
-        DOING, LAUNCH_LARGE((attention_backward_tiles<E, D, KEYS>),
-                            c.batch * (KEYS ? c.key_heads : c.heads) * task.tiles,
-                            BACKWARD_ROWS / WARP_ROWS * 32,
-                            sizeof(typename Backward<E, D>::Shared),
-                            (cudaStream_t)stream.handle, task));
+        DOING,
+        (Relaxed(), LAUNCH_LARGE((attention_backward_tiles<E, D, KEYS>),
+                                 c.batch * (KEYS ? c.key_heads : c.heads) * task.tiles,
+                                 BACKWARD_ROWS / WARP_ROWS * 32,
+                                 sizeof(typename Backward<E, D>::Shared),
+                                 (cudaStream_t)stream.handle, task)));
 }
 
 template <typename E, int D>

@@ -311,12 +311,12 @@ static int forward_of_size(dt_stream stream, TensorCoreTask &task)
     const dt_attention_call &c = task.call;
     const int rows = GROUPS * GROUP_ROWS;
     task.tiles = (unsigned)((c.length + rows - 1) / rows);
-    return start_result("starting attention",
-                        LAUNCH_LARGE((attention_forward_warpgroups<T, D, GROUPS>),
-                                     c.batch * c.heads * task.tiles,
-                                     (GROUPS + 1) * GROUP,
-                                     sizeof(Memory<D, GROUPS>) + 1024,
-                                     (cudaStream_t)stream.handle, task));
+    return start_result(
+        "starting attention",
+        (Relaxed(), LAUNCH_LARGE((attention_forward_warpgroups<T, D, GROUPS>),
+                                 c.batch * c.heads * task.tiles, (GROUPS + 1) * GROUP,
+                                 sizeof(Memory<D, GROUPS>) + 1024,
+                                 (cudaStream_t)stream.handle, task)));
 }
 template <typename T>
 static int start_forward(dt_stream stream, TensorCoreTask &task)

@@ -328,10 +328,11 @@ static int side_of_size(dt_stream stream, TensorCoreTask &task)
     task.tiles = (unsigned)((rows + of_block - 1) / of_block);
     return start_result(
         "starting attention",
-        LAUNCH_LARGE((attention_backward_warpgroups<T, OF_KEYS, D>),
-                     c.batch * (OF_KEYS ? c.key_heads : c.heads) * task.tiles,
-                     Block::threads, sizeof(Memory<OF_KEYS, Block::n, D>) + 1024,
-                     (cudaStream_t)stream.handle, task));
+        (Relaxed(),
+         LAUNCH_LARGE((attention_backward_warpgroups<T, OF_KEYS, D>),
+                      c.batch * (OF_KEYS ? c.key_heads : c.heads) * task.tiles,
+                      Block::threads, sizeof(Memory<OF_KEYS, Block::n, D>) + 1024,
+                      (cudaStream_t)stream.handle, task)));
 }
 template <typename T, int D>
 static int gradients_of_size(dt_stream stream, TensorCoreTask &task)
