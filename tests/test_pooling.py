@@ -133,6 +133,37 @@ def test_gradients_of_maxima_come_by_their_indices(ndim, window, dtype, device):
     assert torch.equal(found.cpu(), expected.reshape(shape))
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(
+    "pool",
+    [
+        lambda x: F.max_pool1d(x.flatten(2), 3, 2, 1),
+        lambda x: F.max_pool2d(x, 3, 1, 1, ceil_mode=True),
+        lambda x: F.avg_pool2d(x, 3, 2, 1),
+        lambda x: F.avg_pool3d(x, 2, divisor_override=7),
+        lambda x: F.adaptive_avg_pool2d(x, (3, 5)),
+        lambda x: F.adaptive_max_pool2d(x, (3, 5)),
+    ],
+)
+def test_16_bits_are_rounded_once_and_not_converted(pool, dtype, gpu):
+    x = torch.randn(2, 3, 9, 8).to(gpu, dtype).requires_grad_()
+    wide = x.detach().float().requires_grad_()
+
+    def launches(work):
+        if not torch.cuda.is_simulated():
+            return work(), 1
+        before = torch.cuda.sim_counters(gpu)["launches"]
+        return work(), torch.cuda.sim_counters(gpu)["launches"] - before
+
+    y, forward = launches(lambda: pool(x))
+    assert y.dtype == dtype and torch.equal(y, pool(wide).to(dtype))
+    g = torch.randn_like(y)
+    _, backward = launches(lambda: y.backward(g))
+    pool(wide).backward(g.float())
+    assert torch.equal(x.grad, wide.grad.to(dtype))
+    assert forward == backward == 1
+
+
 def test_indices_that_were_overwritten():
     x = torch.randn(1, 4, 4, requires_grad=True)
     y, index = F.max_pool2d(x, 2, return_indices=True)

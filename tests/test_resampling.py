@@ -82,14 +82,46 @@ def test_a_gpu_computes_as_the_cpu(shape, sizes, kind, gpu):
         assert torch.allclose(there.grad.cpu(), x.grad, **near)
 
 
-def test_two_dimensions_are_one_launch(gpu):
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_two_dimensions_are_one_launch(dtype, gpu):
     if not torch.cuda.is_simulated():
         pytest.skip("counts what simulated GPUs do")
-    x = torch.ones(2, 3, 5, 6, device=gpu)
-    for mode in ("nearest", "bilinear"):
+    x = torch.ones(2, 3, 5, 6, device=gpu, dtype=dtype).requires_grad_()
+    g = torch.ones(2, 3, 10, 12, device=gpu, dtype=dtype)
+    for mode in ("nearest", "bilinear", "bicubic"):
         before = torch.cuda.sim_counters(gpu)["launches"]
-        F.interpolate(x, scale_factor=2, mode=mode)
+        y = F.interpolate(x, scale_factor=2, mode=mode)
         assert torch.cuda.sim_counters(gpu)["launches"] == before + 1
+        if mode != "bicubic":  # whose gradient has many products
+            torch.autograd.grad(y, x, g)
+            assert torch.cuda.sim_counters(gpu)["launches"] == before + 2
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(
+    ("shape", "sizes", "mode"),
+    [
+        ((2, 3, 5, 7), (10, 14), "nearest"),
+        ((3, 1, 64, 33), (31, 17), "bicubic"),
+        ((2, 1, 40, 50), (3, 2), "bilinear"),  # each dimension is a launch
+        ((1, 2, 3, 5, 4), (6, 5, 9), "trilinear"),
+        ((0, 2, 5, 7), (10, 14), "bilinear"),
+    ],
+)
+@pytest.mark.parametrize("antialias", [False, True])
+def test_16_bits_are_rounded_once(shape, sizes, mode, antialias, dtype, device):
+    if antialias and (len(sizes) != 2 or mode == "nearest"):
+        pytest.skip("there is no such mode")
+    x = torch.randn(shape).to(device, dtype).requires_grad_()
+    wide = x.detach().float().requires_grad_()
+    y, exact = (
+        F.interpolate(t, sizes, mode=mode, antialias=antialias) for t in (x, wide)
+    )
+    assert y.dtype == dtype and torch.equal(y, exact.to(dtype))
+    g = torch.randn_like(y)
+    y.backward(g)
+    exact.backward(g.float())
+    assert torch.equal(x.grad, wide.grad.to(dtype))
 
 
 def test_images_of_bytes_are_rounded(device):

@@ -15,7 +15,7 @@ typedef enum dt_pooling_op {
 
 typedef struct dt_pooling_call {
     dt_pooling_op op;
-    dt_dtype dtype; /* int64, float32, float64 */
+    dt_dtype dtype; /* int64, float32, float64; if the backend takes them, halves */
     /* Windows divide the input evenly: window o of a dimension goes from floor(o * input
      * / output) to ceil((o + 1) * input / output). kernel is about its size then. */
     bool adaptive;

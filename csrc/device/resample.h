@@ -23,7 +23,7 @@ typedef struct dt_taps {
  * such sums along the dimension above it: without those, above.starts is NULL and its sizes
  * are 1. */
 typedef struct dt_resample_call {
-    dt_dtype dtype; /* int64, float32, float64 */
+    dt_dtype dtype; /* int64, float32, float64; if the backend takes them, halves */
     int64_t outer, inner;
     const void *x;
     void *y;

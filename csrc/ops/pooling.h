@@ -95,8 +95,9 @@ struct Found {
     I at; /* in the plane */
 };
 
-template <typename T, class C, typename I = Index<C>>
-DT_FN Found<T, I> max_of(const C &c, const T *plane, const Span<I> &d, const Span<I> &h,
+/* The plane's elements are stored as S. */
+template <typename T, typename S, class C, typename I = Index<C>>
+DT_FN Found<T, I> max_of(const C &c, const S *plane, const Span<I> &d, const Span<I> &h,
                          const Span<I> &w)
 {
     const I height = c.window.input[1], width = c.window.input[2];
@@ -108,7 +109,7 @@ DT_FN Found<T, I> max_of(const C &c, const T *plane, const Span<I> &d, const Spa
             const I row = (i * height + j) * width;
             ROLLED
             for (I k = w.first; k < w.end; k += c.window.dilation[2]) {
-                const T v = plane[row + k];
+                const T v = (T)plane[row + k];
                 if (v > best.value || v != v)
                     best = {v, row + k};
             }
@@ -138,8 +139,8 @@ DT_FN T average(T sum, T divisor)
     return sum / divisor;
 }
 
-template <typename T, class C, typename I = Index<C>>
-DT_FN T average_of(const C &c, const T *plane, const Span<I> &d, const Span<I> &h,
+template <typename T, typename S, class C, typename I = Index<C>>
+DT_FN T average_of(const C &c, const S *plane, const Span<I> &d, const Span<I> &h,
                    const Span<I> &w)
 {
     const I height = c.window.input[1], width = c.window.input[2];
@@ -149,7 +150,7 @@ DT_FN T average_of(const C &c, const T *plane, const Span<I> &d, const Span<I> &
         for (I j = h.first; j < h.end; j++) {
             ROLLED
             for (I k = w.first; k < w.end; k++)
-                sum += plane[(i * height + j) * width + k];
+                sum += (T)plane[(i * height + j) * width + k];
         }
     return divisor ? average((T)sum, divisor) : 0;
 }

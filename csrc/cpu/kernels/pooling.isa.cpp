@@ -119,12 +119,12 @@ __attribute__((flatten)) void run_row(const dt_pooling_call &c, int64_t number)
             const Span s = pooling::span_of(c, 2, o);
             if constexpr (max) {
                 const pooling::Found<T, int64_t> best =
-                    pooling::max_of(c, plane, d, h, s);
+                    pooling::max_of<T>(c, plane, d, h, s);
                 y[o] = best.value;
                 if (indexed)
                     index[o] = best.at;
             } else {
-                y[o] = pooling::average_of(c, plane, d, h, s);
+                y[o] = pooling::average_of<T>(c, plane, d, h, s);
             }
         }
     };

@@ -1,5 +1,6 @@
 /* Pooling: a thread for each window, or in the backward pass for some elements of the
  * input, which collects from the windows that have them. */
+#include "base/half.h"
 #include "cuda/kernels/window.h"
 #include "device/pooling.h"
 
@@ -38,43 +39,49 @@ static __device__ __forceinline__ int64_t divided(const Pooling &p, dt_divisor b
     return divide((uint64_t)n, p.sizes[by][d]);
 }
 
-template <typename T, bool max>
+/* The type to compute in with elements that are stored as S. */
+template <typename S>
+using Computed = std::conditional_t<is_half<S>, float, S>;
+
+template <typename S, bool max>
 __global__ void pooling_kernel(GRID_CONSTANT(Pooling) p)
 {
+    typedef Computed<S> T;
     const int64_t number = thread_number();
     int32_t at[DT_WINDOW_DIMS];
     if (number >= p.numel)
         return;
     find_place((int32_t)number, p.window.by[DT_BY_OUTPUT], at);
-    const T *plane =
-        (const T *)p.x + divide_from(&at[0], p.window.by[DT_BY_OUTPUT][0]) * p.plane;
+    const S *plane =
+        (const S *)p.x + divide_from(&at[0], p.window.by[DT_BY_OUTPUT][0]) * p.plane;
     const auto d = pooling::span_of(p, 0, at[0]), h = pooling::span_of(p, 1, at[1]),
                w = pooling::span_of(p, 2, at[2]);
     if constexpr (max) {
-        const auto best = pooling::max_of(p, plane, d, h, w);
-        ((T *)p.y)[number] = best.value;
+        const auto best = pooling::max_of<T>(p, plane, d, h, w);
+        ((S *)p.y)[number] = (S)best.value;
         if (p.index)
             p.index[number] = best.at;
     } else {
-        ((T *)p.y)[number] = pooling::average_of(p, plane, d, h, w);
+        ((S *)p.y)[number] = (S)pooling::average_of<T>(p, plane, d, h, w);
     }
 }
 
 /* A thread has some elements of a row, p.columns apart. It takes what a maximum's window has
  * where that is the element, and a part of each average. */
-template <typename T, bool max>
+template <typename S, bool max>
 __global__ void backward_kernel(GRID_CONSTANT(Pooling) p)
 {
+    typedef Computed<S> T;
     if (thread_number() >= p.numel)
         return;
     int32_t column = (int32_t)thread_number();
     const int32_t row = divide_from(&column, p.columns);
     int32_t y = row;
     int32_t z = divide_from(&y, p.window.by[DT_BY_INPUT][1]);
-    const T *plane =
-        (const T *)p.x + divide_from(&z, p.window.by[DT_BY_INPUT][0]) * p.plane;
-    T *out = (T *)p.y + (int64_t)row * p.window.input[2];
-    const int64_t *index = max ? p.index + (plane - (const T *)p.x) : nullptr;
+    const S *plane =
+        (const S *)p.x + divide_from(&z, p.window.by[DT_BY_INPUT][0]) * p.plane;
+    S *out = (S *)p.y + (int64_t)row * p.window.input[2];
+    const int64_t *index = max ? p.index + (plane - (const S *)p.x) : nullptr;
     const int32_t place = (z * p.window.input[1] + y) * p.window.input[2];
     const auto d = pooling::windows_of(p, 0, z), h = pooling::windows_of(p, 1, y);
     ROLLED
@@ -92,19 +99,19 @@ __global__ void backward_kernel(GRID_CONSTANT(Pooling) p)
                 for (int32_t k = w.first; k < w.end; k++) {
                     if constexpr (!max)
                         sum += pooling::average(
-                            plane[from + k],
+                            (T)plane[from + k],
                             pooling::divisor_of<T>(p, depth, height,
                                                    pooling::span_of(p, 2, k)));
                     else if (index[from + k] == place + column)
-                        sum += plane[from + k];
+                        sum += (T)plane[from + k];
                 }
             }
         }
-        out[column] = sum;
+        out[column] = (S)sum;
     }
 }
 
-template <typename T>
+template <typename S>
 int run_pooling(dt_stream stream, const dt_pooling_call *call)
 {
     const bool backward = dt_pooling_is_backward(call->op);
@@ -128,22 +135,22 @@ int run_pooling(dt_stream stream, const dt_pooling_call *call)
         p.sizes[DT_BY_OUTPUT][d] = product_divider_for(w.output[d]);
     }
     for (int64_t first = 0; first < call->planes; first += planes) {
-        p.x = (const T *)call->x + first * read;
-        p.y = (T *)call->y + first * written;
+        p.x = (const S *)call->x + first * read;
+        p.y = (S *)call->y + first * written;
         p.index =
             call->index ? call->index + first * (backward ? read : written) : nullptr;
         p.numel =
             (call->planes - first < planes ? call->planes - first : planes) * each;
         if (call->op == DT_POOLING_AVERAGE_BACKWARD
                 ? START("starting an average pooling's backward pass", stream,
-                        (backward_kernel<T, false>), p.numel, p)
+                        (backward_kernel<S, false>), p.numel, p)
             : backward ? START("starting a max pooling's backward pass", stream,
-                               (backward_kernel<T, true>), p.numel, p)
+                               (backward_kernel<S, true>), p.numel, p)
             : call->op == DT_POOLING_MAX
-                ? START("starting a max pooling", stream, (pooling_kernel<T, true>),
+                ? START("starting a max pooling", stream, (pooling_kernel<S, true>),
                         p.numel, p)
                 : START("starting an average pooling", stream,
-                        (pooling_kernel<T, false>), p.numel, p))
+                        (pooling_kernel<S, false>), p.numel, p))
             return -1;
     }
     return 0;
@@ -153,7 +160,16 @@ int run_pooling(dt_stream stream, const dt_pooling_call *call)
 
 int dt_cuda_pooling(dt_stream stream, const dt_pooling_call *call)
 {
-    return call->dtype == DT_FLOAT32   ? run_pooling<float>(stream, call)
-           : call->dtype == DT_FLOAT64 ? run_pooling<double>(stream, call)
-                                       : run_pooling<int64_t>(stream, call);
+    switch (call->dtype) {
+    case DT_FLOAT16:
+        return run_pooling<dt_float16>(stream, call);
+    case DT_BFLOAT16:
+        return run_pooling<dt_bfloat16>(stream, call);
+    case DT_FLOAT32:
+        return run_pooling<float>(stream, call);
+    case DT_FLOAT64:
+        return run_pooling<double>(stream, call);
+    default:
+        return run_pooling<int64_t>(stream, call);
+    }
 }

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "base/half.h"
 #include "device/resample.h"
 
 namespace {
@@ -14,12 +15,13 @@ enum {
     KEPT = 4  /* taps of a column that it keeps */
 };
 
-/* Integers wrap. */
+/* Sums of elements that are stored as T. Integers wrap. */
 template <typename T>
-using Sum = std::conditional_t<std::is_integral_v<T>, uint64_t, T>;
+using Sum = std::conditional_t<std::is_integral_v<T>, uint64_t,
+                               std::conditional_t<is_half<T>, float, T>>;
 
 template <typename T>
-struct alignas(2 * sizeof(T)) Tap {
+struct alignas(2 * sizeof(Sum<T>)) Tap {
     Sum<T> weight;
     int32_t index;
 };
@@ -242,8 +244,9 @@ int run_resample(dt_stream stream, const dt_resample_call *c)
     free(host);
     if (copied)
         return -1;
+    typedef std::conditional_t<is_half<T>, uint16_t, T> Word;
     return picked
-               ? START("starting a resampling", stream, pick_kernel<T>, r.numel, r)
+               ? START("starting a resampling", stream, pick_kernel<Word>, r.numel, r)
                : START("starting a resampling", stream, resample_kernel<T>, r.numel, r);
 }
 
@@ -251,7 +254,16 @@ int run_resample(dt_stream stream, const dt_resample_call *c)
 
 int dt_cuda_resample(dt_stream stream, const dt_resample_call *call)
 {
-    return call->dtype == DT_FLOAT32   ? run_resample<float>(stream, call)
-           : call->dtype == DT_FLOAT64 ? run_resample<double>(stream, call)
-                                       : run_resample<int64_t>(stream, call);
+    switch (call->dtype) {
+    case DT_FLOAT16:
+        return run_resample<dt_float16>(stream, call);
+    case DT_BFLOAT16:
+        return run_resample<dt_bfloat16>(stream, call);
+    case DT_FLOAT32:
+        return run_resample<float>(stream, call);
+    case DT_FLOAT64:
+        return run_resample<double>(stream, call);
+    default:
+        return run_resample<int64_t>(stream, call);
+    }
 }

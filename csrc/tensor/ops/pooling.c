@@ -18,12 +18,13 @@ static const char *const average_nodes[2][DT_WINDOW_DIMS] = {
     {"SqueezeBackward1", "AvgPool2DBackward0", "AvgPool3DBackward0"},
     {"SqueezeBackward1", "AdaptiveAvgPool2DBackward0", "AdaptiveAvgPool3DBackward0"}};
 
-/* The type that kernels compute in. */
-static dt_dtype compute_type(dt_dtype dtype)
+/* The type that kernels take. */
+static dt_dtype taken_type(dt_dtype dtype, dt_device device)
 {
-    return dtype == DT_FLOAT64        ? DT_FLOAT64
-           : dt_dtype_is_float(dtype) ? DT_FLOAT32
-                                      : DT_INT64;
+    const bool halves = dt_dtype_is_half(dtype) && dt_backend_of(device)->halves;
+    return halves || dtype == DT_FLOAT64 ? dtype
+           : dt_dtype_is_float(dtype)    ? DT_FLOAT32
+                                         : DT_INT64;
 }
 
 static int check_input(const dt_call *c, const dt_tensor *x, int64_t ndim)
@@ -104,7 +105,7 @@ static int run_pooling(dt_call *c, dt_pooling_call *call, int ndim,
                            c->name, d);
     memcpy(shape, x->shape, (size_t)before * sizeof *shape);
     memcpy(shape + before, sizes + DT_WINDOW_DIMS - ndim, (size_t)ndim * sizeof *shape);
-    call->dtype = compute_type(dtype);
+    call->dtype = taken_type(dtype, device);
     call->planes = 1;
     for (int d = 0; d < before; d++)
         call->planes *= x->shape[d];

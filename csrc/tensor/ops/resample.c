@@ -310,6 +310,7 @@ static int resample(dt_call *c, dt_tensor *out, const dt_tensor *x, int dim)
     const double factors[] = {c->args[4].f, c->args[10].f};
     int count = sides[1].to >= 0 ? 2 : 1, status = -1;
     DT_LOCAL(input);
+    DT_LOCAL(wide);
     if (x->ndim < count || sides[0].to < 0)
         return dt_fail(DT_ERROR_RUNTIME,
                        "%s: the size is %" PRId64
@@ -332,39 +333,42 @@ static int resample(dt_call *c, dt_tensor *out, const dt_tensor *x, int dim)
         if (set_rule(c, &s->rule, factors[i]))
             return -1;
     }
-    if (dt_contiguous_as(&input, x, compute, device) ||
-        dt_tensor_empty(c->name, out, compute, x->ndim, shape, device))
+    if (dt_tensor_empty(c->name, out, dtype, x->ndim, shape, device))
         return -1;
-    dt_resample_call call = {.dtype = compute,
-                             .outer = 1,
-                             .inner = 1,
-                             .x = dt_tensor_data(&input),
-                             .y = dt_tensor_data(out),
-                             .above = {1, 1, NULL, NULL}};
+    if (!out->numel || !x->numel)
+        return dt_fill_into(c->name, out, dt_scalar_int(0));
+    dt_resample_call call = {.outer = 1, .inner = 1, .above = {1, 1, NULL, NULL}};
     for (int d = 0; d < x->ndim; d++)
         if (d > dim || d <= dim - count)
             *(d < dim ? &call.outer : &call.inner) *= x->shape[d];
-    if (out->numel && !x->numel)
-        return dt_fill_into(c->name, out, dt_scalar_int(0)) ? -1
-                                                            : dt_retype(out, dtype);
-    if (!out->numel)
-        return dt_retype(out, dtype);
     for (int i = 0; i < count; i++) {
         table *t = &sides[i].table;
         if (make(c->name, t, &sides[i].rule) ||
             (transposed && transpose(c->name, t, &sides[i].rule)))
             goto end;
     }
-    if (dt_tensor_use(&input) || dt_tensor_use(out))
-        goto end;
     call.along = taps_along(&sides[0]);
     if (count == 2)
         call.above = taps_along(&sides[1]);
-    if (count == 1 || in_one_call(&call, device)
-            ? dt_backend_of(device)->resample(dt_stream_current(device), &call)
-            : run_in_turn(c->name, call, device))
+    const bool at_once = count == 1 || in_one_call(&call, device);
+    /* Halves between two calls would be rounded twice. */
+    if (at_once && dt_dtype_is_half(dtype) && dt_backend_of(device)->halves)
+        compute = dtype;
+    dt_tensor *to = compute == dtype ? out : &wide;
+    if (dt_contiguous_as(&input, x, compute, device) ||
+        (to == &wide &&
+         dt_tensor_empty(c->name, to, compute, x->ndim, shape, device)) ||
+        dt_tensor_use(&input) || dt_tensor_use(to))
         goto end;
-    status = dt_retype(out, dtype);
+    call.dtype = compute;
+    call.x = dt_tensor_data(&input);
+    call.y = dt_tensor_data(to);
+    if (at_once ? dt_backend_of(device)->resample(dt_stream_current(device), &call)
+                : run_in_turn(c->name, call, device))
+        goto end;
+    status = dt_retype(to, dtype);
+    if (!status && to == &wide)
+        dt_tensor_move(out, to);
 end:
     clear(&sides[0].table);
     clear(&sides[1].table);

@@ -165,10 +165,12 @@ def interpolate(
             "first, e.g. with .float()"
         )
     (input,) = _C._autocast_float_on_gpu(input)
-    # Half-precision is rounded only once. Integers are moved, or computed in float32
-    # and rounded after each dimension, halves up.
+    # Half-precision is rounded only once: one call takes two dimensions. Integers are
+    # moved, or computed in float32 and rounded after each dimension, halves up.
     exact = way in ("nearest", "nearest-exact")
     wide = input.dtype in (_C.float32, _C.float64) or exact
+    if ndim < 3 and input.is_floating_point():
+        wide = True
     x = input if wide else input.float()
     rounds = input.dtype == _C.uint8 and not exact
     scales = [0.0] * ndim if factors is None else [float(f) for f in factors]
