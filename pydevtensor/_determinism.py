@@ -17,11 +17,11 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
     On the CPU every operation does, whatever the number of threads. On a GPU sums by
     index (index_add, scatter_add, index_put with accumulate=True, bincount with
-    weights, and the gradients of indexing, of embeddings and of max pooling) add floats
-    in an order that varies, and of several values for one element any may be written.
-    With this mode they sort the indices first, then add in one order and write the last
-    value, which takes longer. All other operations always give the same bits, also
-    those for which PyTorch raises an error in this mode.
+    weights, and the gradients of indexing and of embeddings) add floats in an order
+    that varies, and of several values for one element any may be written. With this
+    mode they sort the indices first, then add in one order and write the last value,
+    which takes longer. All other operations always give the same bits, also those for
+    which PyTorch raises an error in this mode.
 
     mode: whether it does. warn_only: what
     is_deterministic_algorithms_warn_only_enabled() gives, and nothing else: no
