@@ -48,6 +48,15 @@ static std::string counts(int device)
     return text + "\"pending\": " + std::to_string(dt_sim_pending(device)) + "}";
 }
 
+static std::string kernels()
+{
+    Entry in(Entry::kNothing);
+    std::string text;
+    for (const std::string &line : state().kernels)
+        text += line;
+    return text;
+}
+
 static std::string schedule()
 {
     Entry in(Entry::kNothing);
@@ -111,6 +120,8 @@ int dt_sim_control(const char *command, char *reply, size_t size)
     *reply = 0;
     if (name == "count")
         snprintf(reply, size, "%s", counts(atoi(value)).c_str());
+    else if (name == "kernels")
+        snprintf(reply, size, "%s", kernels().c_str());
     else if (name == "schedule" && !*value)
         snprintf(reply, size, "%s", schedule().c_str());
     else if (name == "record_stream" && !*value)

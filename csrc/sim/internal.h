@@ -231,6 +231,7 @@ struct State {
     std::vector<CaptureRef> captures; /* that are under way */
     std::string violation;
     uint64_t violations = 0;
+    std::set<std::string> kernels; /* lines with file and name of those loaded */
 };
 State &state(); /* never destroyed: threads may outlive main */
 inline Device &device_at(int index)

@@ -20,7 +20,7 @@ static cudaError_t check_extents(const Launch &launch)
 }
 
 /* Loads the kernel at its first launch, as CUDA may do, which allocates. */
-static cudaError_t load(Device &device, const Body &body)
+static cudaError_t load(Device &device, const Launch &launch, const Body &body)
 {
     cudaError_t error = cudaSuccess;
     if (program_runs) /* CUDA's own launches load as part of the capture */
@@ -28,8 +28,8 @@ static cudaError_t load(Device &device, const Body &body)
     if (device.loaded.count(body.code()))
         return error;
     error = refuse_while_capturing();
-    if (!error)
-        device.loaded.insert(body.code());
+    if (!error && device.loaded.insert(body.code()).second)
+        state().kernels.insert(format("%s %s\n", launch.file, launch.name));
     return error;
 }
 
@@ -62,7 +62,7 @@ cudaError_t submit(const Launch &launch, std::unique_ptr<Body> body,
     error = check_extents(launch);
     if (error)
         return answer(error);
-    error = load(device_at(stream->device), *body);
+    error = load(device_at(stream->device), launch, *body);
     if (error)
         return answer(error);
     device_at(stream->device).counted.launches++;

@@ -38,7 +38,8 @@ struct Launch {
     bool opted_in = false; /* to all the shared memory that a block may have */
     /* The program's module: threads of its kernels take turns (turns.cpp). */
     Code code = {};
-    bool apart = false; /* blocks share no memory that is local to one */
+    bool apart = false;    /* blocks share no memory that is local to one */
+    const char *file = ""; /* that was compiled, for kernels of the library */
 };
 
 /* f(index) for each index of an extent, x first. */
@@ -210,7 +211,7 @@ struct KernelBody final : Body {
 };
 
 template <bool Barriers, class... P, class... A>
-cudaError_t launch(const Launch &what, void (*kernel)(P...), A &&...arguments)
+cudaError_t launch_of(const Launch &what, void (*kernel)(P...), A &&...arguments)
 {
     static_assert(sizeof...(P) == sizeof...(A),
                   "wrong number of arguments for the kernel");
@@ -220,6 +221,14 @@ cudaError_t launch(const Launch &what, void (*kernel)(P...), A &&...arguments)
     std::apply([&slots](auto &...values) { (note_pointers<P>(values, slots), ...); },
                body->values);
     return submit(what, std::move(body), slots, sizeof(Made));
+}
+
+/* Static: each file has its own, which says its name. */
+template <bool Barriers, class... P, class... A>
+static inline cudaError_t launch(Launch what, void (*kernel)(P...), A &&...arguments)
+{
+    what.file = __BASE_FILE__;
+    return launch_of<Barriers>(what, kernel, std::forward<A>(arguments)...);
 }
 
 } /* namespace sim */

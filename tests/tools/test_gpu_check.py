@@ -3,7 +3,6 @@ earlier run, missing tools, and that nothing passes on a simulator. Programs sta
 nvidia-smi, compute-sanitizer and ncu.
 """
 
-import ast
 import dataclasses
 import json
 import os
@@ -18,7 +17,6 @@ import gpu_check
 import pytest
 from gpu import kernels, report, runner, steps
 from gpu.runner import Place, Step
-from isolated import python
 
 ROOT = Path(__file__).resolve().parents[2]
 REAL = "echo 'ran on cuda:0 NVIDIA T4 (real)'"
@@ -463,7 +461,7 @@ def test_the_profile_has_all_kernels():
         path.read_text() for path in (ROOT / "csrc" / "cuda" / "kernels").glob("*")
     )
     for name in wanted:
-        assert re.search(rf"__global__[^;{{]*\b{name}\(", text), name
+        assert re.search(rf"__global__[^;{{]*\b{name}\w*\(", text), name
 
 
 @pytest.mark.parametrize(
@@ -504,29 +502,6 @@ def test_each_sanitizer_has_to_say_it():
     tools = [step for step in steps.STEPS if step.tool == "compute-sanitizer"]
     assert len(tools) > 5
     assert {step.evidence for step in tools} == {runner.without_hazards}
-
-
-SHORT = ROOT / "tools" / "gpu" / "short.py"
-
-
-def test_the_short_program_runs_the_kernels_of_each_file():
-    files = {path.stem for path in (ROOT / "csrc" / "cuda" / "kernels").glob("*.cu")}
-    before, table, after = re.split(
-        r"^STARTS = (\{.*?^\})", SHORT.read_text(), flags=re.M | re.S
-    )
-    starts = ast.literal_eval(table)
-    assert files == set(starts)
-    program = before + after
-    assert [name for name, call in starts.items() if call not in program] == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("options", [["--quick"], ["--quick", "--no-products"]])
-def test_the_short_program_on_a_simulated_gpu(options):
-    arguments = ["-P", str(SHORT), *options]
-    said = python("", arguments=arguments, PYDEVTENSOR_SIM_GPUS="1")
-    assert said.splitlines()[-1] == "short program: fine"
-    assert runner.on_a_real_gpu(said) == "it ran on a simulated GPU"
 
 
 @pytest.mark.slow

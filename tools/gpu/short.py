@@ -15,50 +15,6 @@ import pydevtensor as torch
 F = torch.nn.functional
 QUICK, PRODUCTS = "--quick" in sys.argv, "--no-products" not in sys.argv
 
-# The call here that starts the kernels of each file of csrc/cuda/kernels.
-STARTS = {
-    "arange": "torch.arange(",
-    "argreduce": ".argmax(",
-    "attention": "[(1, 2, 9, 130)] * 3",
-    "attention_floats": "[(1, 2, n % 300 + 2, 24)] * 3",
-    "attention_halves": "attend(*((4 * x - 2).to(t)",
-    "attention_warpgroups": "attend(*((4 * x - 2).to(t)",  # on Hopper
-    "attention_warpgroups_backward": "attend(*((4 * x - 2).to(t)",  # the same
-    "chain": "torch.fused()",
-    "chain_end": "result = end(given",
-    "chain_wide": "results = wide(",
-    "convert": ".half()",
-    "convolution": "F.conv2d(x, w, padding=1)",
-    "depthwise": "F.conv2d(x, w, groups=4)",
-    "elementwise_complex": "(x + 1j).exp()",
-    "elementwise_float32": ".exp()",
-    "elementwise_float64": ".double().exp()",
-    "elementwise_integer": "// 3 % 5",
-    "elementwise_special": "torch.special.airy_ai(",
-    "foreach_norm": "clip_grad_norm_(",
-    "index": ".index_add(",
-    "index_ordered": "torch.use_deterministic_algorithms(True)",
-    "lapack_finite": "linalg.eigvalsh(",
-    "matmul_integers": "whole.T @ whole",
-    "moments": ".var(0)",
-    "nn_columns": ".log_softmax(0)",
-    "nn_loss": "F.cross_entropy(",
-    "nn_loss_soft": "F.cross_entropy(x, x.softmax(1))",
-    "nn_norm": "F.layer_norm(",
-    "nn_softmax": ".softmax(-1)",
-    "nonzero": ".nonzero()",
-    "optim": "torch.optim.Adam",
-    "pooling": "F.max_pool2d(",
-    "random": "torch.randn(",
-    "reduce": ".sum(dim=0)",
-    "resample": "F.interpolate(",
-    "rnn": "torch.nn.LSTM",
-    "scan": "cumsum",
-    "sort": ".sort(",
-    "sparse": "torch.sparse.mm(",
-    "transpose": ".mT.contiguous()",
-}
-
 
 def elements(n):
     x = torch.rand(n, n % 7 + 1, device="cuda") + 0.5
@@ -147,7 +103,10 @@ def ordered(n):
     torch.use_deterministic_algorithms(True)
     sums = [zeros.index_add(0, where, values) for _ in range(5)]
     last = zeros.index_copy(0, where, values)
+    pair = where, where % 3
+    put = zeros.index_put(pair, torch.ones_like(values[:, 0]), accumulate=True)
     torch.use_deterministic_algorithms(False)
+    assert put.sum().item() == 40 * n
     assert all(torch.equal(sums[0], again) for again in sums)
     wanted = zeros.double().index_add(0, where, values.double())
     assert (sums[0] - wanted).abs().max().item() < 1e-5 * n
@@ -170,7 +129,8 @@ def windows(n):
             *shapes,
             within=2e-4,  # gradients of q and k are differences
         )
-    for t, size in ((torch.float16, 24), (torch.bfloat16, 72)):
+    # Sizes in chunks of 16 bytes, as warpgroups take them on Hopper, and another.
+    for t, size in ((torch.float16, 24), (torch.bfloat16, 72), (torch.float16, 21)):
         same(
             lambda *of, t=t: attend(*((4 * x - 2).to(t) for x in of), is_causal=True),
             *[(1, 2, n % 300 + 2, size)] * 3,
@@ -192,8 +152,7 @@ def windows(n):
     assert draw.all().item()
 
 
-def layers(n):
-    """Convolutions and recurrent layers, whose products are cuBLAS's."""
+def convolutions(n):
     for stride in (1, 2):
         same(lambda x, w, s=stride: F.conv1d(x, w, stride=s), (2, 4, n + 5), (6, 4, 3))
     same(lambda x, w: F.conv2d(x, w, padding=1), (1, 4, 6, n % 500 + 3), (6, 4, 3, 3))
@@ -202,6 +161,13 @@ def layers(n):
     for of, groups in ((F.conv1d, 1), (F.conv1d, 4), (F.conv_transpose1d, 2)):
         of = lambda x, w, f=of, k=groups: f(x.half(), w.half(), groups=k)
         same(of, (2, 4, n + 5), (4, 4 // groups, 3), within=2e-2)
+
+
+def layers(n):
+    """Convolutions and recurrent layers, whose products are cuBLAS's."""
+    for by_cudnn in (True, False):  # where it is found
+        with torch.backends.cudnn.flags(enabled=by_cudnn, allow_tf32=False):
+            convolutions(n)
     for kind in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN):
         net = kind(n % 100 + 1, 9, bidirectional=True)
         theirs = kind(n % 100 + 1, 9, bidirectional=True).to("cuda")
