@@ -1,5 +1,5 @@
 /* NVIDIA's libraries for GPUs: found and opened on first use, with a handle for each
- * stream. */
+ * device. */
 #ifndef DT_CUDA_RUNTIME_LIBRARY_H
 #define DT_CUDA_RUNTIME_LIBRARY_H
 
