@@ -112,13 +112,12 @@ size_t dt_sim_violation(char *out, size_t size);
 int64_t dt_sim_pending(int device);
 
 /* For Python: "count DEVICE" replies with the counters as JSON, "kernels" with the file
- * and name of each that was launched, "clock" with the clocks or "", "schedule" and
- * "record_stream" with these settings; other commands are a setting's name and value,
- * such as "schedule lazy". The reply to a rejected one is the complaint. For
- * collectives of processes (pydevtensor/distributed/_clocks.py): "ready DEVICE STREAM"
- * and "meet DEVICE STREAM TIME" as clock_ready and clock_meet, device -1 being the
- * host; between "hide 1" and "hide 0", which reply with what was before, this thread's
- * calls take no time of the clock. */
+ * and name of each launched one, "clock" with the clocks, "schedule" and "record_stream"
+ * with these settings. "schedule lazy" and others set one; the reply is a complaint or
+ * "". For collectives of processes (pydevtensor/distributed/_clocks.py): "ready DEVICE
+ * STREAM" and "meet DEVICE STREAM TIME" as clock_ready and clock_meet, device -1 being
+ * the host; between "hide 1" and "hide 0", which reply with what was before, this
+ * thread's calls take no time of the clock. */
 __attribute__((visibility("default"))) int dt_sim_control(const char *command,
                                                           char *reply, size_t size);
 

@@ -40,6 +40,16 @@ class Constraint:
 
 
 class _Dependent(Constraint):
+    """A set that depends on parameters; a call gives one with other properties.
+
+    is_discrete, event_dim: those of all instances' sets; without them reading these
+    raises NotImplementedError.
+
+    >>> from pydevtensor.distributions import constraints
+    >>> constraints.dependent(is_discrete=False, event_dim=0).event_dim
+    0
+    """
+
     def __init__(
         self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented
     ) -> None:

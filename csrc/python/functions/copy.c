@@ -210,30 +210,27 @@ DT_PUBLIC(contiguous, "contiguous(input: Tensor, memory_format: Format = None)")
     " memory_format: the order of its elements in memory, by default the same."
 static const dt_function rows[] = {
     {"to", &to_signature, NULL, to_quick,
-     "Convert to another type or device; gives the Tensor itself where nothing "
-     "changes.\n\nother: a Tensor whose type and device to use. non_blocking: a copy "
-     "between page-locked memory and a GPU is only queued. copy: copy also where "
-     "nothing changes." MEMORY_FORMAT,
+     "Convert to another type or device; the Tensor itself where nothing changes.\n\n"
+     "other: a Tensor whose type and device to use. non_blocking: a copy between "
+     "page-locked memory and a GPU is only queued. copy: copy also where nothing "
+     "changes." MEMORY_FORMAT,
      "torch.tensor([1, 2]).to(torch.float64)", "tensor([1., 2.], dtype=torch.float64)"},
     DT_METHOD(type_as, "type_as", "Convert to the type and device of other: to(other).",
               "torch.tensor([1.0, 2.0]).type_as(torch.tensor(0))", "tensor([1, 2])"),
-    DT_METHOD(
-        cpu, "cpu",
-        "Copy to the CPU; gives the Tensor itself if it is on the CPU." MEMORY_FORMAT,
-        "torch.tensor([1, 2]).cpu()", "tensor([1, 2])"),
+    DT_METHOD(cpu, "cpu",
+              "Copy to the CPU; the Tensor itself if it is there." MEMORY_FORMAT,
+              "torch.tensor([1, 2]).cpu()", "tensor([1, 2])"),
     DT_METHOD(
         cuda, "cuda",
-        "Copy to a GPU, by default the current one; gives the Tensor itself if it is "
-        "on "
-        "that GPU.\n\nnon_blocking: a copy from page-locked memory is only queued. "
+        "Copy to a GPU, by default the current one; the Tensor itself if it is there."
+        "\n\nnon_blocking: a copy from page-locked memory is only queued. "
         "RuntimeError where device is the CPU." MEMORY_FORMAT " See also to().",
         "torch.tensor([1, 2]).cuda()", "tensor([1, 2], device='cuda:0')"),
     DT_METHOD(
         pin_memory, "pin_memory",
-        "Copy to page-locked memory of the CPU; gives the Tensor itself if it is "
-        "there.\n\nA copy between such memory and a GPU with non_blocking=True is only "
-        "queued. device has no effect: the memory is locked for every GPU. "
-        "RuntimeError where there is no GPU.",
+        "Copy to page-locked memory of the CPU; the Tensor itself if it is there.\n\n"
+        "A copy between such memory and a GPU with non_blocking=True is only queued. "
+        "device has no effect. RuntimeError where there is no GPU.",
         "torch.tensor([1, 2]).pin_memory().is_pinned()", "True"),
     DT_METHOD(is_pinned, "is_pinned",
               "Whether the Tensor is in page-locked memory. device has no effect.",
@@ -242,12 +239,11 @@ static const dt_function rows[] = {
             "Copy the Tensor to new memory.\n\n"
             "Gradients pass through the copy. See also detach()." MEMORY_FORMAT,
             "x = torch.tensor([1, 2])\ny = x.clone().zero_()\nx", "tensor([1, 2])"),
-    DT_METHOD(
-        contiguous, "contiguous",
-        "Copy to memory in row-major order; gives the Tensor itself if it is in this "
-        "order.\n\nmemory_format: torch.channels_last puts the channels of 4 "
-        "dimensions last in memory instead (RuntimeError for others).",
-        "torch.zeros(2, 3).t().contiguous().stride()", "(2, 1)"),
+    DT_METHOD(contiguous, "contiguous",
+              "Copy to memory in row-major order; the Tensor itself if it is so.\n\n"
+              "memory_format: torch.channels_last puts the channels of 4 dimensions "
+              "last in memory instead (RuntimeError for others).",
+              "torch.zeros(2, 3).t().contiguous().stride()", "(2, 1)"),
 #define TYPE(name, ID, dtype, ...)                                                     \
     DT_METHOD(to_##name, #name, "The same as to(torch." #dtype ").", __VA_ARGS__),
     NAMED(TYPE)

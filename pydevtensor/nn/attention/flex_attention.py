@@ -299,9 +299,9 @@ def flex_attention(
     >>> flex.flex_attention(x, x, x, block_mask=mask)
     tensor([[[[1.0000, 0.0000],
               [0.3302, 0.6698]]]])
-    >>> flex.flex_attention(x, x, x, score_mod=lambda s, b, h, i, j: s - 9 * (j > i))
-    tensor([[[[9.9994e-01, 6.0848e-05],
-              [3.3024e-01, 6.6976e-01]]]])
+    >>> flex.flex_attention(x, x, x, score_mod=lambda s, b, h, i, j: 2 * s)
+    tensor([[[[0.8044, 0.1956],
+              [0.1956, 0.8044]]]])
     """
     if return_lse and return_aux is not None:
         raise ValueError(
