@@ -44,6 +44,7 @@ def test_examples(name, tmp_path, monkeypatch):
     if name.startswith("vision."):
         pytest.importorskip("PIL")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(torch.hub, "_dir", None)  # which an example sets
     module = import_module(f"pydevtensor.{name}")
     found = doctest.testmod(module, extraglobs={"torch": torch, "nn": torch.nn})
     assert not found.failed

@@ -260,12 +260,6 @@ int dt_cityblock_backward(dt_grad *g)
     same(lambda x, y: torch.cityblock(x, y), (7, n), (7, n))""",
         "\n    same(lambda x: x.cummax(0).values",
     ),
-    (
-        "tools/gpu/short.py",
-        """
-    "cityblock": "torch.cityblock(",""",
-        '\n    "convert": ',
-    ),
 ]
 
 KERNEL_PROGRAM = """

@@ -53,7 +53,8 @@ ONCE = {
     # Few programs start these: complex numbers, float64, Bessel functions,
     # torch.use_deterministic_algorithms(), chains of torch.compile(), losses of
     # probabilities, products of integers and of sparse matrices, convolutions by
-    # depth, interpolation, and what looks at a matrix before cuSOLVER does.
+    # depth, interpolation, cumulative sums, and what looks at a matrix before
+    # cuSOLVER does.
     "csrc/cuda/kernels/chain.cu": Once(),
     "csrc/cuda/kernels/chain_end.cu": Once(),
     "csrc/cuda/kernels/chain_wide.cu": Once(),
@@ -66,6 +67,7 @@ ONCE = {
     "csrc/cuda/kernels/matmul_integers.cu": Once(),
     "csrc/cuda/kernels/nn_loss_soft.cu": Once(),
     "csrc/cuda/kernels/resample.cu": Once(),
+    "csrc/cuda/kernels/scan.cu": Once(),
     "csrc/cuda/kernels/sparse.cu": Once(),
 }
 # What a machine with a GPU has: Linux with NVIDIA's driver, and WSL2.
