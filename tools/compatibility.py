@@ -65,7 +65,7 @@ DIFFERS = {
     "compiler": "chains of elementwise operations are fused",
     "func": "`vmap` calls a function for each element where PyTorch refuses it",
     "fx": "the functions of this package, of `math` and of `wrap()` are recorded while "
-    "`symbolic_trace` runs; a `GraphModule` is not pickled",
+    "`symbolic_trace` runs",
     "jit": "`script` and `trace` give the module back; `save` and `load` for layers of "
     "`nn`",
     "library": "operators stay when their `Library` goes; `vmap` loops over them",
