@@ -323,9 +323,9 @@ const char *unwrapped(const char *p, unsigned bytes)
 {
     for (const Operand &o : shadow.operands)
         for (const size_t item : {o.item, (size_t)bytes}) {
-            const char *meant = p - (item << 32);
-            if (item && meant < o.low && meant + kApart / 2 >= o.low)
-                return meant;
+            const uintptr_t meant = (uintptr_t)p - (item << 32), low = (uintptr_t)o.low;
+            if (item && meant < low && low - meant <= kApart / 2)
+                return (const char *)meant;
         }
     return p;
 }
