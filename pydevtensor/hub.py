@@ -7,11 +7,11 @@ import importlib.util
 import os
 import re
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
 
+from pydevtensor._archive import replacing
 from pydevtensor._names import publish as _publish
 from pydevtensor.serialization import load as _load
 
@@ -59,7 +59,7 @@ def download_url_to_file(
     progress     whether to print percents to stderr
 
     URLError, an OSError, where there is no network or no such file; RuntimeError for
-    another hash; ValueError for what is no URL.
+    another hash; ValueError for a text that is not a URL.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -85,15 +85,14 @@ def download_url_to_file(
         ) from error
     with source:
         size = int(source.headers.get("Content-Length") or 0)
-        handle, partial = tempfile.mkstemp(".partial", dir=os.path.dirname(dst) or ".")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                while part := source.read(1 << 20):
-                    file.write(part)
-                    digest.update(part)
-                    done += len(part)
-                    if progress and size:
-                        print(f"\r{100 * done / size:.1f}%", end="", file=sys.stderr)
+        os.stat(os.path.dirname(dst) or ".")  # FileNotFoundError
+        with replacing(dst) as file:
+            while part := source.read(1 << 20):
+                file.write(part)
+                digest.update(part)
+                done += len(part)
+                if progress and size:
+                    print(f"\r{100 * done / size:.1f}%", end="", file=sys.stderr)
             if progress:
                 print(file=sys.stderr)
             found = digest.hexdigest()
@@ -102,12 +101,6 @@ def download_url_to_file(
                     f"{url}: the SHA-256 is {found}, and should begin with "
                     f"{hash_prefix}; download it again, or ask who gave you the hash"
                 )
-            umask = os.umask(0)
-            os.umask(umask)
-            os.chmod(partial, 0o666 & ~umask)
-            os.replace(partial, dst)
-        finally:
-            Path(partial).unlink(missing_ok=True)
 
 
 def load_state_dict_from_url(
