@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 from pydevtensor import _C
@@ -188,10 +189,7 @@ class Sharding:
     @property
     def row(self) -> int:
         """The number of elements in a row."""
-        count = 1
-        for each in self.shape[1:]:
-            count *= each
-        return count
+        return prod(self.shape[1:])
 
     def rows(self, rank: int | None = None) -> slice:
         """The rows of a rank, as a slice; None: of this rank."""
