@@ -38,7 +38,7 @@ for mesh in meshes:
             assert torch.equal(y.to_local(), distribute_tensor(whole, mesh, want).to_local())
 """
 
-# Gradients beside PyTorch's: what it prints for the same lines, on two ranks.
+# PyTorch prints these gradients for the same lines, on two ranks.
 GRADIENTS = """
 mesh = dist.init_device_mesh("cpu", (2,))
 weights = torch.arange(6.0).view(3, 2) * (rank + 1)

@@ -114,7 +114,7 @@ def test_block_masks_are_iterated_over_and_refuse_what_is_not_there():
     for index in (2, -3, (0, 3)):
         with pytest.raises(IndexError, match="which has size"):
             mask[index]
-    # What stands behind the blocks that count may be anything.
+    # Indices after the blocks that count may have any value.
     lists = torch.tensor([[[1]]]).int(), torch.tensor([[[[1, 99]]]]).int()
     assert BlockMask.from_kv_blocks(*lists).to_dense().tolist() == [[[[0, 1]]]]
 

@@ -361,7 +361,7 @@ static int call_hook(void *context, dt_tensor *gradient, dt_shown *shown)
         *shown = (dt_shown){dt_tensor_object_alias(gradient), dt_object_free};
     PyObject *result =
         shown->object ? PyObject_CallOneArg((PyObject *)context, shown->object) : NULL;
-    /* It may also have changed what it was called with: g.data = ... */
+    /* The hook may also have changed its argument: g.data = ... */
     PyObject *made = result == Py_None ? shown->object : result;
     int status =
         !made ? -1

@@ -38,7 +38,7 @@ def agree(
     mine: tuple[str, str],
     seconds: float,
 ) -> None:
-    """Wait until all members make a group, and compare what they call.
+    """Wait until all members have called new_group(), and compare their calls.
 
     All ranks that call new_group() call this, members or not; only members wait. mine:
     this rank's call, and its line. RuntimeError for a rank that makes another group, or

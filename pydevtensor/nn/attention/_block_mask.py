@@ -49,7 +49,7 @@ def _ordered(dense: Any) -> tuple[Any, Any]:
 def _dense(counts: Any, indices: Any, columns: int) -> Any:
     """The blocks as int32: 1 for those that count."""
     places = _C.arange(indices.shape[-1], device=indices.device)
-    # Indices behind the first `counts` may be anything: they go to a column more.
+    # Indices after the first `counts` may have any value: put them in a last column.
     used = places < counts.unsqueeze(-1)
     found = indices.long().masked_fill(~used, columns)
     made = _C.zeros(

@@ -153,7 +153,7 @@ class _Machine:
         self.stack[-1].state = state
 
 
-# By the name of an instruction, what it does with the machine and its argument.
+# The functions of the instructions, by name. Each gets the machine and the argument.
 _STEPS: dict[str, Callable[[_Machine, Any], Any]] = {
     "PROTO": lambda m, _: None,
     "FRAME": lambda m, _: None,

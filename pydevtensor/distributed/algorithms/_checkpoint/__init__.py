@@ -1,4 +1,4 @@
-"""Modules that run again in the backward pass instead of saving what they compute."""
+"""Modules that compute again in the backward pass instead of saving results."""
 
 from pydevtensor._names import publish as _publish
 from pydevtensor.distributed.algorithms._checkpoint import checkpoint_wrapper
