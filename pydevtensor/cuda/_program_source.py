@@ -93,6 +93,11 @@ def place(user: str, at: int) -> tuple[str, int]:
     return file, line + user.count("\n", begin, at)
 
 
+def _after_last(marks: str, code: str, at: int) -> int:
+    """The offset behind the last of these characters before `at`."""
+    return max(code.rfind(mark, 0, at) for mark in marks) + 1
+
+
 def _close(code: str, at: int) -> int:
     """The offset of the bracket that closes the one at `at`."""
     depth = 0
@@ -111,9 +116,7 @@ def _variables(code: str) -> Iterator[tuple[int, int, str]]:
     for found in re.finditer(
         r"\b(__device__|__constant__)(?![^;{}()]*\b__managed__\b)", code
     ):
-        before = code[
-            max(code.rfind(c, 0, found.start()) for c in ";{}") + 1 : found.start()
-        ]
+        before = code[_after_last(";{}", code, found.start()) : found.start()]
         if "__device_variable__" in before or re.search(
             r"\b__(device|constant)__\b", before
         ):
@@ -150,9 +153,7 @@ def _kernels(code: str) -> tuple[dict[str, _Kernel], bool]:
         name = found[1]
         closes = _close(code, found.end() - 1)
         opens = re.compile(r"\s*\{").match(code, closes + 1)
-        before = code[
-            max(code.rfind(c, 0, found.start()) for c in ";{}") + 1 : found.start()
-        ]
+        before = code[_after_last(";{}", code, found.start()) : found.start()]
         # A kernel may be declared before it is defined, and have default arguments,
         # which a launch leaves out.
         single = "template" not in before and (name, bool(opens)) not in seen
@@ -311,18 +312,20 @@ def _bounded(code: str) -> str:
     """Code that sets the bounds of kernels: numbers, or constants that are known at
     the end of the file. A template's are known where launches name its arguments."""
     rows = {}
-    for found in re.finditer(r"[^;{}()]*\b__launch_bounds__\s*(\()", code):
-        template = re.search(r"\btemplate\s*<(.*)>", found[0], re.S)
-        end = _close(code, found.start(1))
+    for found in re.finditer(r"\b__launch_bounds__\s*\(", code):
+        begin = _after_last(";{}()", code, found.start())
+        before = code[begin : found.start()]
+        template = re.search(r"\btemplate\s*<(.*)>", before, re.S)
+        end = _close(code, found.end() - 1)
         bound = code[found.end() : next(_commas(code, found.end(), end), end)].strip()
         name = re.compile(r"[^;{}()]*?\b(\w+)\s*\(").match(code, end + 1)
-        if not name or "__global__" not in code[found.start() : name.end()]:
+        if not name or "__global__" not in code[begin : name.end()]:
             continue
         names = [
             re.sub(r"\s*=.*", "", each, flags=re.S).split()[-1:]
             for each in _kernel_source.split(template[1] if template else "", *_TYPES)
         ]
-        within = _kernel_source.depth(code, found.start())
+        within = _kernel_source.depth(code, begin)
         if not template and not (within and re.search(r"[A-Za-z_]", bound)):
             rows[name[1]] = bound
         for launch in re.finditer(rf"\b{name[1]}\s*<([^;{{}}]*?)>\s*<<<", code):
