@@ -1,7 +1,7 @@
 """A new operation costs what ARCHITECTURE.md says: a row, or a row and a function, or with
 kernels of its own nine files.
 
-Each is added to a copy of the sources, which is built; the functions are then called,
+All are added to a copy of the sources, which is built; the functions are then called,
 differentiated and run on simulated GPUs. Nothing else in the copy knows of them. And a row
 compiles few files: those that expand its table, and those that name one of its rows.
 """
@@ -312,35 +312,39 @@ def run(program, package):
     assert done.stdout == "worked\n", done.stdout + done.stderr
 
 
-@pytest.mark.slow
-def test_a_row_is_an_operation(tmp_path):
-    sources = copy_sources(tmp_path / "sources")
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    """The library with three operations more."""
+    folder = tmp_path_factory.mktemp("new")
+    sources = copy_sources(folder / "sources")
     csrc = sources / "csrc"
     insert(csrc / "ops" / "elementwise" / "unary.def", ROW, "\nFUSED(abs, ")
     insert(csrc / "ops" / "functions" / "view.def", RECORD, "OP_AS(narrow, ")
     with (csrc / "autograd" / "ops" / "view.c").open("a") as file:
         file.write(FORWARD)
-    package = package_of(sources, tmp_path / "run", "_C.*.so", "_cuda_sim.so")
-    run(PROGRAM, package)
-
-
-@pytest.mark.slow
-def test_an_operation_with_kernels_is_nine_files(tmp_path):
-    sources = copy_sources(tmp_path / "sources")
     for name, text, before in WITH_KERNELS:
         if before is None:
             assert not (sources / name).exists()
             (sources / name).write_text(text.lstrip())
         else:
             insert(sources / name, text, before)
-    assert len({name for name, _, _ in WITH_KERNELS}) <= 9
     # The table of functions changes, so all that knows a backend is compiled again.
-    package = package_of(
-        *(sources, tmp_path / "run", "_C.*.so", "_cuda_sim.so"),
+    return package_of(
+        *(sources, folder / "run", "_C.*.so", "_cuda_sim.so"),
         PYDEVTENSOR_QUICK="1",
         CFLAGS="-O0",
         CXXFLAGS="-O0",
     )
+
+
+@pytest.mark.slow
+def test_a_row_is_an_operation(package):
+    run(PROGRAM, package)
+
+
+@pytest.mark.slow
+def test_an_operation_with_kernels_is_nine_files(package):
+    assert len({name for name, _, _ in WITH_KERNELS}) <= 9
     run(KERNEL_PROGRAM, package)
 
 
