@@ -15,8 +15,9 @@ LIBRARIES_VENV ?= .venv-libraries
 TSAN_VENV ?= .venv-tsan
 FUZZ_VENV ?= .venv-fuzz
 PYTEST_ARGS ?=
-# Two processes, a file of tests each; where there are GPUs, tests want them for themselves.
-TWO = $(if $(wildcard /dev/nvidia[0-9]*),,-n 2 --dist loadfile)
+# Two processes, a file of tests each, in the order of tests/conftest.py; where there are
+# GPUs, tests want them for themselves.
+TWO = $(if $(wildcard /dev/nvidia[0-9]*),,-n 2 --dist loadfile --no-loadscope-reorder)
 
 # While developing, one architecture: the GPU's own, or one with PTX where there is none.
 # A plain `pip install .` builds them all.
@@ -67,7 +68,7 @@ check: build ## the fast tests, two minutes on two idle cores
 
 test: build ## all tests
 	@$(PREPARE) $(VENV) test types notebooks
-	$(VENV)/bin/pytest -q $(PYTEST_ARGS)
+	$(VENV)/bin/pytest -q $(TWO) $(PYTEST_ARGS)
 
 # The sanitizers' runtimes have to be there before Python is; libstdc++ too, since they
 # look for its exceptions when they start. CPython itself leaks at exit by design.

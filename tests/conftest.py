@@ -138,6 +138,8 @@ def pytest_collection_modifyitems(config, items):
         kept = [item for item in items if uses_a_gpu(item)]
         config.hook.pytest_deselected(items=[i for i in items if i not in set(kept)])
         items[:] = kept
+    # Files that build for minutes come first, so that no process waits for them at the end.
+    items.sort(key=lambda item: item.path.parent.name != "tools")
 
 
 def schedule_of(item):
