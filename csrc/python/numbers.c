@@ -95,14 +95,14 @@ static int from_other_number(PyObject *value, dt_scalar *out)
 
 int dt_scalar_from_python(PyObject *value, dt_scalar *out)
 {
-    if (PyFloat_Check(value)) {
-        *out = dt_scalar_float(PyFloat_AS_DOUBLE(value));
-        return 1;
-    }
     if (PyLong_Check(value)) {
         if (!PyBool_Check(value))
             return from_long(value, out);
         *out = dt_scalar_bool(value == Py_True);
+        return 1;
+    }
+    if (PyFloat_Check(value)) {
+        *out = dt_scalar_float(PyFloat_AS_DOUBLE(value));
         return 1;
     }
     return from_other_number(value, out);

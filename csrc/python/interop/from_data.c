@@ -157,14 +157,28 @@ static int measure(reader *r, PyObject *data, int depth)
 
 /* --- second pass: elements --- */
 
+/* Writes a float or an int of the usual dtype; false: write_leaf() has the general way. */
+static bool write_quick(PyObject *leaf, dt_dtype dtype, char *out)
+{
+    if (dtype == DT_FLOAT32 && PyFloat_CheckExact(leaf)) {
+        const float value = (float)PyFloat_AS_DOUBLE(leaf);
+        memcpy(out, &value, sizeof value);
+        return true;
+    }
+    if (dtype == DT_INT64 && PyLong_CheckExact(leaf)) {
+        int overflow;
+        const long long value = PyLong_AsLongLongAndOverflow(leaf, &overflow);
+        memcpy(out, &value, sizeof value);
+        return !overflow;
+    }
+    return false;
+}
+
 static int write_leaf(reader *r, PyObject *leaf, dt_dtype dtype, char *out)
 {
     dt_scalar number;
-    if (dtype == DT_FLOAT32 && PyFloat_CheckExact(leaf)) {
-        float value = (float)PyFloat_AS_DOUBLE(leaf);
-        memcpy(out, &value, sizeof value);
+    if (write_quick(leaf, dtype, out))
         return 0;
-    }
     if (dt_dtype_is_complex(dtype) &&
         (dt_is_complex_number(leaf) ||
          (dt_tensor_check(leaf) &&

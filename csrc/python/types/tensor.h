@@ -17,10 +17,17 @@ typedef struct dt_tensor_object {
     dt_history *keeper;
 } dt_tensor_object;
 
+/* A subclass of int, list or the like has their layout, and so cannot be one of Tensor:
+ * a flag says so sooner than its bases would. */
 static inline bool dt_tensor_check(PyObject *value)
 {
-    return Py_TYPE(value) == dt_py.tensor_type ||
-           PyType_IsSubtype(Py_TYPE(value), dt_py.tensor_type);
+    const unsigned long builtin = Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_LIST_SUBCLASS |
+                                  Py_TPFLAGS_TUPLE_SUBCLASS |
+                                  Py_TPFLAGS_UNICODE_SUBCLASS |
+                                  Py_TPFLAGS_DICT_SUBCLASS;
+    PyTypeObject *type = Py_TYPE(value);
+    return type == dt_py.tensor_type || (!PyType_HasFeature(type, builtin) &&
+                                         PyType_IsSubtype(type, dt_py.tensor_type));
 }
 
 /* The core's tensor inside an object known to be a Tensor, borrowed. */
