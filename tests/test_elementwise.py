@@ -441,6 +441,23 @@ def test_a_number_is_the_first_operand(n, dtype, device):
     np.testing.assert_array_equal(x.cpu().numpy(), 100 - values)
 
 
+@pytest.mark.parametrize("name", ["float32", "float64"])
+def test_quotients_by_powers_of_two_have_all_bits(name, device):
+    bits, limit = (np.uint32, 126) if name == "float32" else (np.uint64, 1022)
+    random = np.random.default_rng(0)
+    a = random.integers(0, np.iinfo(bits).max, 1000, dtype=bits, endpoint=True)
+    a = np.append(a.view(name), np.array([0, -0.0, np.inf, -np.inf, 1, -3], name))
+    a = a[a == a]  # a NaN has no certain bits
+    x = torch.tensor(a, device=device)
+    for power in (*range(-130, 131, 7), -limit, limit):
+        for b in (2.0**power, -1.5 * 2.0**power):
+            with np.errstate(all="ignore"):
+                expected = a / np.array(b, name)
+            found = (x / b).cpu().numpy()
+            same = found.view(bits) == expected.view(bits)
+            assert (same | np.isnan(expected)).all(), (b, a[~same])
+
+
 def test_shifts_by_more_than_there_are_bits(device):
     """As in PyTorch: what has no sign becomes 0, the rest keeps its sign alone."""
     for dtype, low in (torch.uint8, 0), (torch.int8, -128), (torch.int64, -(2**63)):
