@@ -43,6 +43,9 @@ typedef struct dt_copy_kernels {
 typedef struct dt_reduce_kernel {
     /* n (1 or more) elements to one partial result. */
     void (*run)(int64_t n, const void *x, double p, void *out);
+    /* The same of `many` times n elements, `stride` bytes apart, to as many results. */
+    void (*runs)(int64_t many, int64_t stride, int64_t n, const void *x, double p,
+                 void *out);
     /* The first row sets the partial results of `columns` columns before anything is
      * reduced. */
     void (*start)(int64_t columns, const void *x, void *partial);

@@ -283,6 +283,32 @@ static int reduce_elements(const call *c, int64_t kept, int64_t columns, int64_t
     return 0;
 }
 
+/* --- short results --- */
+
+/* Makes the rows of short elements that a result each has the columns of a call; false: the
+ * results are long, or their elements are not adjacent. */
+static bool take_short(call *c)
+{
+    const dt_reduction *r = c->r;
+    const int last = r->kept_ndim - 1;
+    if (!c->dense || r->reduced_numel > LEAF || last < 0 || r->kept_shape[last] < 4)
+        return false;
+    c->columns = r->kept_shape[last];
+    c->block = WORK / r->reduced_numel;
+    c->blocks = (c->columns + c->block - 1) / c->block;
+    return true;
+}
+
+static int reduce_short(const call *c, int64_t kept, int64_t columns, int64_t begin,
+                        int64_t end, int64_t place)
+{
+    const dt_reduction *r = c->r;
+    c->kernel->runs(columns, r->kept_strides[r->kept_ndim - 1], end - begin,
+                    offset_of(r, kept), r->parameter,
+                    c->out + (size_t)place * c->kernel->partial);
+    return 0;
+}
+
 /* --- columns side by side --- */
 
 static int reduce_columns(const call *c, int64_t kept, int64_t columns, int64_t begin,
@@ -359,7 +385,9 @@ static int join_groups(const call *c, char *out)
 static int reduce(call *c, void *out)
 {
     size_t bytes = (size_t)(c->groups * c->r->kept_numel) * c->kernel->partial;
-    c->reduce = c->columns > 1 ? reduce_columns : reduce_elements;
+    c->reduce = c->columns > 1  ? reduce_columns
+                : take_short(c) ? reduce_short
+                                : reduce_elements;
     c->out = c->groups > 1 ? malloc(bytes) : out;
     if (!c->out)
         return fail_for_memory(c->name);

@@ -71,6 +71,26 @@ struct Kernel {
         fold<N / 2>(acc);
         *(Partial *)out = acc[0];
     }
+    /* Short ones side by side: each in its order, as in run(). */
+    static void runs(int64_t many, int64_t stride, int64_t n, const void *from,
+                     double p, void *out)
+    {
+        constexpr int SIDE = 16;
+        const char *x = (const char *)from;
+        Partial *to = (Partial *)out;
+        for (; n < lanes<T> && many >= SIDE; many -= SIDE, x += SIDE * stride) {
+            Partial acc[SIDE];
+            for (int j = 0; j < SIDE; j++)
+                acc[j] = first((const T *)(x + j * stride), 0, p);
+            for (int64_t i = 0; i < n; i++)
+                for (int j = 0; j < SIDE; j++)
+                    acc[j] = step(acc[j], ((const T *)(x + j * stride))[i], p);
+            for (int j = 0; j < SIDE; j++)
+                *to++ = acc[j];
+        }
+        for (; many > 0; many--, x += stride)
+            run(n, x, p, to++);
+    }
     static void start(int64_t columns, const void *from, void *partial)
     {
         const T *x = (const T *)from;
@@ -121,8 +141,8 @@ constexpr dt_reduce_kernel reduce_of()
     if constexpr (!c.floats || is_float<C>) {
         typedef std::conditional_t<truth, bool, C> R;
         typedef Kernel<Row<C, R>, T, R> F;
-        return {F::run,    F::start, F::rows, F::join,
-                F::finish, c.starts, truth,   sizeof(R)};
+        return {F::run,    F::runs,  F::start, F::rows,  F::join,
+                F::finish, c.starts, truth,    sizeof(R)};
     }
     return {};
 }
@@ -176,6 +196,12 @@ struct Moments {
         }
         *(dt_moments *)out = moments_of((double)n, near, off, square);
     }
+    static void runs(int64_t many, int64_t stride, int64_t n, const void *from,
+                     double p, void *out)
+    {
+        for (int64_t j = 0; j < many; j++)
+            run(n, (const char *)from + j * stride, p, (dt_moments *)out + j);
+    }
     static void start(int64_t columns, const void *, void *partial)
     {
         memset(partial, 0, (size_t)columns * sizeof(dt_moments));
@@ -219,7 +245,7 @@ struct Moments {
                                    {others, b[i].mean, b[i].square});
     }
     static constexpr dt_reduce_kernel kernel = {
-        run, start, rows, join, nullptr, false, false, sizeof(dt_moments)};
+        run, runs, start, rows, join, nullptr, false, false, sizeof(dt_moments)};
 };
 
 /* --- extremes and where they are --- */
