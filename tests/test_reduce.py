@@ -318,3 +318,48 @@ def test_sums_of_bytes(device, dtype):
         rows[:, ::2].sum(1).tolist() == expected[:, ::2].sum(1, dtype=np.int64).tolist()
     )
     assert rows.sum(0).tolist() == expected.sum(0, dtype=np.int64).tolist()
+
+
+SHORT = (
+    "sum",
+    "prod",
+    "mean",
+    "amax",
+    "amin",
+    "any",
+    "norm",
+    "var",
+    "argmax",
+    "argmin",
+)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 31, 32, 33, 100, 511, 513])
+@pytest.mark.parametrize("name", [n for n in TYPES if n != "bool"])
+def test_short_rows_have_the_bits_of_each_alone(name, n):
+    """The CPU reduces several together: dense rows, and parts of longer ones."""
+    dtype = getattr(torch, name)
+    drawn = values("sum", name, (35, 2 * n), seed=n)
+    drawn[3:, n // 2] = drawn[3:, 0]  # extremes that are there twice
+    whole = torch.tensor(drawn).to(dtype)
+    if dtype.is_floating_point:
+        whole[5, n - 1], whole[6, :n] = math.nan, -0.0
+        whole[7, 0], whole[7, n - 1] = 0.0, -0.0
+    for x in (whole[:, :n].contiguous(), whole[:, :n], whole[::2, :n]):
+        for op in SHORT:
+            if op in ("mean", "norm", "var") and not dtype.is_floating_point:
+                continue
+            one = {"correction": 0} if op == "var" else {}
+            together = getattr(x, op)(dim=1, **one)
+            each = torch.stack([getattr(row, op)(dim=0, **one) for row in x])
+            assert together.dtype == each.dtype
+            assert torch.equal(together.isnan(), each.isnan()), (op, n)
+            assert same_bits(together, each), (op, n)
+
+
+def same_bits(a, b):
+    if not a.dtype.is_floating_point:
+        return torch.equal(a, b)
+    numbers = ~a.isnan()
+    a, b = a[numbers], b[numbers]
+    return torch.equal(a, b) and torch.equal(a.signbit(), b.signbit())

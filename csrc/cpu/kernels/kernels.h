@@ -66,6 +66,9 @@ typedef struct dt_arg_kernel {
     int64_t (*find)(int64_t n, const void *x, const void *value);
     /* Whether a beats b: greater (or less), or a NaN where b is a number. */
     bool (*beats)(const void *a, const void *b, bool greatest);
+    /* The best of each of `many` times n elements, `stride` bytes apart, and where. */
+    void (*runs)(int64_t many, int64_t stride, int64_t n, const void *x, bool greatest,
+                 void *best, int64_t *where);
     /* Row number `index` against the best of each column so far. */
     void (*row)(int64_t columns, const void *x, bool greatest, int64_t index,
                 void *best, int64_t *where);

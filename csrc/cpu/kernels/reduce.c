@@ -285,13 +285,15 @@ static int reduce_elements(const call *c, int64_t kept, int64_t columns, int64_t
 
 /* --- short results --- */
 
-/* Makes the rows of short elements that a result each has the columns of a call; false: the
- * results are long, or their elements are not adjacent. */
+/* Whether results are short, and the elements of each adjacent: then pieces of work have many
+ * of them, as columns. */
 static bool take_short(call *c)
 {
     const dt_reduction *r = c->r;
     const int last = r->kept_ndim - 1;
-    if (!c->dense || r->reduced_numel > LEAF || last < 0 || r->kept_shape[last] < 4)
+    const int64_t size = (int64_t)dt_dtype_size(r->input_dtype);
+    if (r->reduced_ndim > 1 || (r->reduced_ndim && r->reduced_strides[0] != size) ||
+        r->reduced_numel > LEAF || last < 0 || r->kept_shape[last] < 4)
         return false;
     c->columns = r->kept_shape[last];
     c->block = WORK / r->reduced_numel;
@@ -303,9 +305,24 @@ static int reduce_short(const call *c, int64_t kept, int64_t columns, int64_t be
                         int64_t end, int64_t place)
 {
     const dt_reduction *r = c->r;
-    c->kernel->runs(columns, r->kept_strides[r->kept_ndim - 1], end - begin,
-                    offset_of(r, kept), r->parameter,
-                    c->out + (size_t)place * c->kernel->partial);
+    const int64_t n = end - begin, stride = r->kept_strides[r->kept_ndim - 1];
+    const char *x = offset_of(r, kept);
+    char *out = c->out + (size_t)place * c->kernel->partial;
+    if (r->input_dtype == c->compute) {
+        c->kernel->runs(columns, stride, n, x, r->parameter, out);
+        return 0;
+    }
+    _Alignas(64) char buffer[LEAF * 8];
+    const bool together = stride == n * (int64_t)dt_dtype_size(r->input_dtype);
+    for (int64_t some; columns > 0; columns -= some, x += some * stride) {
+        some = columns < LEAF / n ? columns : LEAF / n;
+        const int64_t rows = together ? 1 : some, each = together ? some * n : n;
+        for (int64_t k = 0; k < rows; k++)
+            dt_convert_dense(c->compute, r->input_dtype, each,
+                             buffer + k * n * c->element, x + k * stride);
+        c->kernel->runs(some, n * c->element, n, buffer, r->parameter, out);
+        out += (size_t)some * c->kernel->partial;
+    }
     return 0;
 }
 
@@ -385,9 +402,10 @@ static int join_groups(const call *c, char *out)
 static int reduce(call *c, void *out)
 {
     size_t bytes = (size_t)(c->groups * c->r->kept_numel) * c->kernel->partial;
-    c->reduce = c->columns > 1  ? reduce_columns
-                : take_short(c) ? reduce_short
-                                : reduce_elements;
+    if (c->columns > 1)
+        c->reduce = reduce_columns;
+    else
+        c->reduce = take_short(c) ? reduce_short : reduce_elements;
     c->out = c->groups > 1 ? malloc(bytes) : out;
     if (!c->out)
         return fail_for_memory(c->name);
@@ -500,6 +518,9 @@ int dt_cpu_moments(dt_stream stream, void *mean, const dt_reduction *r)
 
 /* Leaves, or rows of columns, between two looks for an interrupt. */
 #define LOOK 1024
+/* Results whose elements are looked at side by side, if each has at most SHORT. */
+#define SIDE  128
+#define SHORT 32
 
 /* n results from number `kept` on. */
 static int store_found(const call *c, int64_t kept, int64_t n, const void *values,
@@ -539,6 +560,22 @@ static int find_element(const call *c, int64_t kept, int64_t columns, int64_t be
         memcpy(&best, x + (index - begin) * c->element, (size_t)c->element);
     }
     return store_found(c, kept, 1, &best, &index);
+}
+
+static int find_short(const call *c, int64_t kept, int64_t columns, int64_t begin,
+                      int64_t end, int64_t place)
+{
+    (void)place;
+    _Alignas(64) char best[SIDE * 8];
+    int64_t where[SIDE];
+    const int64_t stride = c->r->kept_strides[c->r->kept_ndim - 1];
+    const char *x = offset_of(c->r, kept);
+    for (int64_t some; columns > 0; columns -= some, kept += some, x += some * stride) {
+        some = columns < SIDE ? columns : SIDE;
+        c->arg->runs(some, stride, end - begin, x, c->greatest, best, where);
+        store_found(c, kept, some, best, where);
+    }
+    return 0;
 }
 
 static int find_columns(const call *c, int64_t kept, int64_t columns, int64_t begin,
@@ -581,8 +618,13 @@ int dt_cpu_argreduce(dt_stream stream, bool greatest, const dt_reduction *r)
                      dt_dtype_compute(r->input_dtype), COLUMNS);
     c.arg = kernels->arg[r->input_dtype];
     c.greatest = greatest;
-    c.reduce = c.columns > 1 ? find_columns : find_element;
     c.rows = r->reduced_numel;
     c.groups = 1;
+    if (c.columns > 1)
+        c.reduce = find_columns;
+    else if (c.dense && r->reduced_numel <= SHORT && take_short(&c))
+        c.reduce = find_short;
+    else
+        c.reduce = find_element;
     return run_reduction(&c);
 }

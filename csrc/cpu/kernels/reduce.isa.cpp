@@ -44,12 +44,21 @@ struct Kernel {
     template <int half>
     static DT_INLINE void fold(Partial *acc)
     {
-        for (int j = 0; j < half; j++)
-            acc[j] = both(acc[j], acc[j + half]);
+        if constexpr (Row::row_class.starts) {
+            /* Of extremes gcc makes vectors in a loop alone, and else guesses wrong half
+             * of the time which one is greater. */
+#pragma GCC unroll 1
+            for (int j = 0; j < half; j++)
+                acc[j] = both(acc[j], acc[j + half]);
+        } else {
+            for (int j = 0; j < half; j++)
+                acc[j] = both(acc[j], acc[j + half]);
+        }
         if constexpr (half > 1)
             fold<half / 2>(acc);
     }
-    static void run(int64_t n, const void *from, double p, void *out)
+    __attribute__((noinline)) static void run(int64_t n, const void *from, double p,
+                                              void *out)
     {
         constexpr int N = lanes<T>;
         const T *x = (const T *)from;
@@ -175,8 +184,9 @@ struct Moments {
                 sums[j] += x[i + j];
         for (int j = 0; i + j < n; j++)
             sums[j] += x[i + j];
+        const int used = n < N ? (int)n : N;
         double sum = 0, square = 0, off = 0;
-        for (int j = 0; j < N; j++)
+        for (int j = 0; j < used; j++)
             sum += (double)sums[j];
         const T near = (T)(sum / (double)n);
         for (i = 0; i + N <= n; i += N)
@@ -190,7 +200,7 @@ struct Moments {
             offs[j] += d;
             squares[j] += d * d;
         }
-        for (int j = 0; j < N; j++) {
+        for (int j = 0; j < used; j++) {
             off += (double)offs[j];
             square += (double)squares[j];
         }
@@ -295,6 +305,39 @@ struct Arg {
             where[j] = better ? index : where[j];
         }
     }
+    /* The extremes of `many` times n elements, `stride` bytes apart, side by side. */
+    template <bool greatest>
+    static DT_INLINE void side(int64_t many, int64_t stride, int64_t n, const char *x,
+                               T *best, int64_t *where)
+    {
+        constexpr int SIDE = 16;
+        for (; many > 0; many -= SIDE, x += SIDE * stride) {
+            const int some = many < SIDE ? (int)many : SIDE;
+            T top[SIDE];
+            int32_t at[SIDE] = {0};
+            for (int j = 0; j < SIDE; j++)
+                top[j] = *(const T *)(x + (j < some ? j : 0) * stride);
+            for (int32_t i = 1; i < n; i++)
+                for (int j = 0; j < SIDE; j++) {
+                    const T y = ((const T *)(x + (j < some ? j : 0) * stride))[i];
+                    const bool better = wins((C)y, (C)top[j], greatest);
+                    top[j] = (T)(better ? (C)y : (C)top[j]);
+                    at[j] = better ? i : at[j];
+                }
+            for (int j = 0; j < some; j++) {
+                *best++ = top[j];
+                *where++ = at[j];
+            }
+        }
+    }
+    static void runs(int64_t many, int64_t stride, int64_t n, const void *from,
+                     bool greatest, void *best, int64_t *where)
+    {
+        if (greatest)
+            side<true>(many, stride, n, (const char *)from, (T *)best, where);
+        else
+            side<false>(many, stride, n, (const char *)from, (T *)best, where);
+    }
     static void row(int64_t columns, const void *from, bool greatest, int64_t index,
                     void *best, int64_t *where)
     {
@@ -306,7 +349,7 @@ struct Arg {
     }
 };
 template <typename T>
-constexpr dt_arg_kernel args = {Arg<T>::find, Arg<T>::beats, Arg<T>::row};
+constexpr dt_arg_kernel args = {Arg<T>::find, Arg<T>::beats, Arg<T>::runs, Arg<T>::row};
 
 } // namespace
 
