@@ -91,10 +91,6 @@ struct Exp {
     T shift;
     NN_METHOD T operator()(T x) const { return op_exp(x - shift); }
 };
-template <class F>
-constexpr bool is_exp = false;
-template <typename T>
-constexpr bool is_exp<Exp<T>> = true;
 
 /* The operands of a call of Op, or of a row of it: pointers in the order of ops/nn.def. */
 template <class Op, typename T>

@@ -28,6 +28,20 @@ constexpr int lanes = 128 / (int)sizeof(T);
 /* The elements of a run of each lane, together. */
 constexpr int64_t SPAN = 4096;
 
+/* The last `count` elements, and others behind them that fill N lanes. gcc makes loads with
+ * masks of this loop, if it does not unroll it. */
+template <int N, typename E>
+DT_FN void load_last(E *to, const E *from, int count, E other)
+{
+#pragma GCC unroll 1
+    for (int j = 0; j < N; j++) {
+        E value = other;
+        if (j < count)
+            value = from[j];
+        to[j] = value;
+    }
+}
+
 template <typename E, int N>
 struct Padded {
     E data[N];
@@ -43,8 +57,7 @@ struct Elements {
     Padded<E, N> last(int64_t i, int64_t count) const
     {
         Padded<E, N> padded;
-        memset(padded.data, 0, sizeof padded.data);
-        memcpy(padded.data, data + i, (size_t)count * sizeof(E));
+        load_last<N>(padded.data, data + i, (int)count, (E)0);
         return padded;
     }
 };
@@ -75,20 +88,23 @@ DT_FN T add_lanes(T *lane)
     return lane[0];
 }
 
-/* The rest after full lanes, for a function that is worth vector instructions. */
+/* The rest after full lanes, with vector instructions. */
 template <typename T, class F, class... E>
 DT_FN void add_last(T *lane, T *kept, int64_t count, F f, const E &...e)
 {
+    const int some = (int)count;
     T term[lanes<T>];
 #pragma GCC unroll 1
     for (int j = 0; j < lanes<T>; j++)
         term[j] = f(e[j]...);
     if (kept)
-        memcpy(kept, term, (size_t)count * sizeof(T));
-    memset(term + count, 0, sizeof term - (size_t)count * sizeof(T));
+#pragma GCC unroll 1
+        for (int j = 0; j < lanes<T>; j++)
+            if (j < some)
+                kept[j] = term[j];
 #pragma GCC unroll 1
     for (int j = 0; j < lanes<T>; j++)
-        lane[j] += term[j];
+        lane[j] += j < some ? term[j] : 0;
 }
 
 /* The sum of f(e...). keep: the terms become elements of `kept`. */
@@ -108,14 +124,9 @@ DT_FN double sum_of(int64_t n, T *kept, F f, E... e)
                     kept[i + j] = term;
                 lane[j] += term;
             }
-        if constexpr (nn::is_exp<F>) {
-            if (i < end)
-                add_last(lane, keep ? kept + i : nullptr, end - i, f,
-                         e.template last<N>(i, end - i)...);
-        } else {
-            for (int j = 0; i + j < end; j++)
-                lane[j] += f(e[i + j]...);
-        }
+        if (i < end)
+            add_last(lane, keep ? kept + i : nullptr, end - i, f,
+                     e.template last<N>(i, end - i)...);
         sum += (double)add_lanes(lane);
     }
     return sum;
@@ -132,9 +143,15 @@ DT_FN T max_of(int64_t n, const T *x)
     for (; i + N <= n; i += N)
         for (int j = 0; j < N; j++)
             lane[j] = x[i + j] > lane[j] ? x[i + j] : lane[j];
-    for (int j = 0; i + j < n; j++)
-        lane[j] = x[i + j] > lane[j] ? x[i + j] : lane[j];
+    if (i < n) {
+        T rest[N];
+        load_last<N>(rest, x + i, (int)(n - i), -(T)INFINITY);
+#pragma GCC unroll 1
+        for (int j = 0; j < N; j++)
+            lane[j] = rest[j] > lane[j] ? rest[j] : lane[j];
+    }
     for (int half = N / 2; half; half /= 2)
+#pragma GCC unroll 1
         for (int j = 0; j < half; j++)
             lane[j] = lane[j + half] > lane[j] ? lane[j + half] : lane[j];
     return lane[0];
