@@ -544,3 +544,25 @@ def test_symmetric_factors_have_no_gradient(device):
         torch.linalg.ldl_factor(torch.zeros(3, 3, device=device))
     with pytest.raises(RuntimeError, match="one for each row"):
         torch.linalg.ldl_solve(LD.detach(), pivots[:1], LD.detach())
+
+
+@pytest.mark.parametrize("name", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("n", [1, 127, 128, 129, 8191, 8192, 8193, 600_001])
+def test_products_of_two_vectors(n, name, device):
+    """Long ones are summed in pieces, in the same order for any number of threads."""
+    dtype = getattr(torch, name)
+    x = torch.randn(n, device=device).to(dtype)
+    y = torch.randn(n, device=device).to(dtype)
+    terms = x.cpu().double() * y.cpu().double()
+    off = {"float32": 1e-6, "float64": 1e-15, "bfloat16": 4e-3}[name]
+    off *= terms.abs().sum().item()
+    found, apart = x @ y, torch.stack([x, y], 1)
+    assert found.dtype == dtype and found.shape == ()
+    for each in (found, apart[:, 0] @ apart[:, 1]):
+        assert abs(each.item() - terms.sum().item()) <= off
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        assert (x @ y).item() == found.item()
+    finally:
+        torch.set_num_threads(before)

@@ -1,5 +1,6 @@
 /* The rows of ops/elementwise.def as loops over elements. */
 #include <string.h>
+#include <algorithm>
 #include <cmath>
 #include <type_traits>
 
@@ -85,8 +86,10 @@ __attribute__((noinline)) void run_with_first(dt_kernel *kernel, int operands,
     char *at[DT_MAX_OPERANDS];
     int64_t steps[DT_MAX_OPERANDS];
     const int64_t most = n < SOME ? n : SOME;
-    for (int64_t i = 0; i < most; i++)
-        memcpy(first + (size_t)i * size, data[1], size);
+    memcpy(first, data[1], size);
+    for (int64_t have = 1; have < most; have *= 2)
+        memcpy(first + (size_t)have * size, first,
+               (size_t)std::min(have, most - have) * size);
     memcpy(at, data, (size_t)operands * sizeof *at);
     memcpy(steps, strides, (size_t)operands * sizeof *steps);
     at[1] = first;

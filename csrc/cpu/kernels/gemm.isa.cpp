@@ -285,8 +285,8 @@ const dt_gemm_kernels DT_ISA_NAME(dt_gemm) = {
 #include "ops/dtype.def"
     },
 #define FLOATS(type)                                                                   \
-    {Product<type>::run_direct, Dots<type>::run, Product<type>::tile_columns,          \
-     Product<type>::pack, Product<type>::run_packed}
+    {Product<type>::run_direct,   Dots<type>::run,     dot_of<type>,                   \
+     Product<type>::tile_columns, Product<type>::pack, Product<type>::run_packed}
     FLOATS(float),
     FLOATS(double),
 };

@@ -124,6 +124,25 @@ struct Dots : Tile<T> {
     }
 };
 
+template <typename T>
+double dot_of(int64_t n, const void *of_a, const void *of_b)
+{
+    constexpr int LANES = 256 / (int)sizeof(T); /* they keep the adders busy */
+    const T *a = (const T *)of_a, *b = (const T *)of_b;
+    T lane[LANES] = {0};
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (int j = 0; j < LANES; j++)
+            lane[j] += a[i + j] * b[i + j];
+    for (int j = 0; i + j < n; j++)
+        lane[j] += a[i + j] * b[i + j];
+    for (int half = LANES / 2; half; half /= 2)
+#pragma GCC unroll 1
+        for (int j = 0; j < half; j++)
+            lane[j] += lane[j + half];
+    return (double)lane[0];
+}
+
 } // namespace
 
 #endif

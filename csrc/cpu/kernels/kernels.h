@@ -104,6 +104,8 @@ typedef struct dt_gemm_floats {
     /* b is read where it is: b_col is 1, or a_col and b_row are. */
     void (*direct)(const dt_gemm_args *args);
     void (*dots)(const dt_gemm_args *args);
+    /* The product of two vectors of n elements. */
+    double (*dot)(int64_t n, const void *a, const void *b);
     /* The same b again and again, packed once in panels of `columns` columns. */
     int64_t columns;
     /* b to out, which is aligned to 64 and has k * columns elements a panel. */

@@ -365,6 +365,8 @@ int dt_cpu_gemm(dt_stream stream, const dt_gemm *g)
         return half_gemm(stream, g);
     if (g->packed)
         return dt_cpu_gemm_with_packed(g);
+    if (dt_cpu_gemm_is_dot(g))
+        return dt_cpu_gemm_dot(g);
     product p = {.g = g, .how = way_of(g), .row_parts = 1, .column_parts = 1};
     double work = (double)g->m * (double)g->n * (double)(g->k ? g->k : 1);
     DT_WITHOUT_GIL(work * (double)g->batch > LONG);

@@ -35,4 +35,8 @@ static inline dt_gemm_args dt_gemm_args_of(const dt_gemm *g, void *scratch)
     };
 }
 
+/* The product of two vectors; is_dot: whether it is one. */
+bool dt_cpu_gemm_is_dot(const dt_gemm *g);
+int dt_cpu_gemm_dot(const dt_gemm *g);
+
 #endif
