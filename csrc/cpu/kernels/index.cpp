@@ -260,16 +260,46 @@ row row_from(const dt_index_call *s, int64_t number, int64_t first)
     return r;
 }
 
+/* Whether one index says where each row begins, as in x[i] and in embedding(). */
+bool has_rows(const dt_index_call *s)
+{
+    return s->ndim == 2 && s->nindices == 1 && !s->indices[0].strides[1];
+}
+
+void run_rows(const job *j, int64_t begin, int64_t end)
+{
+    const dt_index_call *s = j->s;
+    const dt_index_dims *index = &s->indices[0];
+    row r = {};
+    r.n = s->shape[1];
+    r.table_stride = s->table_strides[1];
+    r.value_stride = s->value_strides[1];
+    for (int64_t i = begin; i < end; i++) {
+        const char *at = (const char *)index->data + i * index->strides[0];
+        r.table = (char *)s->table + i * s->table_strides[0] + offset_of(index, at);
+        r.values = (char *)s->values + i * s->value_strides[0];
+        run_chunk(j, &r);
+    }
+}
+
 void run_elements(void *context, int64_t begin, int64_t end)
 {
     const job *j = (const job *)context;
     const int64_t inner = j->s->shape[j->s->ndim - 1];
+    const bool by_rows = has_rows(j->s) && inner <= CHUNK;
     int64_t looked = begin;
     while (begin < end) {
-        row r = row_from(j->s, begin / inner, begin % inner);
-        r.n = std::min({r.n, end - begin, CHUNK});
-        run_chunk(j, &r);
-        begin += r.n;
+        int64_t rows = by_rows && begin % inner == 0 ? (end - begin) / inner : 0;
+        if (rows) {
+            rows = std::min(rows, CHUNK / inner);
+            run_rows(j, begin / inner, begin / inner + rows);
+            begin += rows * inner;
+        } else {
+            row r = row_from(j->s, begin / inner, begin % inner);
+            r.n = std::min({r.n, end - begin, CHUNK});
+            run_chunk(j, &r);
+            begin += r.n;
+        }
         if (begin - looked < CHUNK)
             continue;
         if (dt_pool_is_stopping())
