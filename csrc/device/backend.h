@@ -242,9 +242,9 @@ typedef struct dt_backend {
      * the CPU. */
     void (*parallel)(void (*task)(void *context, int64_t begin, int64_t end),
                      void *context, int64_t count, int64_t grain);
-    /* convolution, pooling and resample take floats of 16 bits, moments, nn, optim_step
-     * and foreach_norm as `stored`; elementwise those of one type beside float32, bools
-     * and uint8 beside either, and computes in float32 then. */
+    /* convolution, pooling, resample and rnn take floats of 16 bits, moments, nn,
+     * optim_step and foreach_norm as `stored`; elementwise those of one type beside
+     * float32, bools and uint8 beside either, and computes in float32 then. */
     bool halves;
     /* The CPU's alone: ranks of one machine, for simulated NCCL. */
     const struct dt_group_functions *groups;

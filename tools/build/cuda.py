@@ -67,6 +67,7 @@ ONCE = {
     "csrc/cuda/kernels/matmul_integers.cu": Once(),
     "csrc/cuda/kernels/nn_loss_soft.cu": Once(),
     "csrc/cuda/kernels/resample.cu": Once(),
+    "csrc/cuda/kernels/rnn_float64.cu": Once(),
     "csrc/cuda/kernels/scan.cu": Once(),
     "csrc/cuda/kernels/sparse.cu": Once(),
 }

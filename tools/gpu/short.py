@@ -172,8 +172,12 @@ def layers(n):
         net = kind(n % 100 + 1, 9, bidirectional=True)
         theirs = kind(n % 100 + 1, 9, bidirectional=True).to("cuda")
         theirs.load_state_dict(net.state_dict())
-        run = lambda x, a=net, b=theirs: (b if x.is_cuda else a)(x)[0]
-        same(run, (4, 3, n % 100 + 1))
+        run = lambda x, a=net, b=theirs: (b if x.is_cuda else a)(
+            x.to(a.weight_hh_l0.dtype)
+        )[0]
+        for dtype in (torch.float32, torch.float64, torch.bfloat16, torch.float16):
+            net, theirs = net.to(dtype), theirs.to(dtype)
+            same(run, (4, 3, n % 100 + 1), within=2e-5 if dtype.itemsize > 2 else 5e-2)
 
 
 def chains(n):

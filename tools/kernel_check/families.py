@@ -10,6 +10,7 @@ tiles and rounds, and their rests.
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -452,12 +453,15 @@ def attention_of_halves(torch: Any, new: Source) -> Any:
 @case
 def recurrent(torch: Any, new: Source) -> Any:
     out = []
-    for kind in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN):
-        layer = kind(12, 20).to(new.device)
+    for kind, dtype in itertools.product(
+        (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN),
+        ("float32", "float64", "float16", "bfloat16"),
+    ):
+        layer = kind(12, 20, dtype=getattr(torch, dtype)).to(new.device)
         with torch.no_grad():
             for each in layer.parameters():
-                each.copy_(new(*each.shape))
-        x = new(6, 9, 12, grad=True)
+                each.copy_(new(*each.shape) / 4)
+        x = new(6, 9, 12, dtype=dtype, grad=True)
         out += gradients(layer(x)[0], x, *layer.parameters())
     return out
 

@@ -54,15 +54,16 @@ static int open_layer(layer *l, const dt_value *list, int64_t all, int64_t batch
                        "%s: %d operands were given; give %d and a matrix", l->op_name,
                        list->count, count);
     weight = t[count];
-    if (first->dtype != DT_FLOAT32 && first->dtype != DT_FLOAT64)
+    l->step.dtype = (dt_dtype)first->dtype;
+    dt_device device = dt_tensor_device(first);
+    const dt_dtype stored = dt_stored_dtype(device, l->step.dtype);
+    if (stored != l->step.dtype || !dt_dtype_is_float(stored))
         return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
                        "%s: not defined for type %s; give float32 or float64",
-                       l->op_name, dt_dtype_name((dt_dtype)first->dtype));
-    l->step.dtype = (dt_dtype)first->dtype;
+                       l->op_name, dt_dtype_name(l->step.dtype));
     l->step.n = weight->shape[1];
     l->wide = row[0].width * l->step.n;
     l->weight = dt_tensor_data(weight);
-    dt_device device = dt_tensor_device(first);
     l->stream = dt_stream_current(device);
     l->backend = dt_backend_of(device);
     for (int k = 0; k < DT_RNN_OPERANDS; k++)

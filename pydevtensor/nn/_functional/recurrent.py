@@ -17,6 +17,7 @@ GATES = {TANH: 1, RELU: 1, LSTM: 4, GRU: 3}
 # The last operation of a step that is composed of others, as PyTorch's are.
 _NODES = {TANH: "TanhBackward0", RELU: "ReluBackward0"}
 _NODES |= {LSTM: "MulBackward0", GRU: "AddBackward0"}
+_HALVES = _C.float16, _C.bfloat16
 
 
 def run(
@@ -38,18 +39,31 @@ def run(
     """
     if is_cast(x):
         return _in_autocast(kind, x, state, weights, sizes, reverse, stepwise)
-    if weights[0].dtype in (_C.float16, _C.bfloat16):
-        # Steps are computed in float32, and rounded once.
-        wide = [None if w is None else w.float() for w in weights]
-        results = run(kind, x.float(), [s.float() for s in state], wide, sizes, reverse)
-        return tuple(r.to(x.dtype) for r in results)
     empty = not x.numel() or not state[0].numel()
-    if empty or len(weights) > 4 or weights[0].is_complex():
+    composes = empty or len(weights) > 4 or x.is_complex()
+    if x.dtype in _HALVES and (composes or not x.is_cuda):
+        return _rounded_once(run, kind, x, state, weights, sizes, reverse)
+    if composes:
         return composed(kind, x, state, weights, sizes, reverse)
     state = (*state, None) if len(state) == 1 else state
     results = _Recurrence.apply(kind, tuple(sizes), reverse, x, *state, *weights)
     _C._named(results[0], _NODES[kind])
     return results[: 3 if kind == LSTM else 2]
+
+
+def _rounded_once(
+    body: Any,
+    kind: int,
+    x: Any,
+    state: Any,
+    weights: Any,
+    sizes: Any,
+    reverse: bool,
+) -> tuple[Any, ...]:
+    """run() or composed() of 16-bit operands, in float32."""
+    wide = [None if w is None else w.float() for w in weights]
+    results = body(kind, x.float(), [s.float() for s in state], wide, sizes, reverse)
+    return tuple(r.to(x.dtype) for r in results)
 
 
 def run_layers(
@@ -68,6 +82,8 @@ def run_layers(
     weights: run()'s for each layer and direction; dropped: the probability of dropout
     between layers.
     """
+    if x.is_cuda and is_cast(x):
+        x, *states = cast([x, *states], "cuda", _C._autocast_state("cuda")[1])
     starts = [state.unbind(0) for state in states]
     ends: list[list[Any]] = [[] for _ in states]
     for at in range(0, len(weights), directions):
@@ -94,7 +110,7 @@ def _in_autocast(
     reverse: bool,
     stepwise: bool,
 ) -> tuple[Any, ...]:
-    """run() of the operands in the lower type, with steps in float32.
+    """run() of the operands in the lower type; on the CPU with steps in float32.
 
     On a GPU all results are of the lower type. On the CPU PyTorch casts the products
     alone, so a state of float32 that is added to them stays float32.
@@ -112,11 +128,19 @@ def _in_autocast(
     try:
         operands = [cast([x, *weights], device_type, lower)]
         operands.append(cast([*state], device_type, given))
-        (x, *weights), state = cast(operands, device_type, _C.float32)
+        if device_type == "cpu":
+            operands = cast(operands, device_type, _C.float32)
+        (x, *weights), state = operands
         results = run(kind, x, state, weights, sizes, reverse)
         return tuple(result.to(given) for result in results)
     finally:
         _C._autocast_state(device_type, True, lower)
+
+
+def zeros(x: Any, *shape: int) -> Any:
+    """A state of zeros for the input x; on a GPU of the type that autocast gives it."""
+    lower = x.is_cuda and is_cast(x)
+    return x.new_zeros(shape, dtype=_C._autocast_state("cuda")[1] if lower else x.dtype)
 
 
 def may_meet(first: Any, second: Any) -> bool:
@@ -282,13 +306,15 @@ def _composed_gradients(
         # Views, so that a tensor given twice counts as two.
         own = [t.view_as(t) if w else t for t, w in zip(inputs, wants, strict=True)]
         state = own[1:3] if kind == LSTM else own[1:2]
-        results = composed(kind, own[0], state, own[3:], sizes, reverse)
-    given = [(r, g) for r, g in zip(results, grads, strict=False) if g is not None]
+        given = kind, own[0], state, own[3:], sizes, reverse
+        half = own[0].dtype in _HALVES
+        results = _rounded_once(composed, *given) if half else composed(*given)
+    pairs = [(r, g) for r, g in zip(results, grads, strict=False) if g is not None]
     found = iter(
         grad(
-            [r for r, _ in given],
+            [r for r, _ in pairs],
             [t for t, w in zip(own, wants, strict=True) if w],
-            [g for _, g in given],
+            [g for _, g in pairs],
             create_graph=True,
             allow_unused=True,
         )

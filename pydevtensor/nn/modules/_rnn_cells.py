@@ -104,7 +104,7 @@ class RNNCellBase(
         before = []
         for at, state in enumerate(states):
             if state is None:
-                state = x.new_zeros((len(x), self.hidden_size))
+                state = recurrent.zeros(x, len(x), self.hidden_size)
             check_tensor(self, "state", state)
             check_home(self, f"state {at}", state, self.weight_ih)
             if state.ndim not in (1, 2):

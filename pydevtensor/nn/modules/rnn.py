@@ -230,7 +230,7 @@ class RNNBase(Parametrized):
             names.append("cell state")
         count = len(self._all_weights)
         if hx is None:
-            return [input.new_zeros((count, batch, size)) for size in sizes]
+            return [recurrent.zeros(input, count, batch, size) for size in sizes]
         states = [hx]
         if self.mode == "LSTM":
             if not isinstance(hx, (tuple, list)) or len(hx) != 2:
