@@ -483,6 +483,7 @@ GOALS = {
     "interpolate": 0.8,
     "max_pool2d": 0.8,
     "LSTM": 0.4,
+    "LSTM, bfloat16": 0.3,
     "gelu written out": 0.35,
     "fft2 of 512 x 512": 0.4,
     "csr @ dense": 0.1,

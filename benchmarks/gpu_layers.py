@@ -128,10 +128,22 @@ def convolution_case(name, products="float32", groups=1, backward=False):
 # --- others ---------------------------------------------------------------------------
 
 
-def lstm(t, n):
-    steps, width = (32, 512) if n > 1 << 20 else (4, 16)
-    layer = t.nn.LSTM(width, width).to("cuda")
-    return layer, t.rand(steps, max(1, n // (steps * width)), width, device="cuda")
+def lstm_case(name, dtype, bytes_of):
+    def make(t, n):
+        steps, width = (32, 512) if n > 1 << 20 else (4, 16)
+        layer = t.nn.LSTM(width, width).to("cuda", getattr(t, dtype))
+        x = t.rand(steps, max(1, n // (steps * width)), width, device="cuda")
+        return layer, x.to(layer.weight_hh_l0.dtype)
+
+    return Case(
+        RECURRENT,
+        name,
+        make,
+        lambda t, layer, x: layer(x)[0],
+        lambda n: 18.0 * bytes_of * n,
+        operations=lambda n: 16.0 * 512 * n,
+        products=dtype,
+    )
 
 
 def normed_batch(t, n):
@@ -189,14 +201,8 @@ LAYERS = (
     convolution_case("3 x 3 of 64, backward, bfloat16", "bfloat16", backward=True),
     convolution_case("depthwise 3 x 3", groups=CHANNELS),
     convolution_case("depthwise 3 x 3, backward", groups=CHANNELS, backward=True),
-    Case(
-        RECURRENT,
-        "LSTM",
-        lstm,
-        lambda t, layer, x: layer(x)[0],
-        moves(9, 9),
-        operations=lambda n: 16.0 * 512 * n,
-    ),
+    lstm_case("LSTM", "float32", 4),
+    lstm_case("LSTM, bfloat16", "bfloat16", 2),
     Case(BACKWARD, "batch_norm", normed_batch, gradients, moves(4)),
     Case(BACKWARD, "max_pool2d", pooled, gradients, moves(0.75)),
     Case(REST, "nonzero of a tenth", mask, lambda t, m: m.nonzero(), moves(1, 0.8)),
