@@ -110,7 +110,13 @@ def counts(net, shape, mode):
     return step(net, x, mode)
 
 
-SHAPES = {Block: (2, 8, 32), Residual: (2, 8, 6, 6), Recurrent: (4, 2, 16)}
+class Projected(Recurrent):
+    def __init__(self):
+        super().__init__(proj_size=8)
+
+
+SHAPES = {Block: (2, 8, 32), Residual: (2, 8, 6, 6)}
+SHAPES |= {Recurrent: (4, 2, 16), Projected: (4, 2, 16)}
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -133,6 +139,9 @@ MOST = {
     (Recurrent, "float32"): ((12, 4), (14, 1)),
     (Recurrent, "autocast"): ((17, 9), (19, 5)),
     (Recurrent, "bfloat16"): ((12, 4), (14, 1)),
+    (Projected, "float32"): ((17, 4), (19, 4)),
+    (Projected, "autocast"): ((23, 10), (25, 9)),
+    (Projected, "bfloat16"): ((17, 4), (19, 4)),
 }
 
 
@@ -152,9 +161,12 @@ def test_launches_and_copies_do_not_become_more(made, mode):
         {},
         {"num_layers": 2, "bidirectional": True, "dropout": 0.5, "bias": False},
         {"lengths": (4, 2), "bidirectional": True},
+        {"lengths": (4, 2), "bidirectional": True, "proj_size": 8},
     ],
 )
 def test_recurrent_layers_of_16_bits_convert_nothing(options, kind, mode):
+    if "proj_size" in options and kind != "LSTM":
+        pytest.skip("only an LSTM projects its state")
     for made in (lambda: Recurrent(kind, **options), lambda: Recurrent(kind + "Cell")):
         assert counts(made(), (4, 2, 16), mode) == counts(made(), (4, 2, 16), "float32")
 

@@ -11,6 +11,7 @@ from pydevtensor.autograd import gradcheck, gradgradcheck
 nn = torch.nn
 rnn = nn.utils.rnn
 KINDS = ["RNN", "LSTM", "GRU"]
+LAYERS = [*KINDS, "projected"]  # an LSTM with states of one element less
 
 
 def numbers(*shape, device, dtype=torch.float64):
@@ -21,16 +22,20 @@ def numbers(*shape, device, dtype=torch.float64):
 
 def network(kind, *args, device, dtype=torch.float64, **kwargs):
     torch.manual_seed(1)
+    if kind == "projected":
+        kind, kwargs["proj_size"] = "LSTM", args[1] - 1
     return getattr(nn, kind)(*args, **kwargs).to(device, dtype)
 
 
 def states(kind, *shape, device):
     h = numbers(*shape, device=device)
+    if kind == "projected":
+        return h[..., 1:].contiguous(), h.flip(0).contiguous()
     return (h, h.flip(0).contiguous()) if kind == "LSTM" else (h,)
 
 
 def given(kind, state):
-    return tuple(state) if kind == "LSTM" else state[0]
+    return tuple(state) if kind in ("LSTM", "projected") else state[0]
 
 
 def flat(results):
@@ -88,13 +93,17 @@ def test_a_single_unit(kind, inputs, rows, device):
         assert torch.allclose(a, b)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_one_derivative_is_that_of_the_composed_steps(kind, device):
+@pytest.mark.parametrize("lengths", [(), (5, 2, 2)])
+@pytest.mark.parametrize("kind", LAYERS)
+def test_one_derivative_is_that_of_the_composed_steps(kind, lengths, device):
     """backward() and grad(create_graph=True) take different ways."""
     layer = network(kind, 3, 4, 2, bidirectional=True, device=device)
-    x = numbers(5, 2, 3, device=device).requires_grad_()
-    inputs = [x, *layer.parameters()]
-    loss = sum((part * part.cos()).sum() for part in flat(layer(x)))
+    x = numbers(5, 3, 3, device=device).requires_grad_()
+    h = [s.requires_grad_() for s in states(kind, 4, 3, 4, device=device)]
+    inputs = [x, *h, *layer.parameters()]
+    packed = rnn.pack_padded_sequence(x, lengths) if lengths else x
+    y, *ends = flat(layer(packed, given(kind, h)))
+    loss = sum((part * part.cos()).sum() for part in (y.data if lengths else y, *ends))
     fast = torch.autograd.grad(loss, inputs, retain_graph=True)
     slow = torch.autograd.grad(loss, inputs, create_graph=True)
     again = torch.autograd.grad(loss, inputs)
@@ -142,7 +151,7 @@ def test_half_types(kind, options, packed, dtype, device):
         assert torch.allclose(a.double(), b, rtol=error, atol=error * scale)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", LAYERS)
 def test_layouts(kind, device):
     """Inputs, states, weights and gradients that are not contiguous."""
     layer = network(kind, 3, 4, device=device)
@@ -167,7 +176,7 @@ def test_layouts(kind, device):
         assert torch.allclose(a.grad, b.grad, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", LAYERS)
 def test_part_of_the_results_has_a_gradient(kind, device):
     """Only the last state, or only one parameter, takes part."""
     layer = network(kind, 3, 4, device=device)
@@ -223,8 +232,9 @@ def test_many_rows_walk_like_a_cell(kind, hidden, rows, dtype):
         assert torch.allclose(a.grad, b.grad, **near)
 
 
-def test_packed_sequences_give_what_each_gives_alone(device):
-    layer = network("LSTM", 3, 4, 2, bidirectional=True, device=device)
+@pytest.mark.parametrize("kind", ["LSTM", "projected"])
+def test_packed_sequences_give_what_each_gives_alone(kind, device):
+    layer = network(kind, 3, 4, 2, bidirectional=True, device=device)
     sequences = [numbers(n, 3, device=device) for n in (2, 30, 7, 7, 1)]
     packed = rnn.pack_sequence(sequences, enforce_sorted=False)
     assert packed.batch_sizes.device.type == "cpu"
@@ -290,6 +300,11 @@ def test_wrong_packing():
         ([(2, 8), (2, 2), (2, 2), (2, 2), (2, 2), (2, 2), (8, 2)], [1, 2]),
         ([(2, 8), (2, 2), (2, 2), (2, 2), (2, 2), (2, 2), (8, 2)], []),
         ([(2, 8), (2, 2), (2, 2), (2, 2), (2, 2), (2, 2), (16,)], [2]),
+        # Projected from 2 to 1: the matrices, results and states.
+        ([(2, 8), *[(2, 2)] * 5, (8, 2), (1, 2), (2, 1), (2, 1)], [2]),
+        ([(2, 8), *[(2, 2)] * 5, (8, 1), (2,), (2, 1), (2, 1)], [2]),
+        ([(2, 8), *[(2, 2)] * 5, (8, 1), (1, 2), (1, 1), (2, 1)], [2]),
+        ([(2, 8), *[(2, 2)] * 5, (8, 1), (1, 2), (2, 1), (2, 2)], [2]),
     ],
 )
 def test_the_kernels_check_their_operands(operands, sizes):

@@ -509,15 +509,18 @@ def windows(device):
 def recurrent(device):
     torch.manual_seed(0)
     net, gru = nn.LSTM(3, 4).to(device), nn.GRU(3, 4, bidirectional=True).to(device)
+    projected = nn.LSTM(3, 4, bidirectional=True, proj_size=2).to(device)
     x = leaf(5, 2, 3, device=device)
     packed = nn.utils.rnn.pack_padded_sequence
 
     def loss():
         y, (h, _) = net(x)
         z, _ = gru(packed(x, torch.tensor([5, 3])))
-        return y * y, h.sin(), z.data
+        p, (q, _) = projected(packed(x, torch.tensor([5, 3])))
+        return y * y, h.sin(), z.data, p.data, q.cos()
 
-    return gradients(loss, x, *net.parameters(), *gru.parameters())
+    parameters = [*gru.parameters(), *projected.parameters()]
+    return gradients(loss, x, *net.parameters(), *parameters)
 
 
 @case

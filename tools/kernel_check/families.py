@@ -454,10 +454,12 @@ def attention_of_halves(torch: Any, new: Source) -> Any:
 def recurrent(torch: Any, new: Source) -> Any:
     out = []
     for kind, dtype in itertools.product(
-        (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN),
+        ("LSTM", "GRU", "RNN", "projected"),
         ("float32", "float64", "float16", "bfloat16"),
     ):
-        layer = kind(12, 20, dtype=getattr(torch, dtype)).to(new.device)
+        options = {"proj_size": 7} if kind == "projected" else {}
+        layer = getattr(torch.nn, "LSTM" if options else kind)(12, 20, **options)
+        layer = layer.to(new.device, getattr(torch, dtype))
         with torch.no_grad():
             for each in layer.parameters():
                 each.copy_(new(*each.shape) / 4)

@@ -40,11 +40,15 @@ def run(
     if is_cast(x):
         return _in_autocast(kind, x, state, weights, sizes, reverse, stepwise)
     empty = not x.numel() or not state[0].numel()
-    composes = empty or len(weights) > 4 or x.is_complex()
+    composes = empty or x.is_complex()
     if x.dtype in _HALVES and (composes or not x.is_cuda):
         return _rounded_once(run, kind, x, state, weights, sizes, reverse)
     if composes:
         return composed(kind, x, state, weights, sizes, reverse)
+    if len(weights) > 4:
+        results = _Projected.apply(kind, tuple(sizes), reverse, x, *state, *weights)
+        _C._named(results[0], "MmBackward0")
+        return results
     state = (*state, None) if len(state) == 1 else state
     results = _Recurrence.apply(kind, tuple(sizes), reverse, x, *state, *weights)
     _C._named(results[0], _NODES[kind])
@@ -52,17 +56,11 @@ def run(
 
 
 def _rounded_once(
-    body: Any,
-    kind: int,
-    x: Any,
-    state: Any,
-    weights: Any,
-    sizes: Any,
-    reverse: bool,
+    body: Any, kind: int, x: Any, state: Any, weights: Any, *steps: Any
 ) -> tuple[Any, ...]:
     """run() or composed() of 16-bit operands, in float32."""
     wide = [None if w is None else w.float() for w in weights]
-    results = body(kind, x.float(), [s.float() for s in state], wide, sizes, reverse)
+    results = body(kind, x.float(), [s.float() for s in state], wide, *steps)
     return tuple(r.to(x.dtype) for r in results)
 
 
@@ -211,18 +209,9 @@ class _Recurrence(Function):
 
     @staticmethod
     def forward(
-        ctx: Any,
-        kind: int,
-        sizes: tuple[Any, ...],
-        reverse: bool,
-        x: Any,
-        h: Any,
-        c: Any,
-        w_ih: Any,
-        w_hh: Any,
-        b_ih: Any,
-        b_hh: Any,
+        ctx: Any, kind: int, sizes: tuple[Any, ...], reverse: bool, *inputs: Any
     ) -> tuple[Any, ...]:
+        x, h, c, w_ih, w_hh, b_ih, b_hh = inputs
         weight, bias = w_hh.contiguous(), b_ih
         if kind != GRU and b_ih is not None:
             bias = b_ih + b_hh
@@ -251,17 +240,17 @@ class _Recurrence(Function):
         _C._rnn_steps(kind, [*operands, weight], sizes, reverse)
         ctx.options = kind, sizes, reverse
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(x, h, c, w_ih, w_hh, b_ih, b_hh, before, *kept)
+        ctx.save_for_backward(*inputs, before, *kept)
         return results
 
     @staticmethod
     def backward(ctx: Any, dy: Any, dh: Any, dc: Any = None) -> tuple[Any, ...]:
         kind, sizes, reverse = ctx.options
-        x, h, c, w_ih, w_hh, b_ih, b_hh, before, *kept = ctx.saved_tensors
-        wants = ctx.needs_input_grad[3:]
+        *inputs, before = ctx.saved_tensors[:8]
+        kept, wants = ctx.saved_tensors[8:], ctx.needs_input_grad[3:]
         if _C.is_grad_enabled():
-            inputs = [x, h, c, w_ih, w_hh, b_ih, b_hh]
-            return (None,) * 3 + _composed_gradients(ctx, inputs, wants, [dy, dh, dc])
+            return _composed_gradients(ctx, inputs, wants, [dy, dh, dc])
+        h, w_hh = inputs[1], inputs[4]
         width = h.shape[1]
         dy = before.new_zeros(before.shape) if dy is None else dy.contiguous()
         dstate = [
@@ -280,27 +269,108 @@ class _Recurrence(Function):
         # Backward, the last step is the first.
         operands.append(w_hh.contiguous())
         _C._rnn_steps(kind + _BACKWARD, operands, sizes, not reverse)
-        bias = dgates.sum(0) if wants[5] or wants[6] else None
-        with _OfLayer():
-            dx = dgates @ w_ih if wants[0] else None
-            dw_ih = dgates.t() @ x if wants[3] else None
-            dw_hh = dhidden.t() @ before if wants[4] else None
-        return (
-            *(None, None, None),
-            dx,
-            dstate[0],
-            dstate[1] if kind == LSTM else None,
-            dw_ih,
-            dw_hh,
+        dstate += [None] * (kind != LSTM)
+        of = _of_products(inputs, wants, dgates, dhidden, before)
+        return (*(None, None, None), of[0], *dstate, *of[1:])
+
+
+def _of_products(
+    inputs: Any, wants: Any, dgates: Any, dhidden: Any, before: Any
+) -> list[Any]:
+    """Gradients of x, of two weights and of two biases.
+
+    dgates and dhidden are the products' gradients; before has all steps' states.
+    """
+    x, w_ih, same = inputs[0], inputs[3], dhidden is dgates
+    bias = dgates.sum(0) if wants[5] or (same and wants[6]) else None
+    with _OfLayer():
+        return [
+            dgates @ w_ih if wants[0] else None,
+            dgates.t() @ x if wants[3] else None,
+            dhidden.t() @ before if wants[4] else None,
             bias if wants[5] else None,
-            (dhidden.sum(0) if kind == GRU else bias) if wants[6] else None,
-        )
+            (bias if same else dhidden.sum(0)) if wants[6] else None,
+        ]
+
+
+def _ends(y: Any, sizes: Any, reverse: bool) -> list[Any]:
+    """Views of the rows of y after which sequences end, in the order of these."""
+    if reverse or sizes[0] == sizes[-1]:
+        return [y[: sizes[0]] if reverse else y[-sizes[0] :]]
+    steps = zip(y.split([*sizes]), [*sizes[1:], 0], strict=True)
+    return [step[rows:] for step, rows in steps if len(step) > rows][::-1]
+
+
+def _starts(y: Any, h: Any, sizes: Any, reverse: bool) -> Any:
+    """The states before all steps: rows of y, and h where a sequence begins."""
+    if sizes[0] == sizes[-1]:
+        rows = len(y) - len(h)
+        return _C.cat([y[len(h) :], h] if reverse else [h, y[:rows]])
+    steps = y.split([*sizes])
+    if not reverse:
+        parts = [step[:rows] for step, rows in zip(steps, sizes[1:], strict=False)]
+        return _C.cat([h, *parts])
+    parts = []
+    for rows, step in zip(sizes, steps[1:], strict=False):
+        parts += [step, h[len(step) : rows]]
+    return _C.cat([*parts, h[: sizes[-1]]])
+
+
+class _Projected(Function):
+    """_Recurrence of an LSTM whose states are projected."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, kind: int, sizes: tuple[Any, ...], reverse: bool, *inputs: Any
+    ) -> tuple[Any, ...]:
+        x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr = inputs
+        with _OfLayer():
+            gates = F.linear(x, w_ih, None if b_ih is None else b_ih + b_hh)
+        c_n = _own(c)
+        wide = gates.new_empty((len(gates), c.shape[1]))
+        c_before = _C.empty_like(wide)
+        y = gates.new_empty((len(gates), h.shape[1]))
+        # The states before their projection, which no step reads, end in `wide` too.
+        operands = [gates, _C.zeros_like(c_n), c_n, wide, wide, c_before]
+        operands += [w.contiguous() for w in (w_hh, w_hr)]
+        _C._rnn_steps(kind, [*operands, y, h.contiguous()], sizes, reverse)
+        ctx.options = kind, sizes, reverse
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(*inputs, y, wide, gates, c_before)
+        return y, _C.cat(_ends(y, sizes, reverse)), c_n
+
+    @staticmethod
+    def backward(ctx: Any, dy: Any, dh: Any, dc: Any) -> tuple[Any, ...]:
+        kind, sizes, reverse = ctx.options
+        *inputs, y, wide, gates, c_before = ctx.saved_tensors
+        wants = ctx.needs_input_grad[3:]
+        if _C.is_grad_enabled():
+            return _composed_gradients(ctx, inputs, wants, [dy, dh, dc])
+        _, h, c, _, w_hh, _, _, w_hr = inputs
+        dy = y.new_zeros(y.shape) if dy is None else _own(dy)
+        if dh is not None:
+            ends = _ends(dy, sizes, reverse)
+            parts = dh.split([len(end) for end in ends])
+            for end, part in zip(ends, parts, strict=True):
+                end.add_(part)
+        dc = c.new_zeros(c.shape) if dc is None else _own(dc)
+        dstart = h.new_empty(h.shape)
+        dgates, dwide = _C.empty_like(gates), _C.empty_like(wide)
+        # The gradient of a state is in that of the results before the step.
+        operands = [dgates, _C.zeros_like(dc), dc, dwide, gates, c_before]
+        operands += [w.contiguous() for w in (w_hh, w_hr)]
+        _C._rnn_steps(kind + _BACKWARD, [*operands, dy, dstart], sizes, not reverse)
+        before = _starts(y, h, sizes, reverse) if wants[4] else None
+        of = _of_products(inputs, wants, dgates, dgates, before)
+        with _OfLayer():
+            dw_hr = dy.t() @ wide if wants[7] else None
+        return (*(None, None, None), of[0], dstart, dc, *of[1:], dw_hr)
 
 
 def _composed_gradients(
     ctx: Any, inputs: list[Any], wants: Any, grads: list[Any]
 ) -> tuple[Any, ...]:
-    """The gradients of composed(), recorded for higher derivatives."""
+    """The gradients of composed(), recorded for higher derivatives, after 3 None."""
     kind, sizes, reverse = ctx.options
     with enable_grad():
         # Views, so that a tensor given twice counts as two.
@@ -319,4 +389,4 @@ def _composed_gradients(
             allow_unused=True,
         )
     )
-    return tuple(next(found) if w else None for w in wants)
+    return (None,) * 3 + tuple(next(found) if w else None for w in wants)
