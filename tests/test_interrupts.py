@@ -152,8 +152,8 @@ STOPS = {
         del x
     """,
     "factorizations": """
-        x, factors = torch.rand(3000, 120, 120), torch.zeros(3000, 120)
-        assert interrupt(lambda: torch._C._lapack("geqrf", [x, factors], 120, 120))
+        x, factors = torch.rand(1500, 240, 240), torch.zeros(1500, 240)
+        assert interrupt(lambda: torch._C._lapack("geqrf", [x, factors], 240, 240))
         assert not factors[-1].any(), "it did not stop"
         del x, factors
     """,
