@@ -46,7 +46,7 @@ CASES = (
     Case(
         "gradient of average pooling, windows that do not overlap",
         "pooling",
-        "average_backward_kernel<float>",
+        "backward_kernel<float, false>",
         elements=4,
         passes=("load 4", "store 4") * 4,
         most=190,
