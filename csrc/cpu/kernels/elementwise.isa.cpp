@@ -27,6 +27,7 @@ struct Complex {
         return op_##name(z);                                                           \
     }
     COMPLEX(exp)
+    COMPLEX(exp2)
     COMPLEX(expm1)
     COMPLEX(log)
     COMPLEX(log2)
@@ -38,7 +39,12 @@ struct Complex {
     COMPLEX(sinh)
     COMPLEX(cosh)
     COMPLEX(tanh)
+    COMPLEX(asin)
+    COMPLEX(acos)
     COMPLEX(atan)
+    COMPLEX(asinh)
+    COMPLEX(acosh)
+    COMPLEX(atanh)
 #undef COMPLEX
 };
 template <typename T>

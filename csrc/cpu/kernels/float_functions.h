@@ -43,12 +43,6 @@
     }
 LIBRARY(abs, fabs)
 LIBRARY(sqrt, sqrt)
-LIBRARY(exp2, exp2)
-LIBRARY(asin, asin)
-LIBRARY(acos, acos)
-LIBRARY(asinh, asinh)
-LIBRARY(acosh, acosh)
-LIBRARY(atanh, atanh)
 LIBRARY(erfc, erfc)
 LIBRARY(floor, floor)
 LIBRARY(ceil, ceil)
@@ -102,6 +96,7 @@ struct Exact {
         return ::name(x);                                                              \
     }
     EXACT(exp)
+    EXACT(exp2)
     EXACT(expm1)
     EXACT(log)
     EXACT(log2)
@@ -114,7 +109,12 @@ struct Exact {
     EXACT(cosh)
     EXACT(tanh)
     EXACT(erf)
+    EXACT(asin)
+    EXACT(acos)
     EXACT(atan)
+    EXACT(asinh)
+    EXACT(acosh)
+    EXACT(atanh)
 #undef EXACT
     static double atan2(double y, double x) { return ::atan2(y, x); }
     static float atan2(float y, float x)
@@ -281,6 +281,12 @@ static inline double exp_near(double x)
     return mad(expm1_near(r), scale, scale);
 }
 
+static inline float quick_exp2(float x)
+{
+    double c = x < -160.0f ? -160.0 : (double)x;
+    return (float)exp_near((c > 130.0 ? 130.0 : c) * 0x1.62e42fefa39efp-1);
+}
+
 static inline float quick_expm1(float x)
 {
     double c = x < -104.0f ? -104.0 : (double)x;
@@ -329,6 +335,35 @@ static inline float log_limits(float x, double result)
     float r = x == 0.0f ? -INFINITY : (float)result;
     r = x == INFINITY ? x : r;
     return x >= 0.0f ? r : NAN;
+}
+
+static inline double log_near(double x)
+{
+    double power, near = log_parts(x, &power);
+    return mad(power, 0x1.62e42fefa39efp-1, near);
+}
+
+/* The inverse hyperbolic functions; near 0 their series. */
+static inline float quick_asinh(float x)
+{
+    double a = fabs((double)x), z = a * a;
+    double small = a * mad(z, mad(z, 3.0 / 40, -1.0 / 6), 1.0);
+    double r = a < 0x1p-6 ? small : log_near(a + sqrt(z + 1.0));
+    return copysignf((float)(a < INFINITY ? r : a), x); /* NaN, too */
+}
+static inline float quick_acosh(float x)
+{
+    double a = (double)x, r = log_near(a + sqrt(mad(a, a, -1.0)));
+    r = x == INFINITY ? a : r;
+    return x >= 1.0f ? (float)r : NAN;
+}
+static inline float quick_atanh(float x)
+{
+    double a = fabs((double)x), z = a * a;
+    double small = a * mad(z, mad(z, 1.0 / 5, 1.0 / 3), 1.0);
+    double r = a < 0x1p-6 ? small : 0.5 * log_near((1.0 + a) / (1.0 - a));
+    r = a == 1.0 ? INFINITY : r;
+    return a <= 1.0 ? copysignf((float)r, x) : NAN;
 }
 
 static inline float quick_log2(float x)
@@ -429,6 +464,18 @@ static inline double angle_near(double y, double x)
     q = mad(z, q, -0x1.55555555060bep-2);
     double r = mad(t * z, q, t) + (far ? 0x1.921fb54442d18p-1 : 0.0);
     return y < x ? r : 0x1.921fb54442d18p+0 - r;
+}
+
+/* Where x is beyond 1, the root is a NaN. */
+static inline float quick_asin(float x)
+{
+    double a = fabs((double)x);
+    return copysignf((float)angle_near(a, sqrt(mad(-a, a, 1.0))), x);
+}
+static inline float quick_acos(float x)
+{
+    double a = fabs((double)x), r = angle_near(sqrt(mad(-a, a, 1.0)), a);
+    return (float)(x < 0 ? 0x1.921fb54442d18p+1 - r : r);
 }
 
 static inline float quick_atan(float x)
@@ -551,6 +598,7 @@ struct Quick : Exact {
     {                                                                                  \
         return quick_##name(x);                                                        \
     }
+    QUICK(exp2)
     QUICK(expm1)
     QUICK(log)
     QUICK(log2)
@@ -563,7 +611,12 @@ struct Quick : Exact {
     QUICK(cosh)
     QUICK(tanh)
     QUICK(erf)
+    QUICK(asin)
+    QUICK(acos)
     QUICK(atan)
+    QUICK(asinh)
+    QUICK(acosh)
+    QUICK(atanh)
 #undef QUICK
     using Exact::atan2;
     static float atan2(float y, float x) { return quick_atan2(y, x); }
