@@ -45,7 +45,7 @@ struct Kernel {
     static DT_INLINE void fold(Partial *acc)
     {
         if constexpr (Row::row_class.starts) {
-            /* Of extremes gcc makes vectors in a loop alone, and else guesses wrong half
+            /* gcc makes vectors of extremes in a loop alone; else it guesses wrong half
              * of the time which one is greater. */
 #pragma GCC unroll 1
             for (int j = 0; j < half; j++)
