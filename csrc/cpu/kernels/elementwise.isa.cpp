@@ -1,7 +1,5 @@
 /* The rows of ops/elementwise.def as loops over elements. */
 #include <string.h>
-#include <algorithm>
-#include <cmath>
 #include <type_traits>
 
 #include "cpu/kernels/kernels.h"
@@ -95,7 +93,7 @@ __attribute__((noinline)) void run_with_first(dt_kernel *kernel, int operands,
     memcpy(first, data[1], size);
     for (int64_t have = 1; have < most; have *= 2)
         memcpy(first + (size_t)have * size, first,
-               (size_t)std::min(have, most - have) * size);
+               (size_t)(have < most - have ? have : most - have) * size);
     memcpy(at, data, (size_t)operands * sizeof *at);
     memcpy(steps, strides, (size_t)operands * sizeof *steps);
     at[1] = first;
@@ -108,12 +106,10 @@ __attribute__((noinline)) void run_with_first(dt_kernel *kernel, int operands,
 }
 
 /* Whether x / b is x * (1 / b) for each x: b is a power of two that is not near the ends. */
-template <typename T>
-bool has_exact_inverse(T b)
+bool has_exact_inverse(double b)
 {
     int power;
-    const T fraction = std::frexp(b, &power);
-    return (fraction == (T)0.5 || fraction == (T)-0.5) && power > -100 && power < 100;
+    return fabs(frexp(b, &power)) == 0.5 && power > -100 && power < 100;
 }
 
 /* A function of 1 to 4 inputs, a fourth one being a number. Where elements are next to
