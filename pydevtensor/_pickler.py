@@ -177,15 +177,20 @@ def _put_device(p, value):
 def _put_tensor(p, value):
     kind = type(value)
     nn = sys.modules.get("pydevtensor.nn.parameter")  # not imported: it is not of nn
-    if nn is not None and kind is nn.Parameter:
+    parts = hasattr(value, "_as_parameter")  # a DTensor
+    if nn is not None and (
+        kind is nn.Parameter or (parts and isinstance(value, nn.Parameter))
+    ):
         p.name("torch._utils", "_rebuild_parameter")
         p.out += b"("
-        _put_view(p, value.detach())
+        p.put(value.detach())
         p.put(value.requires_grad)
         p.call("collections", "OrderedDict")
         p.out += b"tR"
     elif kind is _C.Tensor or (nn is not None and kind is nn.Buffer):
         _put_view(p, value)
+    elif parts:
+        _put_object(p, value)
     else:
         _reject(p, value)
 

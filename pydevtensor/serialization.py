@@ -379,6 +379,8 @@ class _Storage:
 def _parameter(data, requires_grad, hooks=None, state=None):
     from pydevtensor.nn.parameter import Parameter
 
+    if not isinstance(data, _C.Tensor):
+        raise TypeError(f"unexpected {type(data).__name__}")
     if requires_grad and not (data.is_floating_point() or data.is_complex()):
         raise ValueError(f"a Parameter of {data.dtype} that requires gradients")
     return Parameter(data.detach(), requires_grad)
@@ -438,9 +440,19 @@ def _sparse(layout, parts):
         raise ValueError(f"a tensor that cannot be: {error}") from None
 
 
+def _dtensor(*parts):
+    from pydevtensor.distributed.tensor._dtensor import _rebuilt
+
+    placements, shape = parts[4:6]
+    plain = [*shape, *(each for placed in placements for each in placed)]
+    if not all(type(each) in (int, float, str) for each in plain):
+        raise TypeError("wrong parts of a DTensor")
+    return _rebuilt(*parts)
+
+
 # The functions of PyTorch's that rebuild tensors, with the types of their arguments.
 _TENSOR = ((_Storage,), (int,), (tuple,), (tuple,), (bool,), ())
-_PARAMETER = (_parameter, (_C.Tensor,), (bool,), (), ())
+_PARAMETER = (_parameter, (), (bool,), (), ())
 _CONSTRUCTORS = {
     "torch._utils._rebuild_tensor_v2": (_tensor, *_TENSOR, ()),
     "torch._utils._rebuild_tensor_v3": (_tensor_of_bytes, *_TENSOR, (_C.dtype,), ()),
@@ -449,6 +461,16 @@ _CONSTRUCTORS = {
     "torch._utils._rebuild_meta_tensor_no_storage": (_meta, (_C.dtype,), *_TENSOR[2:5]),
     "torch._utils._rebuild_sparse_tensor": (_sparse, (_C.layout,), (tuple,)),
     "torch.serialization._get_layout": (_layout, (str,)),
+    "torch.distributed.tensor._dtensor._rebuilt": (
+        _dtensor,
+        (_C.Tensor,),
+        (str,),
+        (list,),
+        (tuple, type(None)),
+        (tuple,),
+        (tuple,),
+        (bool,),
+    ),
 }
 
 

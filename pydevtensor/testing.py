@@ -89,6 +89,8 @@ difference is 2 at index (1,), the greatest relative one 0.5 at index (1,)
         elif a is None or e is None:
             if a is not e:
                 raise AssertionError(f"the values{where} are {a} and {e}")
+        elif any(hasattr(v, "full_tensor") for v in both):
+            _compare(*_parts(a, e), False, where)
         else:
             _compare(*_pair(a, e, allow_subclasses), where)
 
@@ -120,6 +122,21 @@ difference is 2 at index (1,), the greatest relative one 0.5 at index (1,)
         if msg is not None:
             text = msg(text) if callable(msg) else msg
         raise AssertionError(text) from None
+
+
+def _parts(a: Any, e: Any) -> tuple[Any, Any]:
+    """This rank's parts of two DTensors."""
+    if not (hasattr(a, "full_tensor") and hasattr(e, "full_tensor")):
+        raise TypeError(
+            f"assert_close(): a {type(a).__name__} and a {type(e).__name__} cannot be "
+            "compared; call full_tensor() of the DTensor, or to_local() for a part"
+        )
+    if a.shape != e.shape:
+        raise AssertionError(f"the shapes are {[*a.shape]} and {[*e.shape]}")
+    if a.placements != e.placements:
+        a = a._without_terms()
+        e = e.redistribute(a.device_mesh, a.placements)
+    return a.to_local().detach(), e.to_local().detach()
 
 
 def _pair(a: Any, e: Any, allow_subclasses: bool) -> tuple[Any, Any, bool]:

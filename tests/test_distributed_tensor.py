@@ -4,7 +4,7 @@ import pytest
 import ranks
 
 HEAD = """
-import copy, pickle
+import copy
 from pydevtensor.distributed.fsdp import fully_shard
 from pydevtensor.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 begin()
@@ -105,28 +105,21 @@ x = distribute_tensor(torch.ones(4), mesh, [Shard(0)])
 rows = distribute_tensor(torch.ones(4, 2), mesh, [Shard(0)])
 terms = DTensor.from_local(torch.ones(4), mesh, [Partial()])
 for wrong, kind, text in (
-    (lambda: x.sum(), NotImplementedError, "compute with to_local()"),
+    (lambda: torch.sort(x), NotImplementedError, "compute with to_local()"),
     (lambda: torch.cumsum(x, 0), NotImplementedError, "cumsum() of a DTensor"),
-    (lambda: x[0], NotImplementedError, "__getitem__() of a DTensor"),
-    (lambda: x.view(2, 2), NotImplementedError, "view() of a DTensor"),
     (lambda: rows @ torch.ones(2, 4), NotImplementedError, "matmul"),
     (lambda: torch.softmax(x, 0), NotImplementedError, "softmax() of a DTensor"),
     (lambda: torch.where(x), NotImplementedError, "where() of a DTensor"),
     (lambda: nn.functional.glu(rows), NotImplementedError, "glu() of a DTensor"),
-    (lambda: rows.T, NotImplementedError, "T() of a DTensor"),
     (lambda: x.tolist(), NotImplementedError, "tolist"),
     (lambda: x.numpy(), NotImplementedError, "numpy"),
-    (lambda: bool(x[:1]), NotImplementedError, "of a DTensor"),
-    (lambda: torch.cat([x, x]), NotImplementedError, "cat() of a DTensor"),
     (lambda: x + torch.ones(4), RuntimeError, "got mixed torch.Tensor and DTensor"),
     (lambda: x.copy_(torch.ones(2)), RuntimeError, "got mixed torch.Tensor and DTensor"),
-    (lambda: rows + x, NotImplementedError, "DTensors of shapes [4, 2] and [4]"),
-    (lambda: x + distribute_tensor(torch.ones(4), mesh, [Replicate()]), NotImplementedError, "redistribute() one of them"),
-    (lambda: terms * 2, NotImplementedError, "redistribute() it first"),
+    (lambda: terms.add_(1), NotImplementedError, "redistribute() it first"),
+    (lambda: torch.cat([x, torch.ones(2)]), NotImplementedError, "cat() of a DTensor"),
     (lambda: setattr(x, "grad", torch.ones(2)), RuntimeError, "has to be a DTensor"),
     (lambda: setattr(x, "data", torch.ones(2)), RuntimeError, "has to be a DTensor"),
     (lambda: dist.all_reduce(x), NotImplementedError, "give its to_local()"),
-    (lambda: pickle.dumps(x), TypeError, "checkpoint.save() writes parts"),
     (lambda: copy.deepcopy(fully_shard(nn.Linear(1, 2))), AssertionError, "does not support deepcopy"),
     (lambda: nn.utils.get_total_norm([terms]), NotImplementedError, "the norm of a DTensor"),
     (lambda: dist.checkpoint.save({"x": distribute_tensor(torch.ones(4, 4), mesh, [Shard(1)])}, checkpoint_id="no"),
@@ -135,7 +128,6 @@ for wrong, kind, text in (
     (lambda: distribute_tensor(torch.ones(4), mesh, []), ValueError, "give one for each"),
     (lambda: distribute_tensor(torch.ones(4), None, [Shard(0)]), ValueError, "give a DeviceMesh"),
     (lambda: distribute_tensor(torch.ones(4), mesh, [0]), ValueError, "give Shard(dim), Replicate()"),
-    (lambda: distribute_tensor(torch.ones(4), mesh, [Partial()]), ValueError, "from_local()"),
     (lambda: distribute_tensor(x, mesh, [Replicate()]), ValueError, "redistribute()"),
     (lambda: distribute_tensor(torch.ones(4, requires_grad=True) * 2, mesh, [Shard(0)]), RuntimeError, "not a leaf"),
     (lambda: x.redistribute(placements=[Partial()]), RuntimeError, "Can not redistribute from Shard(dim=0)"),
@@ -206,8 +198,8 @@ for shape in ((size,), (2, size // 2)):
     assert isinstance(weight, nn.Parameter) and len(weight) == 7
     expected = torch.cat([p.grad.full_tensor().flatten() for p in model.parameters()]).norm()
     norm = nn.utils.get_total_norm([p.grad for p in model.parameters()])
-    torch.testing.assert_close(norm, expected)
-    torch.testing.assert_close(nn.utils.clip_grad_norm_(model.parameters(), 1.0), expected)
+    torch.testing.assert_close(norm.full_tensor(), expected)
+    torch.testing.assert_close(nn.utils.clip_grad_norm_(model.parameters(), 1.0).full_tensor(), expected)
     weight.grad = weight.grad * 0
     assert isinstance(weight.grad, DTensor) and not weight.grad.full_tensor().any()
     model(x).sum().backward()

@@ -25,7 +25,16 @@ GOLDEN = TESTS / "golden"
 RELEASE = "2.13"
 
 sys.path.insert(0, str(TESTS))
-from golden import checkpoints, descent, learning, optim, printing, programs, promotion  # noqa: E402  # noqa: E402
+from golden import (  # noqa: E402
+    checkpoints,
+    descent,
+    dtensors,
+    learning,
+    optim,
+    printing,
+    programs,
+    promotion,
+)
 from golden import random as random_numbers  # noqa: E402
 from golden.describe import answer, difference, run  # noqa: E402
 
@@ -207,6 +216,12 @@ def make_programs(golden, torch):
     return {"programs": found}
 
 
+def make_dtensors(golden, torch):
+    sources = [row[0] for row in golden["calls"]]
+    found = dtensors.ask(sources, torch)
+    return {"calls": [[*row] for row in zip(sources, found, strict=True)]}
+
+
 def make_homes(golden, torch):
     def home(name):
         module, _, kind = name.rpartition(".")
@@ -233,6 +248,7 @@ MAKERS = {
     "fft": cases,
     "composed": cases,
     "distributions": cases,
+    "dtensors": make_dtensors,
     "linalg": cases,
     "special": cases,
     "errors": make_errors,

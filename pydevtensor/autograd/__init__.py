@@ -323,6 +323,7 @@ def grad(
     (tensor(6.),)
     """
     outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
+    outputs = tuple(x._without_terms() if _is_of_ranks(x) else x for x in outputs)
     if not only_inputs:
         _warn_of("grad(): only_inputs=False has no effect; use backward()")
     if not inputs:
@@ -333,6 +334,10 @@ def grad(
         found = _run(
             "grad", outputs, grad_outputs, inputs, retain_graph, create_graph, False
         )
+    found = tuple(
+        x._gradient(g) if g is not None and _is_of_ranks(x) else g
+        for x, g in zip(inputs, found, strict=True)
+    )
     if materialize_grads:
         return tuple(
             _C.zeros_like(x) if g is None else g
@@ -346,6 +351,11 @@ def grad(
                     "under no_grad()); remove it, or give allow_unused=True"
                 )
     return found
+
+
+def _is_of_ranks(x: Any) -> bool:
+    """Whether it is a DTensor."""
+    return type(x) is not Tensor and hasattr(x, "_without_terms")
 
 
 # --- hooks --------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakValueDictionary
 
 from pydevtensor import _C
 from pydevtensor._names import publish as _publish
@@ -15,6 +16,7 @@ from pydevtensor.distributed._groups import (
 __all__ = ["DeviceMesh", "init_device_mesh"]
 
 Tensor = _C.Tensor
+_meshes: WeakValueDictionary[int, DeviceMesh] = WeakValueDictionary()  # by id()
 
 
 class DeviceMesh:
@@ -66,7 +68,9 @@ class DeviceMesh:
         self.device_type = device_type
         self.mesh = ranks.to(device="cpu", dtype=_C.int32)
         self.mesh_dim_names = tuple(names) if names else None
-        self._rank = default_group().rank()
+        self._world = default_group()
+        self._rank = self._world.rank()
+        _meshes[id(self)] = self
 
     def _group_along(self, dim: int) -> Any:
         """This rank's group along a dimension; None for ranks outside."""
@@ -170,6 +174,24 @@ class DeviceMesh:
         named = self.mesh_dim_names
         names = f", mesh_dim_names={named}" if named else ""
         return f"DeviceMesh({self.device_type!r}, {self.mesh.tolist()}{names})"
+
+
+def mesh_again(device_type: str, ranks: list[Any], names: Any) -> DeviceMesh:
+    """The mesh of this process that has these ranks: one that the program has made, or
+    all ranks in one row. RuntimeError where it is neither."""
+    world = default_group()
+    wanted = device_type, ranks, names
+    for mesh in [*_meshes.values()]:
+        found = mesh.device_type, mesh.mesh.tolist(), mesh.mesh_dim_names
+        if found == wanted and mesh._world is world:
+            return mesh
+    if ranks != [*range(world.size())]:
+        raise RuntimeError(
+            f"a DTensor belongs to the ranks {ranks}, with names {names}, and this "
+            "process has no such mesh; make it by init_device_mesh() before you load "
+            f"the DTensor. There are {world.size()} ranks"
+        )
+    return DeviceMesh(device_type, ranks, mesh_dim_names=names)
 
 
 def init_device_mesh(

@@ -24,6 +24,8 @@ class Parameter(_C.Tensor):
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
         whole = detached("Parameter", data, AttributeError)
+        if cls is Parameter and hasattr(whole, "_as_parameter"):  # a DTensor
+            return whole._as_parameter(cls, requires_grad)
         return _C._make_subclass(cls, whole, requires_grad)
 
     def __repr__(self) -> str:

@@ -34,8 +34,8 @@ LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
     "csrc": 85_070,
-    "core": 31_780,
-    "processes": 5_785,
+    "core": 31_835,
+    "processes": 6_400,
     "extras": 12_990,
     "imitations": 980,
     "tools": 1_705,

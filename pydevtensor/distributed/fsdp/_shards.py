@@ -16,7 +16,7 @@ from pydevtensor._tree import flatten
 from pydevtensor.autograd import Function, no_grad
 from pydevtensor.distributed.device_mesh import DeviceMesh
 from pydevtensor.distributed.fsdp._ahead import Ahead, enter, leave
-from pydevtensor.distributed.tensor import DTensor
+from pydevtensor.distributed.tensor._dtensor import parameter_kind, tell_ranks
 from pydevtensor.distributed.tensor._layout import Sharding
 from pydevtensor.nn.parameter import Parameter
 
@@ -32,13 +32,10 @@ class Share(Parameter):
     _ranks_of_norm: Any
 
     def _tell_ranks(self, flags: Iterable[Tensor]) -> None:
-        """Set GradScaler's flags on all ranks if one rank has set them."""
-        for flag in flags:
-            dist.all_reduce(flag, dist.ReduceOp.MAX, self._ranks_of_norm)
+        tell_ranks(flags, self._ranks_of_norm)
 
 
-class ShardedParameter(DTensor, Share):  # type: ignore[misc]
-    """A parameter of which this rank has some rows."""
+ShardedParameter = parameter_kind(Parameter)
 
 
 def part_of(leaf: Any) -> Tensor:

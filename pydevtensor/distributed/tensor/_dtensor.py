@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pydevtensor import _C
 from pydevtensor import distributed as dist
-from pydevtensor.autograd import Function
-from pydevtensor.distributed.device_mesh import DeviceMesh
-from pydevtensor.distributed.tensor import _elements
+from pydevtensor.distributed.device_mesh import DeviceMesh, mesh_again
+from pydevtensor.distributed.tensor import _calls
 from pydevtensor.distributed.tensor._layout import Layout, Sharding
-from pydevtensor.distributed.tensor._placements import Partial, Placement, Shard
+from pydevtensor.distributed.tensor._moves import Local, Move
+from pydevtensor.distributed.tensor._placements import Partial, Placement, Shard, placed
 
 Tensor = _C.Tensor
 _data: Any = Tensor.data  # attributes of all Tensors
@@ -23,10 +25,10 @@ class DTensor(_C.Tensor):
 
     distribute_tensor() and from_local() make one; parameters that fully_shard() has
     divided, their gradients and an optimizer's states of them are others. Its shape is
-    that of the whole tensor, its memory this rank's part. Elementwise operations, of
-    DTensors with the same placements and of numbers, compute with the parts. Others
-    raise NotImplementedError: they need to_local(), full_tensor() or redistribute(),
-    which have gradients.
+    that of the whole tensor, its memory this rank's part. Elementwise operations,
+    reductions, views and subscripts compute with the parts, and gather where a part is
+    not enough: all ranks of the mesh call them. Others raise NotImplementedError: they
+    need to_local(), full_tensor() or redistribute(), which have gradients.
 
     >>> dist = torch.distributed
     >>> dist.init_process_group('gloo', store=dist.HashStore(), rank=0, world_size=1)
@@ -38,13 +40,14 @@ class DTensor(_C.Tensor):
     """
 
     _layout: Layout
+    _parameter: Any = None  # the class nn.Parameter, if it is one
 
     @classmethod
     def __torch_function__(
         cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         """Computes with the parts, where the result is a part."""
-        return _elements.call(DTensor, func, args, kwargs or {})
+        return _calls.call(DTensor, func, args, kwargs or {})
 
     @staticmethod
     def from_local(
@@ -60,8 +63,8 @@ class DTensor(_C.Tensor):
 
         local_tensor: this rank's part, which gets its gradient. device_mesh: the ranks.
         placements: one for each dimension of the mesh; None: Replicate(). shape: that
-        of the whole tensor; None: the parts have equal shapes. run_check, stride:
-        change nothing. ValueError for placements that do not fit.
+        of the whole tensor; None: the parts have equal shapes. stride: what stride()
+        returns. run_check: changes nothing. ValueError for placements that do not fit.
         """
         layout = Layout.of(local_tensor.shape, device_mesh, placements)
         whole = [*local_tensor.shape]
@@ -69,6 +72,8 @@ class DTensor(_C.Tensor):
             if isinstance(each, Shard):
                 whole[each.dim] *= device_mesh.size(i)
         layout = Layout.of(shape or whole, device_mesh, placements)
+        if stride is not None:
+            layout = replace(layout, strides=tuple(stride))
         return made(local_tensor.view_as(local_tensor), layout)
 
     def to_local(self, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
@@ -81,7 +86,7 @@ class DTensor(_C.Tensor):
         if grad_placements is not None:
             layout = Layout.of(layout.shape, layout.mesh, grad_placements)
         with _C.DisableTorchFunctionSubclass():
-            found: Tensor = _Local.apply(self, self._layout, layout)
+            found: Tensor = Local.apply(self, self._layout, layout)
         return found
 
     def full_tensor(
@@ -124,7 +129,7 @@ class DTensor(_C.Tensor):
                     "Replicate()"
                 )
         with _C.DisableTorchFunctionSubclass():
-            return made(_Move.apply(self, now, then), then)
+            return made(Move.apply(self, now, then), now if now == then else then)
 
     @property
     def device_mesh(self) -> DeviceMesh:
@@ -171,7 +176,7 @@ class DTensor(_C.Tensor):
         found: Tensor | None = _grad.__get__(self)
         if found is None or isinstance(found, DTensor):
             return found
-        own = made(found, self._layout.gradient())
+        own = self._gradient(found)
         if not found.requires_grad:
             _grad.__set__(self, own)  # one object, as long as it is held
         return own
@@ -190,6 +195,14 @@ class DTensor(_C.Tensor):
     def grad(self) -> None:
         _grad.__delete__(self)
 
+    def _without_terms(self) -> DTensor:
+        """The same with copies in place of terms. All ranks of the mesh call it."""
+        return self.redistribute(placements=self._layout.gradient().placements)
+
+    def _gradient(self, found: Tensor) -> DTensor:
+        """The DTensor of a gradient of this one."""
+        return made(found, self._layout.gradient())
+
     @property
     def _sharding(self) -> Sharding | None:
         """How its rows are divided; None if each rank has all."""
@@ -206,11 +219,29 @@ class DTensor(_C.Tensor):
             self.copy_(self._layout.cut(whole))
         return self
 
+    def _as_parameter(self, base: type, requires_grad: bool) -> Any:
+        """nn.Parameter(self, requires_grad), of the same memory. base: that class."""
+        kind = parameter_kind(base)
+        with _C.DisableTorchFunctionSubclass():
+            part = _C._make_subclass(kind, self.detach(), requires_grad)
+        part._layout = self._layout
+        return part
+
+    def _tell_ranks(self, flags: Iterable[Tensor]) -> None:
+        tell_ranks(flags, self._ranks_of_norm)
+
     def __reduce_ex__(self, protocol: Any) -> Any:
-        raise TypeError(
-            "a DTensor cannot be pickled, since it belongs to this process's groups; "
-            "torch.distributed.checkpoint.save() writes parts, full_tensor() is whole"
-        )
+        """This rank's part, and where it belongs."""
+        if self._parameter is not None:
+            return self._parameter, (self.detach(), self.requires_grad)
+        layout, mesh = self._layout, self._layout.mesh
+        placements = [
+            (type(each).__name__, *vars(each).values()) for each in layout.placements
+        ]
+        belongs = mesh.device_type, mesh.mesh.tolist(), mesh.mesh_dim_names
+        part = self.to_local().detach()
+        given = part, *belongs, tuple(placements), layout.shape
+        return _rebuilt, (*given, self.requires_grad)
 
     def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
         if id(self) not in memo:
@@ -221,26 +252,55 @@ class DTensor(_C.Tensor):
         return memo[id(self)]
 
     def __array__(self, *unused: Any, **named: Any) -> Any:
-        raise _elements.refusal("numpy")
+        raise _calls.refusal("numpy")
 
     def __dlpack__(self, *unused: Any, **named: Any) -> Any:
-        raise _elements.refusal("numpy")
+        raise _calls.refusal("numpy")
+
+    def __format__(self, spec: str) -> str:
+        return (
+            format(self.item(), spec)
+            if not self.ndim
+            else object.__format__(self, spec)
+        )
 
     def __repr__(self, *unused: Any) -> str:
         return (
-            f"DTensor(local_tensor={self.to_local()!r}, "
+            f"DTensor(local_tensor={self.to_local().detach()!r}, "
             f"device_mesh={self.device_mesh!r}, placements={self.placements!r})"
         )
 
 
+def _number(name: str) -> Any:
+    def read(self: Any) -> Any:
+        return getattr(self.full_tensor(), name)()
+
+    return read
+
+
+for _name in ("item", "__bool__", "__complex__", "__float__", "__index__", "__int__"):
+    setattr(DTensor, _name, _number(_name))
+
+
 def _refused(name: str) -> Any:
     def read(self: Any) -> Any:
-        raise _elements.refusal(name)
+        raise _calls.refusal(name)
 
     return property(read, doc="Raises NotImplementedError.")
 
 
-for _name in ("H", "T", "imag", "mH", "mT", "real"):
+def _viewed(name: str) -> Any:
+    get = vars(Tensor)[name].__get__
+
+    def read(self: Any) -> Any:
+        return _calls.call(DTensor, get, (self,), {}, name)
+
+    return property(read, doc="The dimensions in another order.")
+
+
+for _name in ("H", "T", "mH", "mT"):
+    setattr(DTensor, _name, _viewed(_name))
+for _name in ("imag", "real"):
     setattr(DTensor, _name, _refused(_name))
 
 
@@ -263,37 +323,37 @@ def rows_as(rows: Tensor, sharding: Sharding) -> DTensor:
     return made(rows.detach(), sharding.layout)
 
 
-class _Move(Function):
-    """Moves a part from one layout to another, and its gradient back."""
+def _rebuilt(
+    local: Tensor,
+    device_type: str,
+    ranks: list[Any],
+    names: Any,
+    placements: tuple[Any, ...],
+    shape: tuple[int, ...],
+    requires_grad: bool,
+) -> DTensor:
+    """The DTensor that a file or another process has the part of."""
+    mesh = mesh_again(device_type, ranks, names)
+    layout = Layout.of(shape, mesh, [placed(*each) for each in placements])
+    if tuple(local.shape) != layout.part_shape():
+        raise RuntimeError(
+            f"a DTensor of shape {[*shape]} comes with a part of shape "
+            f"{[*local.shape]}, and rank {mesh.get_rank()} has the part of shape "
+            f"{[*layout.part_shape()]}; load the file that this rank has saved"
+        )
+    return made(local.detach(), layout).requires_grad_(requires_grad)
 
-    @staticmethod
-    def forward(ctx: Any, local: Tensor, now: Layout, then: Layout) -> Tensor:
-        ctx.layouts = now.gradient(), then.gradient()
-        if now == then:
-            return local.view_as(local)
-        return then.cut(now.whole(local.detach())).clone()
 
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Any:
-        now, then = ctx.layouts
-        return now.cut(then.whole(gradient)).clone(), None, None
+@functools.cache
+def parameter_kind(base: type) -> Any:
+    """The class of parameters that are DTensors. base: nn.Parameter."""
+    return type("DTensorParameter", (DTensor, base), {"_parameter": base})
 
 
-class _Local(Function):
-    """The part itself; its gradient may have another layout."""
-
-    @staticmethod
-    def forward(ctx: Any, local: Tensor, own: Layout, of_gradient: Layout) -> Tensor:
-        ctx.layouts = own.gradient(), of_gradient
-        ctx.differs = own != of_gradient
-        return local.view_as(local)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Any:
-        own, of_gradient = ctx.layouts
-        if ctx.differs:
-            gradient = own.cut(of_gradient.whole(gradient)).clone()
-        return gradient, None, None
+def tell_ranks(flags: Iterable[Tensor], group: Any) -> None:
+    """Set GradScaler's flags on all ranks of a group if one rank has set them."""
+    for flag in flags:
+        dist.all_reduce(flag, dist.ReduceOp.MAX, group)
 
 
 def distribute_tensor(
@@ -307,8 +367,8 @@ def distribute_tensor(
 
     tensor         a leaf of the same shape on all ranks
     device_mesh    the ranks
-    placements     Shard(dim) or Replicate() for each dimension of the mesh; None:
-                   Replicate()
+    placements     one for each dimension of the mesh; of a Partial() sum each rank has
+                   an equal term; None: Replicate()
     src_data_rank  the rank, along each dimension, whose values are distributed; None:
                    each rank takes its part of its own tensor
 
@@ -330,11 +390,6 @@ def distribute_tensor(
                 f"{tensor.placements}; call its redistribute()"
             )
         return tensor
-    if any(isinstance(each, Partial) for each in layout.placements):
-        raise ValueError(
-            f"distribute_tensor(): placements are {layout.placements}; give Shard(dim) "
-            "or Replicate(). DTensor.from_local() takes Partial()"
-        )
     if not tensor.is_leaf:
         raise RuntimeError(
             "distribute_tensor(): the tensor is not a leaf; give a detach() of it, or "
@@ -347,4 +402,12 @@ def distribute_tensor(
             group = device_mesh.get_group(i)
             dist.broadcast(whole, group=group, group_src=src_data_rank)
     local = layout.cut(whole).clone()
+    for i, each in enumerate(layout.placements):
+        if each == Partial("sum"):
+            local /= device_mesh.size(i)
+        elif isinstance(each, Partial) and each.reduce_op == "product":
+            raise ValueError(
+                f"distribute_tensor(): placements are {layout.placements}; a product "
+                "has no equal factors: give Shard(dim), Replicate() or Partial()"
+            )
     return made(local.requires_grad_(tensor.requires_grad), layout)

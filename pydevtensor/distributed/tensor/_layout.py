@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -26,12 +26,14 @@ REDUCTIONS["product"] = "PRODUCT"
 class Layout:
     """A tensor's shape, and a placement for each dimension of a mesh.
 
-    The first dimension of the mesh cuts the tensor, the next one the parts.
+    The first dimension of the mesh cuts the tensor, the next one the parts. strides:
+    those that the whole tensor would have; None: in the order of its dimensions.
     """
 
     shape: tuple[int, ...]
     mesh: DeviceMesh
     placements: tuple[Placement, ...]
+    strides: tuple[int, ...] | None = field(default=None, compare=False)
 
     @classmethod
     def of(cls, shape: Iterable[int], mesh: Any, placements: Any) -> Layout:
@@ -90,9 +92,28 @@ class Layout:
             if isinstance(each, Shard):
                 own = _gather(own, each.dim, lengths[i], group)
             elif isinstance(each, Partial):
-                own = own.clone()
-                dist.all_reduce(own, REDUCTIONS[each.reduce_op], group)
+                own = _combined(own, each, group)
         return own
+
+    def like(self, dtype: Any = None) -> Tensor:
+        """A tensor of the device meta that is like the whole tensor."""
+        if self.strides is None:
+            return _C.empty(self.shape, dtype=dtype, device="meta")
+        return _C.empty_strided(self.shape, self.strides, dtype=dtype, device="meta")
+
+    def part_shape(self) -> tuple[int, ...]:
+        """The shape of this rank's part."""
+        return tuple(self.cut(self.like()).shape)
+
+    def some_empty(self) -> bool:
+        """Whether some rank's part has no elements."""
+        shape = [*self.shape]
+        for i, each in enumerate(self.placements):
+            if isinstance(each, Shard):
+                size = self.mesh.size(i)
+                begin, end = _span(shape[each.dim], size, size - 1)
+                shape[each.dim] = end - begin
+        return 0 in shape
 
     def gradient(self) -> Layout:
         """The layout of the gradient: replicated where the tensor is Partial."""
@@ -143,6 +164,14 @@ class Layout:
 def _span(length: int, size: int, rank: int) -> tuple[int, int]:
     most = -(-length // size)
     return min(rank * most, length), min((rank + 1) * most, length)
+
+
+def _combined(own: Tensor, terms: Partial, group: Any) -> Tensor:
+    """The result of the reduction of which each rank has an operand."""
+    p = getattr(terms, "norm_type", None)
+    own = own.clone() if p is None else own**p
+    dist.all_reduce(own, REDUCTIONS[terms.reduce_op], group)
+    return own if p is None else own ** (1 / p)
 
 
 def _gather(own: Tensor, dim: int, length: int, group: Any) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 __all__ = ["Partial", "Placement", "Replicate", "Shard"]
 
@@ -61,3 +62,21 @@ class Partial(Placement):
 
     def __repr__(self) -> str:
         return f"Partial({self.reduce_op})"
+
+
+@dataclass(frozen=True, repr=False)
+class NormPartial(Partial):
+    """Each rank has the norm of a part, and the tensor is the norm of them all."""
+
+    norm_type: float = 2
+
+    def __repr__(self) -> str:
+        return f"_NormPartial({self.norm_type})"
+
+
+def placed(name: str, *given: Any) -> Placement:
+    """The placement of a class by its name."""
+    kinds = {kind.__name__: kind for kind in (Shard, Replicate, Partial, NormPartial)}
+    if name not in kinds:
+        raise ValueError(f"no placement is a {name!r}")
+    return kinds[name](*given)

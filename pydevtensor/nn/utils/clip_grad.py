@@ -92,6 +92,16 @@ def _norm_of_parts(
     return total
 
 
+def _on_ranks(total: Any, tensors: list[Any]) -> Any:
+    """The norm as a DTensor that each rank has, if it is that of DTensors of a mesh."""
+    meshes: set[Any] = {getattr(each, "device_mesh", None) for each in tensors}
+    if len(meshes) != 1 or None in meshes:
+        return total
+    from pydevtensor.distributed.tensor import DTensor
+
+    return DTensor.from_local(total, meshes.pop())
+
+
 @no_grad()
 def get_total_norm(
     tensors: Any,
@@ -101,7 +111,7 @@ def get_total_norm(
 ) -> Any:
     """The norm of all tensors as one vector: a Tensor on the first one's device.
 
-    See also clip_grad_norm_().
+    Of DTensors a DTensor, which each rank has. See also clip_grad_norm_().
 
     tensors             Tensors, such as gradients; of none the norm is 0. All ranks
                         that have rows of them call it
@@ -114,9 +124,11 @@ def get_total_norm(
     tensor(5.)
     """
     parts: dict[Any, list[Any]] = {}
-    for each in _listed(tensors):
+    tensors = _listed(tensors)
+    for each in tensors:
         parts.setdefault(getattr(each, "_ranks_of_norm", None), []).append(each)
-    return _norm_of_parts(parts, float(norm_type), error_if_nonfinite)
+    total = _norm_of_parts(parts, float(norm_type), error_if_nonfinite)
+    return _on_ranks(total, tensors)
 
 
 @no_grad()
@@ -138,6 +150,8 @@ def clip_grads_with_norm_(
     """
     gradients = _gradients(parameters)
     if gradients:
+        if hasattr(total_norm, "full_tensor"):
+            total_norm = total_norm.full_tensor()
         factor = (max_norm / (total_norm + 1e-6)).clamp(max=1.0)
         _C._update("scale", gradients * 2, (), (1.0,), factor)
 
@@ -177,7 +191,7 @@ def clip_grad_norm_(
         own += _gradients(each)
     total = _norm_of_parts(parts, float(norm_type), error_if_nonfinite)
     clip_grads_with_norm_(parameters, max_norm, total)
-    return total
+    return _on_ranks(total, parameters)
 
 
 @like(clip_grad_norm_)
