@@ -29,6 +29,31 @@ static int number_of(PyCodeObject *code, int line)
     return PyDict_SetItem(numbers, found, number) < 0 ? -1 : (int)next;
 }
 
+/* The number of the line that a frame is at; -1 without memory. Python searches a function
+ * from its beginning for a line, so the last ones found are kept, by the instruction. */
+static int number_at(PyFrameObject *frame, PyCodeObject *code)
+{
+    static struct {
+        PyObject *code, *path;
+        int at, number;
+    } found[64], *one;
+    int at = PyFrame_GetLasti(frame);
+    one = &found[((uintptr_t)code >> 4 ^ (unsigned)at >> 1) % 64];
+    if (one->code == (PyObject *)code && one->at == at && one->path == module_path)
+        return one->number;
+    int number = number_of(code, PyFrame_GetLineNumber(frame));
+    if (number >= 0) {
+        PyObject *old_code = one->code, *old_path = one->path;
+        one->code = Py_NewRef(code);
+        one->path = Py_XNewRef(module_path);
+        one->at = at;
+        one->number = number;
+        Py_XDECREF(old_code);
+        Py_XDECREF(old_path);
+    }
+    return number;
+}
+
 static bool is_own(PyCodeObject *code)
 {
     const char *file = PyUnicode_AsUTF8(code->co_filename);
@@ -42,7 +67,7 @@ static int find_line_from(PyFrameObject *frame)
     while (frame && number < 0) {
         PyCodeObject *code = PyFrame_GetCode(frame);
         if (!is_own(code)) {
-            number = number_of(code, PyFrame_GetLineNumber(frame));
+            number = number_at(frame, code);
             Py_CLEAR(frame);
         } else {
             PyFrameObject *back = PyFrame_GetBack(frame);

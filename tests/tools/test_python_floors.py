@@ -33,7 +33,7 @@ FRAME = {"pydevtensor._names.publish", "pydevtensor._names.give"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 85_070,
+    "csrc": 85_090,
     "core": 31_835,
     "processes": 6_400,
     "extras": 12_990,
