@@ -44,7 +44,7 @@ if rank == 0:
 """
 
 HEAD = """
-import io, pickle
+import io, pickle, zipfile
 from pydevtensor.distributed.fsdp import fully_shard
 from pydevtensor.distributed import tensor as parts
 from pydevtensor.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
@@ -76,6 +76,9 @@ assert (total + x.sum()).item() == 60.5
 assert [10, 20][(x.argmax() == 9).int()] == 20 and len(x.sum(0)) == 2
 assert near(torch.linalg.norm(x, 2).item(), torch.linalg.norm(x.full_tensor(), 2).item())
 assert near(x.norm("nuc").item(), x.full_tensor().norm(p="nuc").item())
+equal = distribute_tensor(torch.ones(8, requires_grad=True), mesh, [Shard(0)])
+equal.amax().backward()
+assert equal.grad.full_tensor().eq(1 / 8).all()
 one = rows(1, 3)  # the last ranks have no rows
 for name in ("sum", "mean", "amax", "amin", "max", "min", "prod", "norm", "std", "any", "all", "argmin"):
     assert near(getattr(one, name)().item(), getattr(one.full_tensor(), name)().item()), name
@@ -183,6 +186,23 @@ raises(ValueError, "give Shard(dim) or Replicate()", lambda: parts.zeros(2, devi
 raises(ValueError, "has no equal factors", lambda: distribute_tensor(torch.ones(2), mesh, [Partial("product")]))
 """
 
+DAMAGED = """
+x = rows(4)
+file = io.BytesIO()
+torch.save({"x": x}, file)
+for old, new in ((b"Shard", b"Shart"), (b"X\\x05\\0\\0\\0Shard", b"]"), (b"X\\x03\\0\\0\\0cpu", b"K\\x01")):
+    made, whole = io.BytesIO(), zipfile.ZipFile(file)
+    with zipfile.ZipFile(made, "w") as zipped:
+        for name in whole.namelist():
+            assert not name.endswith("data.pkl") or old in whole.read(name)
+            zipped.writestr(name, whole.read(name).replace(old, new))
+    made.seek(0)
+    raises(pickle.UnpicklingError, "is damaged", lambda: torch.load(made))
+dist.destroy_process_group()
+file.seek(0)
+raises(RuntimeError, "call torch.distributed.init_process_group() before", lambda: torch.load(file))
+"""
+
 MESHES = """
 names = ("copies", "shards")
 mesh = dist.init_device_mesh("cpu", (2, 2), mesh_dim_names=names)
@@ -263,6 +283,10 @@ def test_what_training_asks_of_parameters(tmp_path):
 
 def test_views_and_new_tensors(tmp_path):
     ranks.run(tmp_path, 2, HEAD + VIEWS)
+
+
+def test_files_that_do_not_fit(tmp_path):
+    ranks.run(tmp_path, 1, HEAD + DAMAGED)
 
 
 def test_meshes_of_two_dimensions(tmp_path):

@@ -10,6 +10,7 @@ from pydevtensor._names import publish as _publish
 from pydevtensor.distributed._groups import (
     default_group,
     get_process_group_ranks,
+    is_initialized,
     new_group,
 )
 
@@ -179,6 +180,11 @@ class DeviceMesh:
 def mesh_again(device_type: str, ranks: list[Any], names: Any) -> DeviceMesh:
     """The mesh of this process that has these ranks: one that the program has made, or
     all ranks in one row. RuntimeError where it is neither."""
+    if not is_initialized():
+        raise RuntimeError(
+            f"a DTensor belongs to the ranks {ranks}, and this process has no group; "
+            "call torch.distributed.init_process_group() before you load the DTensor"
+        )
     world = default_group()
     wanted = device_type, ranks, names
     for mesh in [*_meshes.values()]:
