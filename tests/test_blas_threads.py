@@ -189,3 +189,17 @@ for number in (1, 2, 3):
 """,
         PYDEVTENSOR_BLAS=str(library),
     )
+
+
+def test_loading_starts_no_thread_that_waits_awake():
+    """OpenBLAS starts one for each further core, unless it sees a single one."""
+    code = """
+import os
+import pydevtensor as torch
+cores = os.sched_getaffinity(0)
+torch.ones(16, 16) @ torch.ones(16, 16)
+if "scipy_openblas64/lib" in open("/proc/self/maps").read():
+    assert len(os.listdir("/proc/self/task")) == 1
+assert os.sched_getaffinity(0) == cores
+"""
+    python(code)

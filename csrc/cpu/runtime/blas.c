@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <glob.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,9 +76,27 @@ static void keep_text(char *out, size_t size, const char *(*get)(void))
         snprintf(out, size, "%s", text);
 }
 
+/* When it is loaded, OpenBLAS starts a thread for each core but one, which then waits for
+ * 0.1 s without sleeping. A library for which one thread is enough sees one core. */
+static void *load(const char *path, bool alone)
+{
+    cpu_set_t all, one;
+    const int core = sched_getcpu();
+    alone = alone && core >= 0 && core < CPU_SETSIZE &&
+            !sched_getaffinity(0, sizeof all, &all);
+    CPU_ZERO(&one);
+    if (alone)
+        CPU_SET(core, &one);
+    alone = alone && !sched_setaffinity(0, sizeof one, &one);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (alone)
+        (void)sched_setaffinity(0, sizeof all, &all);
+    return library;
+}
+
 static bool open_library(const char *path, bool alone)
 {
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *library = load(path, alone);
     if (!library)
         return false;
     for (size_t i = 0; i < sizeof namings / sizeof *namings; i++) {
