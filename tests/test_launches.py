@@ -21,9 +21,9 @@ class Block(nn.Module):
     after it. Query, key and value are views of one product: its columns, or, with
     `turned`, what unbind() gives of it."""
 
-    def __init__(self, turned=False, width=32, heads=2):
+    def __init__(self, turned=False, width=32, heads=2, dropout=0.0):
         super().__init__()
-        self.turned, self.heads = turned, heads
+        self.turned, self.heads, self.dropout = turned, heads, dropout
         self.norms = nn.ModuleList([nn.LayerNorm(width), nn.LayerNorm(width)])
         self.ways, self.back = nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.wide = nn.Linear(width, 4 * width)
@@ -40,7 +40,9 @@ class Block(nn.Module):
                 way.view(rows, words, self.heads, -1).transpose(1, 2)
                 for way in all_ways.split(width, 2)
             ]
-        y = F.scaled_dot_product_attention(*ways, is_causal=True)
+        y = F.scaled_dot_product_attention(
+            *ways, dropout_p=self.dropout, is_causal=True
+        )
         x = x + self.back(y.transpose(1, 2).reshape(rows, words, width))
         return x + self.narrow(F.gelu(self.wide(self.norms[1](x))))
 
@@ -187,6 +189,13 @@ def test_autocast_casts_a_recurrent_layers_inputs_and_once_its_weights(kind):
         layer, x = layer.bfloat16(), x.bfloat16()
         _, (plain, _) = kernels(lambda: layer(x))
     assert alone == plain + 1
+
+
+@pytest.mark.parametrize("mode", ["float32", "autocast", "bfloat16"])
+def test_dropout_of_attention_launches_nothing(mode):
+    """Composed, it took 15 launches more forward in float32, and 9 backward."""
+    found = counts(Block(dropout=0.1), SHAPES[Block], mode)
+    assert found == counts(Block(), SHAPES[Block], mode)
 
 
 if __name__ == "__main__":

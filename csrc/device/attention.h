@@ -11,6 +11,18 @@ typedef struct dt_attention_matrices {
     int64_t batch, head, row;
 } dt_attention_matrices;
 
+struct dt_generator;
+
+/* Dropout of the shares: each of them stays with the probability `kept`, divided by it, or
+ * is 0. The mask is drawn anew by each kernel that needs it, from a seed and a first
+ * counter. A forward pass with a generator reserves counters and writes both to `start`;
+ * other calls read them there. */
+typedef struct dt_attention_dropout {
+    int64_t *start; /* two numbers on the device; NULL: no dropout */
+    double kept;
+    struct dt_generator *generator;
+} dt_attention_dropout;
+
 /* out = softmax(scale * query @ key' + mask) @ value for each batch and head, in tiles,
  * so that there is never a matrix of length x key_length. A row without a key that counts
  * is zeros. Heads of query share those of key and value in groups of heads / key_heads.
@@ -18,8 +30,10 @@ typedef struct dt_attention_matrices {
  * The backward pass reads out, log_sum and `grad`, the gradient of out, and writes those
  * gradients whose data is not NULL. Sizes are at least 1, but for `size`. Owns nothing. */
 typedef struct dt_attention_call {
-    dt_dtype dtype; /* float32, float64, or of 16 bits where these fit */
-    bool causal;    /* row i takes keys 0 to i */
+    /* float32, float64, or of 16 bits where these fit. bool: out, dense, becomes the mask of
+     * dropout, of `value_size` = key_length, and nothing else is read. */
+    dt_dtype dtype;
+    bool causal; /* row i takes keys 0 to i */
     int64_t batch, heads, key_heads, length, key_length, size, value_size;
     double scale;
     dt_attention_matrices query, key, value, out;
@@ -30,6 +44,7 @@ typedef struct dt_attention_call {
      * exponentials */
     void *log_sum;
     dt_attention_matrices grad, query_grad, key_grad, value_grad;
+    dt_attention_dropout dropout; /* GPUs alone have it */
 } dt_attention_call;
 
 /* Whether a GPU of this compute capability, as 10 * major + minor, takes floats of 16 and of

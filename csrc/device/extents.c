@@ -278,6 +278,8 @@ static void visit_attention(const dt_attention_call *c, const listing *to)
     }
     matrices(to, c, &c->out, true, c->value_size, use);
     dense(to, c->log_sum, c->batch * c->heads * c->length, statistic, use);
+    dense(to, c->dropout.start, 2, sizeof(int64_t),
+          c->dropout.generator ? WRITE : READ);
     if (!backward)
         return;
     matrices(to, c, &c->grad, true, c->value_size, READ);

@@ -448,54 +448,28 @@ def test_ptx_is_for_the_newest(nvcc, switches):
     ]
 
 
+PTX_80 = ["-gencode=arch=compute_80,code=compute_80"]
+HOPPER = ["-gencode=arch=compute_90a,code=sm_90a", "-DDT_WARPGROUPS"]
+OLDEST = [
+    "-gencode=arch=compute_75,code=sm_75",
+    "-gencode=arch=compute_75,code=compute_75",
+]
+
+
 @pytest.mark.parametrize(
     "source, version, archs, expected",
     [
-        (
-            "attention_warpgroups",
-            "13.0",
-            "80;90",
-            ["-gencode=arch=compute_90a,code=sm_90a", "-DDT_WARPGROUPS"],
-        ),
-        (
-            "attention_warpgroups_backward",
-            "13.0",
-            "80;90",
-            ["-gencode=arch=compute_90a,code=sm_90a", "-DDT_WARPGROUPS"],
-        ),
-        (
-            "attention_warpgroups",
-            "11.8",
-            "80;90",
-            ["-gencode=arch=compute_80,code=compute_80"],
-        ),
-        (
-            "attention_warpgroups",
-            "13.0",
-            "80",
-            ["-gencode=arch=compute_80,code=compute_80"],
-        ),
-        (
-            "attention",
-            "13.0",
-            "75;80",
-            [
-                "-gencode=arch=compute_75,code=sm_75",
-                "-gencode=arch=compute_75,code=compute_75",
-            ],
-        ),
-        (
-            "attention",
-            "13.0",
-            "80;90",
-            ["-gencode=arch=compute_80,code=compute_80"],
-        ),
-        (
-            "elementwise_complex",
-            "13.0",
-            "80;90",
-            ["-gencode=arch=compute_80,code=compute_80"],
-        ),
+        ("attention_warpgroups", "13.0", "80;90", HOPPER),
+        ("attention_warpgroups_backward", "13.0", "80;90", HOPPER),
+        ("attention_warpgroups", "11.8", "80;90", PTX_80),
+        ("attention_warpgroups", "13.0", "80", PTX_80),
+        ("attention", "13.0", "75;80", OLDEST),
+        ("attention", "13.0", "80;90", PTX_80),
+        # Kernels that 7.5 has not.
+        ("attention_dropout", "13.0", "75;80;90", PTX_80),
+        ("attention_dropout", "13.0", "75;80", PTX_80),
+        ("attention_dropout", "13.0", "75", OLDEST[1:]),
+        ("elementwise_complex", "13.0", "80;90", PTX_80),
     ],
 )
 def test_some_kernels_are_compiled_for_one_architecture(

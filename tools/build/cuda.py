@@ -26,12 +26,13 @@ FALLBACK_ARCH = 90
 class Once:
     """A source that is compiled for one architecture, if that is wanted, with `flags`.
 
-    Else it is PTX of the oldest one that is wanted, which drivers compile when a kernel
-    is first used.
+    Else it is PTX of the oldest one that is wanted, but not older than `since` if there
+    is another, which drivers compile when a kernel is first used.
     """
 
     arch: int = 0
     flags: tuple[str, ...] = ()
+    since: int = 0
 
 
 # Instructions that 9.0 has and no later one. Their PTX is empty, and never started.
@@ -46,8 +47,10 @@ OLDEST = Once(
 )
 # Other sources are compiled for every architecture that is wanted.
 ONCE = {
-    # From 8.0 on, attention of float64, and of sizes beyond 128.
+    # From 8.0 on, attention of float64, of sizes beyond 128, of float32 with dropout.
     "csrc/cuda/kernels/attention.cu": OLDEST,
+    # Of 16 bits; empty before 8.0.
+    "csrc/cuda/kernels/attention_dropout.cu": Once(since=80),
     "csrc/cuda/kernels/attention_warpgroups.cu": WARPGROUPS,
     "csrc/cuda/kernels/attention_warpgroups_backward.cu": WARPGROUPS,
     # Few programs start these: complex numbers, float64, Bessel functions,
@@ -155,7 +158,9 @@ class Nvcc:
         once = ONCE.get(source)
         if once and once.arch in archs and self.version >= (12, 0):
             return list(once.flags)
-        ptx = archs[0 if once else -1]
+        ptx = archs[-1]
+        if once:
+            ptx = next((a for a in archs if a >= once.since), archs[0])
         return [
             *(f"-gencode=arch=compute_{a},code=sm_{a}" for a in archs if not once),
             f"-gencode=arch=compute_{ptx},code=compute_{ptx}",

@@ -5,6 +5,7 @@
 
 #include "autograd/grad.h"
 #include "autograd/formula.h"
+#include "autograd/recorded.h"
 #include "tensor/ops/ops.h"
 
 /* Less than all other scores, and finite: exponentials of differences stay numbers where
@@ -61,6 +62,41 @@ static dt_arg counting(dt_grad *g, const dt_attention *a)
     return a->mask->dtype == DT_BOOL ? mask : NE(mask, NUMBER(-(double)INFINITY));
 }
 
+/* By the mask of a call whose heads are those of shares and value, broadcast. */
+int dt_attention_dropout_forward(dt_call *c)
+{
+    const dt_tensor *shares = c->args[0].tensor, *value = c->args[1].tensor;
+    const double dropout = c->args[2].f;
+    int64_t shape[DT_MAX_NDIM];
+    int leading;
+    DT_LOCAL(mask);
+    if (shares->ndim < 2 || value->ndim < 2)
+        return dt_fail(
+            DT_ERROR_RUNTIME,
+            "attention: shares have %d and value %d dimensions; give (..., L, "
+            "S) and (..., S, Ev)",
+            shares->ndim, value->ndim);
+    if (dt_shape_broadcast("attention", shares->ndim - 2, shares->shape,
+                           value->ndim - 2, value->shape, &leading, shape))
+        return -1;
+    shape[leading] = shares->shape[shares->ndim - 2];
+    shape[leading + 1] = shares->shape[shares->ndim - 1];
+    if (dt_attention_mask(&mask, dt_tensor_device(shares), leading + 2, shape, dropout,
+                          c->args[3].tensor))
+        return -1;
+    dt_scope own, *scope = &own;
+    dt_scope_begin(scope);
+    dt_arg factor = NUMBER(dropout < 1 ? 1 / (1 - dropout) : 0);
+    dt_arg scaled = MUL(dt_arg_tensor(shares), factor);
+    int status =
+        scope->failed
+            ? -1
+            : dt_recorded_elementwise(DT_OP_where, c->out[0],
+                                      DT_ARGS(dt_arg_tensor(&mask), scaled, ZERO));
+    dt_scope_end(scope);
+    return status;
+}
+
 static int set_recorded(dt_grad *g, const dt_attention *a)
 {
     dt_scope *scope = g->scope;
@@ -76,8 +112,12 @@ static int set_recorded(dt_grad *g, const dt_attention *a)
     dt_arg shares = CALL_OP(softmax, TENSOR(scores), dt_value_int(-1));
     if (counts.tensor)
         shares = WHERE(counts, shares, ZERO);
-    SET_WANTED(2, grouped(g, PRODUCT(TRANSPOSED(shares), G), a->groups, true));
-    dt_arg part = MUL(shares, PRODUCT(G, TRANSPOSED(V)));
+    dt_arg kept = shares;
+    if (a->start)
+        kept = CALL_OP(attention_dropout, TENSOR(shares), TENSOR(V), g->args[7],
+                       dt_value_tensor(a->start));
+    SET_WANTED(2, grouped(g, PRODUCT(TRANSPOSED(kept), G), a->groups, true));
+    dt_arg part = MUL(kept, PRODUCT(G, TRANSPOSED(V)));
     dt_arg products =
         MUL(SUB(part, MUL(shares, SUM(part, -1, dt_value_bool(true)))), scale);
     SET_WANTED(0, PRODUCT(products, K));
@@ -93,7 +133,9 @@ int dt_attention_backward(dt_grad *g)
                             .mask = dt_grad_input(g, 3).tensor,
                             .causal = g->args[4].b,
                             .scale = g->args[5].f,
-                            .groups = g->args[6].i};
+                            .groups = g->args[6].i,
+                            .dropout = g->args[7].f,
+                            .start = dt_grad_output(g, 2).tensor};
     const dt_tensor *out = dt_grad_output(g, 0).tensor,
                     *log_sum = dt_grad_output(g, 1).tensor;
     dt_tensor *into[3] = {NULL};

@@ -2,6 +2,7 @@
  * them in the registers of each thread, and multiplies matrices through shared memory.
  * No thread adds to what another one has written, so results are the same each time. */
 #include "cuda/kernels/attention.h"
+#include "cuda/kernels/attention_dropout.h"
 #include "cuda/kernels/device_functions.h"
 #include "cuda/kernels/warp.h"
 
@@ -20,19 +21,23 @@ namespace {
 
 struct AttentionTask {
     dt_attention_call call;
+    Dropout dropout;
     void *dots; /* of each row, the sum of out times its gradient; of the call's type */
     unsigned row_tiles, key_tiles, group; /* heads of query to one of key */
 };
 POINTERS_OF(AttentionTask, f(s.call.query.data); f(s.call.key.data);
             f(s.call.value.data); f(s.call.out.data); f(s.call.mask); f(s.call.log_sum);
             f(s.call.grad.data); f(s.call.query_grad.data); f(s.call.key_grad.data);
-            f(s.call.value_grad.data); f(s.dots);)
+            f(s.call.value_grad.data); f(s.dropout.start.state); f(s.dropout.leave);
+            f(s.dots);)
 
 template <typename T>
 struct Shared {
     static constexpr int chunk = sizeof(T) == 8 ? 8 : 16;
     alignas(16) T a[chunk][TILE + 4], b[chunk][TILE + 4];
     T scores[TILE][TILE + 1];
+    /* Bit w of a counter of dropout: whether the share of word w stays. */
+    alignas(4) uint8_t kept[TILE * TILE / 4];
 };
 
 template <typename T>
@@ -219,6 +224,48 @@ find_scores(const dt_attention_call &c, const Place &p, Shared<T> &s, Square<T> 
     });
 }
 
+/* Draws which shares of a tile stay. All threads of the block call it. */
+#define TILE_BLOCKS (TILE / DROPOUT_SIDE) /* along a side */
+LONG void draw_kept(const Dropout &dropout, uint64_t first, uint8_t *kept)
+{
+    const DropoutDraw draw(dropout);
+    ROLLED
+    for (unsigned u = threadIdx.x; u < TILE * TILE / 4; u += BLOCK) {
+        unsigned row = u / 64 / TILE_BLOCKS, column = u / 64 % TILE_BLOCKS, bits = 0;
+        draw.each(first + (row * dropout.key_blocks + column) * 64 + u % 64,
+                  [&](int w, bool stays) { bits |= (unsigned)stays << w; });
+        kept[u] = (uint8_t)bits;
+    }
+    __syncthreads();
+}
+template <typename T>
+static __device__ __forceinline__ void draw_kept(const AttentionTask &task,
+                                                 const Place &p, Shared<T> &s)
+{
+    int64_t head = p.batch * task.call.heads + p.head;
+    draw_kept(task.dropout, block_counter(task.dropout, head, p.row, p.key), s.kept);
+}
+/* Shares, or their gradients, after dropout. A thread's have the same word of counters next
+ * to each other. */
+template <typename T>
+static __device__ __forceinline__ void drop(const Dropout &dropout, const Shared<T> &s,
+                                            Square<T> &shares)
+{
+    const int row = (int)threadIdx.x / SIDE * EACH;
+    const int column = (int)threadIdx.x % SIDE * EACH;
+    const int block = row / DROPOUT_SIDE * TILE_BLOCKS + column / DROPOUT_SIDE;
+    const int word = row / 8 % 2 * 2 + column / 8 % 2;
+    UNROLL
+    for (int i = 0; i < EACH; i++) {
+        const uint8_t *at = s.kept + block * 64 + (row % 8 + i) * 8 + column % 8;
+        auto kept = *(const Vector<uint8_t, EACH> *)at;
+        UNROLL
+        for (int k = 0; k < EACH; k++)
+            shares.v[i][k] =
+                kept.v[k] >> word & 1 ? shares.v[i][k] * (T)dropout.factor : 0;
+    }
+}
+
 /* The scores of a tile for all of the block. */
 template <typename T>
 static __device__ __forceinline__ void show(Shared<T> &s, Square<T> &scores)
@@ -258,6 +305,8 @@ __global__ void attention_forward(GRID_CONSTANT(AttentionTask) task)
     ROLLED
     for (; p.key < c.key_length && !is_left_out(c, p); p.key += TILE) {
         Rows<T> value = keys_of<T>(c, c.value, p, c.value_size);
+        if (task.dropout.on)
+            draw_kept(task, p, s);
         find_scores(c, p, s, scores);
         UNROLL
         for (int i = 0; i < EACH; i++) {
@@ -274,6 +323,8 @@ __global__ void attention_forward(GRID_CONSTANT(AttentionTask) task)
             sum[i] =
                 sum[i] * factor[i] + along_row(mine, [](T a, T b) { return a + b; });
         }
+        if (task.dropout.on)
+            drop(task.dropout, s, scores);
         show(s, scores);
         /* The first columns of the result stay in registers. */
         ROLLED
@@ -306,6 +357,7 @@ __global__ void attention_forward(GRID_CONSTANT(AttentionTask) task)
         if (threadIdx.x % SIDE == 0 && row + i < out.count)
             ((T *)c.log_sum)[row_number(c, p, row + i)] =
                 attention::log_sum(top[i], sum[i]);
+    leave_start(task.dropout);
 }
 
 /* A row for each warp. */
@@ -328,8 +380,7 @@ __global__ void attention_dots(GRID_CONSTANT(AttentionTask) task)
         ((T *)task.dots)[number] = sum;
 }
 
-/* The shares of a tile and the gradients of its products. after(shares) runs between, where
- * s.scores has the shares. */
+/* The shares of a tile and the gradients of its products. after(shares) runs between. */
 template <typename T, class After>
 static __device__ __forceinline__ void find_gradients(const AttentionTask &task,
                                                       const Place &p, Shared<T> &s,
@@ -339,6 +390,8 @@ static __device__ __forceinline__ void find_gradients(const AttentionTask &task,
     Rows<T> grad = rows_of<T>(c, c.grad, p, c.value_size);
     Rows<T> value = keys_of<T>(c, c.value, p, c.value_size);
     Square<T> shares;
+    if (task.dropout.on)
+        draw_kept(task, p, s);
     find_scores(c, p, s, shares);
     shares.each([&](int i, int, T &v) {
         T log_sum = i < grad.count ? ((const T *)c.log_sum)[row_number(c, p, i)] : (T)0;
@@ -347,6 +400,8 @@ static __device__ __forceinline__ void find_gradients(const AttentionTask &task,
     after(shares);
     gradients.clear();
     multiply<true, true>(s, gradients, grad.size, grad, value);
+    if (task.dropout.on)
+        drop(task.dropout, s, gradients);
     int row = (int)threadIdx.x / SIDE * EACH, column = (int)threadIdx.x % SIDE * EACH;
     gradients.each([&](int i, int k, T &v) {
         T dot = i < grad.count ? ((const T *)task.dots)[row_number(c, p, i)] : (T)0;
@@ -394,7 +449,7 @@ __global__ void attention_backward_rows(GRID_CONSTANT(AttentionTask) task)
     kept.clear();
     ROLLED
     for (; p.key < c.key_length && !is_left_out(c, p); p.key += TILE) {
-        find_gradients(task, p, s, gradients, [](Square<T> &) {});
+        find_gradients(task, p, s, gradients, [](Square<T>) {});
         add_product<false>(s, into, kept, p.key > 0, keys_of<T>(c, c.key, p, c.size));
     }
     into.store(kept, 0);
@@ -417,9 +472,11 @@ __global__ void attention_backward_keys(GRID_CONSTANT(AttentionTask) task)
          left--, next_rows(c, &p)) {
         if (is_left_out(c, p))
             continue;
-        find_gradients(task, p, s, gradients, [&](Square<T> &shares) {
+        find_gradients(task, p, s, gradients, [&](Square<T> shares) {
             if (!c.value_grad.data)
                 return;
+            if (task.dropout.on)
+                drop(task.dropout, s, shares);
             show(s, shares);
             add_product<true>(s, for_value, kept_value, adds,
                               rows_of<T>(c, c.grad, p, c.value_size));
@@ -468,20 +525,50 @@ static int start_attention(dt_stream stream, AttentionTask &task)
                : 0;
 }
 
+/* Writes the mask, a block for each 16 rows. */
+__global__ void attention_mask(GRID_CONSTANT(AttentionTask) task)
+{
+    const dt_attention_call &c = task.call;
+    const Dropout &d = task.dropout;
+    const unsigned blocks = (unsigned)d.row_blocks, head = blockIdx.x / blocks;
+    const int64_t row = (int64_t)(blockIdx.x % blocks) * DROPOUT_SIDE;
+    const DropoutDraw draw(d);
+    ROLLED
+    for (int64_t u = threadIdx.x; u < d.key_blocks * 64; u += BLOCK)
+        draw.each(block_counter(d, head, row, 0) + u, [&](int w, bool stays) {
+            int64_t i = row + u % 64 / 8 + w / 2 * 8;
+            int64_t k = u / 64 * DROPOUT_SIDE + u % 8 + w % 2 * 8;
+            if (i < c.length && k < c.key_length)
+                ((dt_bool *)c.out.data)[(head * c.length + i) * c.key_length + k] =
+                    dt_bool(stays);
+        });
+    leave_start(d);
+}
+
 } // namespace
 
 int dt_cuda_attention(dt_stream stream, const dt_attention_call *call)
 {
+    Dropout dropout;
+    if (take_attention_dropout(stream, call, &dropout))
+        return -1;
     if (dt_dtype_is_half(call->dtype))
-        return attention_of_halves(stream, call);
+        return attention_of_halves(stream, call, dropout);
     dt_device_properties gpu;
     if (dt_cuda_device_properties(stream.device, &gpu))
         return -1;
-    if (attention_fits_floats(call, 10 * gpu.major + gpu.minor))
+    /* To keep wheels small, there are no kernels with dropout on tensor cores of float32. */
+    if (!dropout.on && attention_fits_floats(call, 10 * gpu.major + gpu.minor))
         return attention_of_floats(stream, call);
-    AttentionTask task = {*call, nullptr, (unsigned)((call->length + TILE - 1) / TILE),
+    AttentionTask task = {*call,
+                          dropout,
+                          nullptr,
+                          (unsigned)((call->length + TILE - 1) / TILE),
                           (unsigned)((call->key_length + TILE - 1) / TILE),
                           (unsigned)(call->heads / call->key_heads)};
+    if (call->dtype == DT_BOOL)
+        return START_BLOCKS("drawing a mask", stream, attention_mask,
+                            call->batch * dropout.row_blocks, task);
     return call->dtype == DT_FLOAT64 ? start_attention<double>(stream, task)
                                      : start_attention<float>(stream, task);
 }

@@ -11,7 +11,8 @@ bool attention_fits_floats(const dt_attention_call *call, int capability)
 
 int attention_of_floats(dt_stream stream, const dt_attention_call *call)
 {
-    TensorCoreTask task = tensor_core_task(call);
-    return call->grad.data ? start_backward<float>(stream, task, start_gradients<float>)
-                           : start_forward<float>(stream, task);
+    TensorCoreTask task = tensor_core_task(call, {});
+    return call->grad.data
+               ? start_backward<float>(stream, task, start_gradients<float, false>)
+               : start_forward<float, false>(stream, task);
 }

@@ -1,5 +1,6 @@
 /* The kernels of attention on tensor cores (mma.h) of 16 bits and of float32, for sizes up to
- * 128: attention_halves.cu and attention_floats.cu have those of one type each.
+ * 128: attention_halves.cu and attention_floats.cu have those of one type each,
+ * attention_dropout.cu those of 16 bits that drop shares (DROPS).
  *
  * A warp computes 16 rows and goes through the tiles of the other side: while the block
  * multiplies by one tile, the next is copied to shared memory. Operands are read without a
@@ -124,6 +125,35 @@ find_scores(const dt_attention_call &c, const Corner<KEYS> &corner, Strip<N> &sc
     });
 }
 
+/* Which shares of a warp's strip of n columns, up to 64, stay: bit 4 * i + e is that of
+ * v[i][e]. A counter at a time, for want of registers. */
+template <bool KEYS>
+static __device__ __forceinline__ unsigned
+kept_shares(const TensorCoreTask &task, const Corner<KEYS> &corner, int n)
+{
+    const Dropout &d = task.dropout;
+    const unsigned mine = lane_number() / 4, other = lane_number() % 4 * 2;
+    const int64_t head = corner.batch * task.call.heads + corner.head;
+    const DropoutDraw draw(d);
+    uint64_t counter =
+        KEYS ? block_counter(d, head, corner.other, corner.mine) + other * 8 + mine
+             : block_counter(d, head, corner.mine, corner.other) + mine * 8 + other;
+    unsigned kept = 0;
+    ROLLED
+    for (int at = 0; at < n / 2; at += 1 + at % 2 * 6) { /* 0, 1, 8, 9, ... */
+        unsigned bits = 0;
+        draw.each(counter, [&](int w, bool stays) {
+            int column = KEYS ? w / 2 : w % 2, row = KEYS ? w % 2 : w / 2;
+            bits |= (unsigned)stays << (4 * column + 2 * row);
+        });
+        kept |= bits << at;
+        /* To the next column, or the next 16. */
+        const uint64_t beside = KEYS ? 8 : 1, next = KEYS ? d.key_blocks * 64 : 64;
+        counter += at % 2 ? next - beside : beside;
+    }
+    return kept;
+}
+
 /* The tiles of one side that a block goes through, two at a time in shared memory. */
 template <typename E, int N, int D>
 struct Ring {
@@ -151,7 +181,7 @@ struct Forward {
     typedef std::conditional_t<are_halves<E>, Overlaid, Apart> Shared;
 };
 
-template <typename E, int D>
+template <typename E, int D, bool DROPS>
 __global__ void __launch_bounds__(Forward<E, D>::threads,
                                   (D == 64 ? 2 : 1) + !are_halves<E>)
     attention_forward_tiles(GRID_CONSTANT(TensorCoreTask) task)
@@ -224,6 +254,8 @@ __global__ void __launch_bounds__(Forward<E, D>::threads,
             v = power_of_2(v - most[h]);
             sum[h] += v;
         });
+        if (DROPS)
+            scores.keep(kept_shares(task, corner, N), 1);
         sums.each([&](int h, int, float &v) { v *= factor[h]; });
         add_product(c, sums, scores, tiles.second, c.value_size);
     }
@@ -232,6 +264,8 @@ __global__ void __launch_bounds__(Forward<E, D>::threads,
         int i = corner.mine + lane_number() / 4 + 8 * h;
         sum[h] = along_row(sum[h], [](float a, float b) { return a + b; });
         factor[h] = attention::inverse_sum(sum[h]);
+        if (DROPS)
+            factor[h] *= (float)task.dropout.factor;
         if (lane_number() % 4 == 0 && i < c.length)
             ((float *)c.log_sum)[of * c.length + i] =
                 attention::log_sum(top[h] * LN_2, sum[h]);
@@ -240,6 +274,8 @@ __global__ void __launch_bounds__(Forward<E, D>::threads,
     sums.show(c, s.mine, warp_row(), factor);
     __syncthreads();
     s.mine.store(Matrix<E>(c.out, batch, head, c.length, c.value_size).from(first));
+    if (DROPS)
+        leave_start(task.dropout);
 }
 
 /* Lanes of a row of the statistics, for sizes up to 128: a chunk each. */
@@ -319,7 +355,7 @@ struct Backward {
     };
 };
 
-template <typename E, int D, bool KEYS>
+template <typename E, int D, bool KEYS, bool DROPS>
 __global__ void __launch_bounds__(BACKWARD_ROWS / WARP_ROWS * 32, D == 64 ? 3 : 2)
     attention_backward_tiles(GRID_CONSTANT(TensorCoreTask) task)
 {
@@ -397,6 +433,11 @@ __global__ void __launch_bounds__(BACKWARD_ROWS / WARP_ROWS * 32, D == 64 ? 3 : 
             find_scores(c, corner, shares);
             multiply(c, gradients, tiles.second, c.value_size,
                      [&](int k, unsigned (&a)[4]) { s.second.rows(a, warp_row(), k); });
+            unsigned kept = 0;
+            if (DROPS) {
+                kept = kept_shares(task, corner, N);
+                gradients.keep(kept, (float)task.dropout.factor);
+            }
             UNROLL
             for (int n = 0; n < N / 8; n++) {
                 UNROLL
@@ -407,6 +448,8 @@ __global__ void __launch_bounds__(BACKWARD_ROWS / WARP_ROWS * 32, D == 64 ? 3 : 
                     gradients.v[n][e] = share * (gradients.v[n][e] - row.dot);
                 }
             }
+            if (DROPS && KEYS)
+                shares.keep(kept, 1);
             if (KEYS)
                 add_product(c, value_sums, shares, tiles.second, c.value_size);
             add_product(c, sums, gradients, tiles.first, c.size);
@@ -414,10 +457,12 @@ __global__ void __launch_bounds__(BACKWARD_ROWS / WARP_ROWS * 32, D == 64 ? 3 : 
     }
     copies.await();
     __syncthreads(); /* all tiles have been used */
-    const float scale[2] = {(float)c.scale, (float)c.scale}, one[2] = {1, 1};
+    const float scale[2] = {(float)c.scale, (float)c.scale};
+    const float kept_factor = DROPS ? (float)task.dropout.factor : 1;
+    const float value_scale[2] = {kept_factor, kept_factor};
     sums.show(c, s.first, warp_row(), scale);
     if (KEYS)
-        value_sums.show(c, s.second, warp_row(), one);
+        value_sums.show(c, s.second, warp_row(), value_scale);
     __syncthreads();
     const dt_attention_matrices &to = KEYS ? c.key_grad : c.query_grad;
     if (to.data)
@@ -430,40 +475,41 @@ __global__ void __launch_bounds__(BACKWARD_ROWS / WARP_ROWS * 32, D == 64 ? 3 : 
 #define DOING "starting attention"
 
 /* The newest architecture of this build, 0 if none is known. */
-static int newest_architecture()
+static inline int newest_architecture()
 {
     const int *newest = device_architectures;
     while (*newest && newest[1])
         newest++;
     return *newest;
 }
-static TensorCoreTask tensor_core_task(const dt_attention_call *call)
+static inline TensorCoreTask tensor_core_task(const dt_attention_call *call,
+                                              const Dropout &dropout)
 {
-    return {*call, nullptr, (unsigned)(call->heads / call->key_heads), 0, 0};
+    return {*call, dropout, nullptr, (unsigned)(call->heads / call->key_heads), 0, 0};
 }
 
-template <typename E, int D>
+template <typename E, int D, bool DROPS>
 static int forward_of_size(dt_stream stream, TensorCoreTask &task)
 {
     typedef Forward<E, D> Sizes;
     const dt_attention_call &c = task.call;
     task.tiles = (unsigned)((c.length + Sizes::rows - 1) / Sizes::rows);
     return start_result(
-        DOING, (Relaxed(), LAUNCH_LARGE((attention_forward_tiles<E, D>),
+        DOING, (Relaxed(), LAUNCH_LARGE((attention_forward_tiles<E, D, DROPS>),
                                         c.batch * c.heads * task.tiles, Sizes::threads,
                                         sizeof(typename Sizes::Shared),
                                         (cudaStream_t)stream.handle, task)));
 }
 
-template <typename E>
+template <typename E, bool DROPS>
 static int start_forward(dt_stream stream, TensorCoreTask &task)
 {
     return task.call.size <= 64 && task.call.value_size <= 64
-               ? forward_of_size<E, 64>(stream, task)
-               : forward_of_size<E, 128>(stream, task);
+               ? forward_of_size<E, 64, DROPS>(stream, task)
+               : forward_of_size<E, 128, DROPS>(stream, task);
 }
 
-template <typename E, int D, bool KEYS>
+template <typename E, int D, bool KEYS, bool DROPS>
 static int side_of_size(dt_stream stream, TensorCoreTask &task)
 {
     const dt_attention_call &c = task.call;
@@ -471,32 +517,33 @@ static int side_of_size(dt_stream stream, TensorCoreTask &task)
     task.tiles = (unsigned)((rows + BACKWARD_ROWS - 1) / BACKWARD_ROWS);
     return start_result(
         DOING,
-        (Relaxed(), LAUNCH_LARGE((attention_backward_tiles<E, D, KEYS>),
+        (Relaxed(), LAUNCH_LARGE((attention_backward_tiles<E, D, KEYS, DROPS>),
                                  c.batch * (KEYS ? c.key_heads : c.heads) * task.tiles,
                                  BACKWARD_ROWS / WARP_ROWS * 32,
                                  sizeof(typename Backward<E, D>::Shared),
                                  (cudaStream_t)stream.handle, task)));
 }
 
-template <typename E, int D>
+template <typename E, int D, bool DROPS>
 static int gradients_of_size(dt_stream stream, TensorCoreTask &task)
 {
     const dt_attention_call &c = task.call;
-    if (c.query_grad.data && side_of_size<E, D, false>(stream, task))
+    if (c.query_grad.data && side_of_size<E, D, false, DROPS>(stream, task))
         return -1;
-    return c.key_grad.data || c.value_grad.data ? side_of_size<E, D, true>(stream, task)
-                                                : 0;
+    return c.key_grad.data || c.value_grad.data
+               ? side_of_size<E, D, true, DROPS>(stream, task)
+               : 0;
 }
 
 /* To keep wheels small, float32 has no kernels for sizes up to 64: its products skip the
  * columns past the size. */
-template <typename E>
+template <typename E, bool DROPS>
 static int start_gradients(dt_stream stream, TensorCoreTask &task)
 {
     if constexpr (are_halves<E>)
         if (task.call.size <= 64 && task.call.value_size <= 64)
-            return gradients_of_size<E, 64>(stream, task);
-    return gradients_of_size<E, 128>(stream, task);
+            return gradients_of_size<E, 64, DROPS>(stream, task);
+    return gradients_of_size<E, 128, DROPS>(stream, task);
 }
 
 /* `gradients` starts the kernels that read the statistics. */

@@ -17,6 +17,7 @@ struct alignas(8) Statistic {
 
 struct TensorCoreTask {
     dt_attention_call call;
+    Dropout dropout;
     Statistic *statistics; /* for each head `padded` rows */
     unsigned group;        /* heads of query to one of key */
     unsigned tiles;        /* blocks for each head */
@@ -25,7 +26,8 @@ struct TensorCoreTask {
 POINTERS_OF(TensorCoreTask, f(s.call.query.data); f(s.call.key.data);
             f(s.call.value.data); f(s.call.out.data); f(s.call.mask); f(s.call.log_sum);
             f(s.call.grad.data); f(s.call.query_grad.data); f(s.call.key_grad.data);
-            f(s.call.value_grad.data); f(s.statistics);)
+            f(s.call.value_grad.data); f(s.dropout.start.state); f(s.dropout.leave);
+            f(s.statistics);)
 
 /* The kernels for compute capability 9.0 (attention_warpgroups.cu): whether they take a call,
  * forward or backward; the forward pass; and the gradients, which need task.statistics,
@@ -33,6 +35,10 @@ POINTERS_OF(TensorCoreTask, f(s.call.query.data); f(s.call.key.data);
 bool attention_fits_warpgroups(const dt_attention_call *call, int capability);
 int attention_of_warpgroups(dt_stream stream, TensorCoreTask &task);
 int attention_gradients_of_warpgroups(dt_stream stream, TensorCoreTask &task);
+
+/* The same with dropout (attention_dropout.cu), for all calls and capabilities. */
+int attention_with_dropout(dt_stream stream, TensorCoreTask &task);
+int attention_gradients_with_dropout(dt_stream stream, TensorCoreTask &task);
 
 #define LOG2_E 1.44269504088896340736f
 #define LN_2   0.693147180559945309417f

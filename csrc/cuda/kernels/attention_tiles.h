@@ -9,6 +9,7 @@
 #ifndef DT_CUDA_KERNELS_ATTENTION_TILES_H
 #define DT_CUDA_KERNELS_ATTENTION_TILES_H
 
+#include "cuda/kernels/attention_dropout.h"
 #include "cuda/kernels/attention_tensor_cores.h"
 #include "cuda/kernels/warp.h"
 
@@ -257,6 +258,13 @@ struct Strip {
             for (int e = 0; e < 4; e++)
                 f(e / 2, n * 8 + column + e % 2, v[n][e]);
         }
+    }
+    /* Elements times `factor`, but 0 where their bit, 4 * n + e of v[n][e], is not set. */
+    __device__ __forceinline__ void keep(unsigned bits, float factor)
+    {
+        UNROLL
+        for (int i = 0; i < N / 2; i++)
+            v[i / 4][i % 4] = bits >> i & 1 ? v[i / 4][i % 4] * factor : 0;
     }
     /* Adds two fragments side by side. */
     template <typename T>

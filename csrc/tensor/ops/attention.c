@@ -162,6 +162,34 @@ static int take_mask(plan *p, const dt_tensor *mask)
     return 0;
 }
 
+/* start: the result that keeps what the mask is drawn from; nothing without dropout. */
+static int take_dropout(plan *p, dt_tensor *start, const dt_attention *a)
+{
+    dt_attention_dropout *d = &p->call.dropout;
+    const int64_t numbers = 2;
+    if (!(a->dropout >= 0 && a->dropout <= 1))
+        return dt_fail(DT_ERROR_RUNTIME,
+                       NAME ": the probability of dropout is %g; give 0 to 1",
+                       a->dropout);
+    if (!a->dropout)
+        return 0;
+    d->kept = 1 - a->dropout;
+    if (!a->start) {
+        d->generator = dt_default_generator(p->device);
+        if (dt_tensor_empty(NAME, start, DT_INT64, 1, &numbers, p->device))
+            return -1;
+    } else if (a->start->dtype == DT_INT64 && a->start->numel == numbers &&
+               a->start->contiguous) {
+        dt_tensor_alias(start, a->start);
+    } else {
+        return dt_fail(DT_ERROR_RUNTIME,
+                       NAME ": a mask is drawn from two numbers of int64 that a call "
+                            "with dropout has kept; give those, or None");
+    }
+    d->start = dt_tensor_data(start);
+    return dt_storage_use(start->storage);
+}
+
 /* A new tensor of the call's type in the shape (batch, heads, rows, columns); in memory
  * the heads of a row are next to each other, as linear layers take and give them. */
 static int make(plan *p, dt_attention_matrices *m, dt_tensor *out, int64_t rows,
@@ -199,13 +227,15 @@ static bool is_empty(const dt_attention_call *c)
     return !c->batch || !c->heads || !c->length || !c->key_length || !c->value_size;
 }
 
-static int forward(plan *p, dt_tensor *out, dt_tensor *log_sum, const dt_attention *a)
+static int forward(plan *p, dt_tensor *out, dt_tensor *log_sum, dt_tensor *start,
+                   const dt_attention *a)
 {
     dt_attention_call *c = &p->call;
     DT_LOCAL(made);
     if (prepare(p, a) || take(p, &c->query, a->query, 1) ||
         take(p, &c->key, a->key, a->groups) ||
         take(p, &c->value, a->value, a->groups) || take_mask(p, a->mask) ||
+        take_dropout(p, start, a) ||
         make(p, &c->out, &made, c->length, c->value_size, c->heads))
         return -1;
     const int64_t shape[] = {c->batch, c->heads, c->length};
@@ -230,8 +260,10 @@ int dt_attention_forward(dt_call *call)
                             .mask = call->args[3].tensor,
                             .causal = call->args[4].b,
                             .scale = call->args[5].f,
-                            .groups = call->args[6].i};
-    int status = forward(&p, call->out[0], call->out[1], &a);
+                            .groups = call->args[6].i,
+                            .dropout = call->args[7].f,
+                            .start = call->args[8].tensor};
+    int status = forward(&p, call->out[0], call->out[1], call->out[2], &a);
     end(&p);
     return status;
 }
@@ -243,12 +275,13 @@ static int gradients(plan *p, dt_tensor *const *into, const dt_tensor *g,
     dt_attention_call *c = &p->call;
     dt_dtype dtype = (dt_dtype)a->query->dtype;
     dt_tensor made[3];
+    DT_LOCAL(start);
     int status = 0;
     if (prepare(p, a) || take(p, &c->query, a->query, 1) ||
         take(p, &c->key, a->key, a->groups) ||
         take(p, &c->value, a->value, a->groups) || take_mask(p, a->mask) ||
-        take(p, &c->out, out, 1) || take(p, &c->grad, g, 1) ||
-        dt_storage_use(log_sum->storage))
+        take_dropout(p, &start, a) || take(p, &c->out, out, 1) ||
+        take(p, &c->grad, g, 1) || dt_storage_use(log_sum->storage))
         return -1;
     c->log_sum = dt_tensor_data(log_sum);
     dt_attention_matrices *const to[] = {&c->query_grad, &c->key_grad, &c->value_grad};
@@ -281,4 +314,28 @@ int dt_attention_gradients(dt_tensor *const *into, const dt_tensor *g,
     int status = gradients(&p, into, g, given, out, log_sum);
     end(&p);
     return status;
+}
+
+int dt_attention_mask(dt_tensor *out, dt_device device, int ndim, const int64_t *shape,
+                      double dropout, const dt_tensor *start)
+{
+    const dt_attention given = {.dropout = dropout, .start = start};
+    const int64_t length = shape[ndim - 2], keys = shape[ndim - 1];
+    plan p = {.device = device};
+    dt_attention_call *c = &p.call;
+    DT_LOCAL(kept);
+    if (take_dropout(&p, &kept, &given) ||
+        dt_tensor_empty(NAME, out, DT_BOOL, ndim, shape, device) ||
+        dt_storage_use(out->storage))
+        return -1;
+    if (!dropout)
+        return dt_fill_into(NAME, out, dt_scalar_int(1));
+    c->dtype = DT_BOOL;
+    c->heads = c->key_heads = 1;
+    c->batch = length && keys ? out->numel / (length * keys) : 0;
+    c->length = length;
+    c->key_length = c->value_size = keys;
+    c->out = (dt_attention_matrices){dt_tensor_data(out), length * keys, 0, keys};
+    return is_empty(c) ? 0
+                       : dt_backend_of(device)->attention(dt_stream_current(device), c);
 }

@@ -10,6 +10,9 @@ typedef struct dt_attention {
     bool causal;
     double scale;
     int64_t groups; /* heads of query to a head of key and value */
+    double dropout; /* the probability of a share to be dropped */
+    /* The seed and first counter of its mask, which forward keeps; NULL: it draws a mask. */
+    const dt_tensor *start;
 } dt_attention;
 
 /* The gradients of query, key and value, in their shapes broadcast against each other;
@@ -17,5 +20,10 @@ typedef struct dt_attention {
 int dt_attention_gradients(dt_tensor *const *into, const dt_tensor *g,
                            const dt_attention *given, const dt_tensor *out,
                            const dt_tensor *log_sum);
+
+/* The mask of a call with dropout: bools of the shape (..., L, S), whose other dimensions are
+ * those of the call's result. start: as in dt_attention. */
+int dt_attention_mask(dt_tensor *out, dt_device device, int ndim, const int64_t *shape,
+                      double dropout, const dt_tensor *start);
 
 #endif

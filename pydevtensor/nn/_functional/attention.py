@@ -99,8 +99,10 @@ def _composed(
     shares = scores.softmax(-1)
     if counts is not None:
         shares = shares * counts
-    if dropout_p > 0:
+    if dropout_p > 0 and query.device.type == "cpu":
         shares = dropout(shares, dropout_p)
+    elif dropout_p > 0:  # the kernels' mask: a call may be composed the next time alone
+        shares = _C._attention_dropout(shares, value, dropout_p)
     return (shares @ value).to(dtype)
 
 
@@ -124,8 +126,8 @@ def scaled_dot_product_attention(
 
     The scores are computed a tile of queries and keys at a time, and again in the
     backward pass, so memory grows with L and S, not with their product (Dao et al.,
-    2022, "FlashAttention"). That needs dropout_p=0 and a mask that requires no
-    gradient.
+    2022, "FlashAttention"). That needs a mask that requires no gradient, and on the CPU
+    dropout_p=0.
 
     query       (..., L, E), floating
     key         (..., S, E), of query's type
@@ -148,7 +150,8 @@ def scaled_dot_product_attention(
         key, value, groups = _groups(query, key, value)
     if scale is None:
         scale = 1 / math.sqrt(query.shape[-1]) if query.shape[-1] else 1.0
-    composed = dropout_p > 0
+    dropout_p = max(dropout_p, 0.0)
+    composed = dropout_p > 0 and query.device.type == "cpu"
     if attn_mask is not None:
         composed = composed or attn_mask.requires_grad or attn_mask.ndim < 2
         leading = (query, key, value) if groups == 1 else (query,)
@@ -164,7 +167,9 @@ def scaled_dot_product_attention(
                 f"broadcast to that of the scores, {[*scores]}"
             ) from None
     if not composed:
-        return _C._attention(query, key, value, attn_mask, is_causal, scale, groups)
+        return _C._attention(
+            query, key, value, attn_mask, is_causal, scale, groups, dropout_p
+        )
     if groups > 1:
         key = key.repeat_interleave(groups, -3)
         value = value.repeat_interleave(groups, -3)
