@@ -487,4 +487,7 @@ GOALS = {
     "gelu written out": 0.35,
     "fft2 of 512 x 512": 0.4,
     "csr @ dense": 0.1,
+    # Philox takes more instructions than the rest of a tile.
+    "forward, dropout, bfloat16": 0.15,
+    "backward, dropout, bfloat16": 0.15,
 }

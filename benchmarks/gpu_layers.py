@@ -192,6 +192,8 @@ LAYERS = (
     attention_case("backward", "float32", True),
     attention_case("backward, bfloat16", "bfloat16", True),
     attention_case("backward, causal, bfloat16", "bfloat16", True, is_causal=True),
+    attention_case("forward, dropout, bfloat16", "bfloat16", dropout_p=0.1),
+    attention_case("backward, dropout, bfloat16", "bfloat16", True, dropout_p=0.1),
     attention_case("forward, bfloat16, size 128", "bfloat16", size=128),
     attention_case("backward, bfloat16, size 128", "bfloat16", True, 128),
     convolution_case("3 x 3 of 64"),

@@ -152,6 +152,42 @@ def windows(n):
     assert draw.all().item()
 
 
+def dropped(n):
+    """Attention with dropout, beside the whole matrix with the mask of the identity."""
+    attend, length = F.scaled_dot_product_attention, n % 300 + 2
+    for t, size in (
+        (torch.float32, 24),
+        (torch.float32, 130),
+        (torch.float16, 24),
+        (torch.bfloat16, 72),
+        (torch.float64, 24),
+    ):
+        equal = torch.zeros(1, 2, length, 1, device="cuda")
+        torch.manual_seed(n)
+        identity = torch.eye(length, device="cuda")
+        kept = attend(equal, equal, identity, dropout_p=0.3) != 0
+        part, shares = kept.double().mean().item(), kept.numel()
+        assert abs(part - 0.7) < 5 * (0.21 / shares) ** 0.5, (n, part)
+        of = [torch.rand(1, 2, length, size, device="cuda").to(t) for _ in "qkv"]
+        of = [x.requires_grad_() for x in of]
+        wide = [x.detach().double().requires_grad_() for x in of]
+        torch.manual_seed(n)
+        found = attend(*of, dropout_p=0.3)
+        scores = wide[0] @ wide[1].mT / size**0.5
+        whole = (scores.softmax(-1) * kept / 0.7) @ wide[2]
+        weight = torch.rand(found.shape, device="cuda").to(t)
+        found.backward(weight)
+        whole.backward(weight.double())
+        pairs = [
+            (found, whole),
+            *((x.grad, y.grad) for x, y in zip(of, wide, strict=True)),
+        ]
+        for one, other in pairs:
+            off = (one.double() - other).abs().max() / other.abs().max()
+            within = 0.1 if t.itemsize == 2 else 2e-4
+            assert off.item() < within, (n, t, size, off.item())
+
+
 def convolutions(n):
     for stride in (1, 2):
         same(lambda x, w, s=stride: F.conv1d(x, w, stride=s), (2, 4, n + 5), (6, 4, 3))
@@ -278,6 +314,7 @@ def main():
         rows(n)
         ordered(n)
         windows(n)
+        dropped(n)
         chains(n)
         graphs(n)
         if PRODUCTS:

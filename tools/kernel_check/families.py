@@ -451,6 +451,33 @@ def attention_of_halves(torch: Any, new: Source) -> Any:
 
 
 @case
+def attention_with_dropout(torch: Any, new: Source) -> Any:
+    """How it differs from the whole matrix with the mask that the identity shows."""
+    F = torch.nn.functional
+    out = []
+    for dtype, length, size, causal in (
+        ("float32", 70, 32, True),
+        ("float32", 130, 136, False),
+        ("float64", 67, 16, True),
+        ("float16", 140, 64, False),
+        ("bfloat16", 70, 128, True),
+    ):
+        q, k, v = (new(1, 2, length, size, dtype=dtype, grad=True) for _ in range(3))
+        equal, identity = q.detach()[..., :1] * 0, torch.eye(length).to(q)
+        torch.manual_seed(3)
+        kept = F.scaled_dot_product_attention(equal, equal, identity, dropout_p=0.3)
+        torch.manual_seed(3)
+        found = F.scaled_dot_product_attention(q, k, v, None, 0.3, causal)
+        wide = [x.detach().double().requires_grad_() for x in (q, k, v)]
+        scores = wide[0] @ wide[1].mT / size**0.5
+        scores = scores - torch.ones_like(scores).triu(1) * (causal * 1e30)
+        whole = (scores.softmax(-1) * (kept != 0) / 0.7) @ wide[2]
+        both = gradients(found, q, k, v), gradients(whole, *wide)
+        out += [(a - b.to(a.dtype)) / b.abs().max() for a, b in zip(*both, strict=True)]
+    return out
+
+
+@case
 def recurrent(torch: Any, new: Source) -> Any:
     out = []
     for kind, dtype in itertools.product(

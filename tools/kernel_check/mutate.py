@@ -111,6 +111,7 @@ SECONDS = 120  # of the processor, for a family
 HOSTS = {
     "async_copy.h": "attention_halves attention_floats",
     "attention.h": "attention",
+    "attention_dropout.h": "attention attention_dropout",
     "attention_mma.h": "attention_halves attention_floats",
     "attention_tensor_cores.h": "attention_halves",
     "attention_tiles.h": "attention_halves attention_floats",
@@ -145,6 +146,7 @@ FAMILIES = {
     "arange": "creating",
     "argreduce": "extremes",
     "attention": "attention",
+    "attention_dropout": "attention_with_dropout",
     "attention_floats": "attention",
     "attention_halves": "attention_of_halves",
     "attention_warpgroups": HOPPER,
