@@ -110,7 +110,7 @@ def tensor_repr(tensor: Tensor) -> str:
     if tensor.is_complex() and tensor.numel():
         wide = default_dtype == "torch.float64"
         default_dtype = "torch.complex128" if wide else "torch.complex64"
-    if tensor.is_meta:
+    if tensor.is_meta or (tensor.numel() and not tensor.untyped_storage().nbytes()):
         text = "..."
         notes.append(f"size={tuple(tensor.shape)}")
         if dtype != default_dtype:

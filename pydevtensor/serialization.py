@@ -91,8 +91,14 @@ def _describe(obj, objects):
                 f"save(): two tensors see one storage as {first} and as {name}, which "
                 "the format cannot express; clone() one of them"
             )
+        nbytes = len(_C._storage_bytes(tensor))
+        if tensor.numel() and not nbytes and not tensor.is_meta:
+            raise RuntimeError(
+                "save(): a tensor's storage has no memory, since it was resized to 0 "
+                "bytes; give it some and write the elements first"
+            )
         size = tensor.element_size() if typed else 1
-        return str(number), str(tensor.device), len(_C._storage_bytes(tensor)) // size
+        return str(number), str(tensor.device), nbytes // size
 
     return Pickler(storage_id, objects).dump(obj), storages
 

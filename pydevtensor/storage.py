@@ -18,7 +18,15 @@ def _in_elements(data: _C.Tensor, dtype: _C.dtype) -> _C.Tensor:
 class _Storage:
     """The methods of both kinds, by a one-dimensional tensor over the elements."""
 
-    _elements: _C.Tensor
+    _held: _C.Tensor  # over the elements when the object was made
+    _whole: bool  # whether that was all of the memory
+
+    @property
+    def _elements(self) -> _C.Tensor:
+        if not self._whole:
+            return self._held
+        # Its size may be another one by now.
+        return _in_elements(_C._storage_bytes(self._held), self._held.dtype)
 
     def __init__(self, args: tuple[Any, ...], dtype: _C.dtype, device: Any) -> None:
         name, given = type(self).__name__, args[0] if args else 0
@@ -26,14 +34,16 @@ class _Storage:
             kinds = ", ".join(type(value).__name__ for value in args)
             raise TypeError(f"{name}() takes a size or a list of numbers, not {kinds}")
         if isinstance(given, int):
-            self._elements = _C.empty((given,), dtype=dtype, device=device)
+            self._held = _C.empty((given,), dtype=dtype, device=device)
         else:
-            self._elements = _C.tensor([*given], dtype=dtype, device=device)
+            self._held = _C.tensor([*given], dtype=dtype, device=device)
+        self._whole = True
 
     @classmethod
     def _over(cls, elements: _C.Tensor) -> Self:
         made = cls.__new__(cls)
-        made._elements = elements
+        made._held = elements
+        made._whole = _C._storage_bytes(elements).numel() == elements.nbytes
         return made
 
     @property
@@ -134,8 +144,9 @@ class _Storage:
         device        as of Tensor.to()
         non_blocking  as of Tensor.to()
         """
-        moved = self._elements.to(device, non_blocking=non_blocking)
-        return self if moved is self._elements else self._over(moved)
+        here = self._elements
+        moved = here.to(device, non_blocking=non_blocking)
+        return self if moved is here else self._over(moved)
 
     def cpu(self) -> Self:
         """The storage itself where it is the CPU's, else a copy there."""
@@ -258,18 +269,38 @@ class UntypedStorage(_Storage):
         """Tell the sender that what _share_cuda_() gave will not be opened."""
         _C._ipc_release(counter.decode(), slot)
 
+    def resizable(self) -> bool:
+        """Whether resize_() can give it another size: not where the memory is that of
+        NumPy's arrays, other libraries, processes or files, or page-locked."""
+        return _C._storage_resizable(self._held)
+
     def resize_(self, size: int) -> UntypedStorage:
-        """The storage itself; RuntimeError for another size than it has.
+        """Give the storage another size, for all tensors that view it; returns itself.
 
-        Tensors that share the memory would reach beyond its end.
+        The bytes that both sizes have stay. With 0 bytes the memory is released, of a
+        GPU to the allocator, and operations on its tensors raise RuntimeError until it
+        has some again, whose bytes may have any value. So programs free an activation
+        and fill it anew. A storage with fewer bytes than before, but some, keeps its
+        memory, so that its tensors can be read.
 
-        size  the size in bytes
+        size  the size in bytes; RuntimeError for another type, a negative number, or
+              memory that is not resizable()
+
+        >>> x = torch.ones(2)
+        >>> storage = x.untyped_storage().resize_(0)
+        >>> x
+        tensor(..., size=(2,))
+        >>> _ = storage.resize_(8)
+        >>> x.copy_(torch.tensor([3.0, 4.0]))
+        tensor([3., 4.])
         """
-        if size != len(self):
+        if not isinstance(size, int):
             raise RuntimeError(
-                f"resize_(): this storage has {len(self)} bytes, and not {size}; other "
-                "tensors share them, so make a new one with UntypedStorage(size)"
+                f"resize_(): the size is a {type(size).__name__}; give an int"
             )
+        if not self._whole and size != len(self):
+            raise RuntimeError("resize_(): this is a part of a storage; resize that")
+        _C._storage_resize(self._held, size)
         return self
 
     def __getitem__(self, index: Any) -> Any:
@@ -308,9 +339,10 @@ class TypedStorage(_Storage):
             raise TypeError(
                 "TypedStorage() takes wrap_storage, an UntypedStorage, with dtype alone"
             )
-        self._elements = _in_elements(
+        self._held = _in_elements(
             wrap_storage._elements, dtype or _C.get_default_dtype()
         )
+        self._whole = wrap_storage._whole
 
     @property
     def dtype(self) -> _C.dtype:
@@ -319,7 +351,7 @@ class TypedStorage(_Storage):
 
     def untyped(self) -> UntypedStorage:
         """The same memory in bytes."""
-        return UntypedStorage._over(_C._storage_bytes(self._elements))
+        return UntypedStorage._over(_C._storage_bytes(self._held))
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):

@@ -129,7 +129,7 @@ void dt_node_set_result(dt_node *node, int i, const dt_tensor *t)
 {
     dt_result *result = &node->results[i];
     result->dtype = (dt_dtype)t->dtype;
-    result->device = dt_tensor_device(t);
+    result->device = dt_tensor_home(t);
     result->ndim = t->ndim;
     for (int d = 0; d < t->ndim; d++)
         result->shape[d] = t->shape[d];

@@ -31,6 +31,11 @@ bool dt_gil_yield(bool yields);
 void *dt_gil_release(void);
 void dt_gil_take(void *state);
 
+/* Whether a thread is in the middle of a call whose GIL it has released. A thread that
+ * releases it in another way says so with 1 before, and -1 after. */
+void dt_gil_count(int change);
+bool dt_gil_is_released(void);
+
 static inline void dt_gil_end(void **state)
 {
     if (*state)

@@ -51,6 +51,21 @@ static inline bool dt_device_has_streams(dt_device device)
     return dt_device_rows[(int)device.type]->streams;
 }
 
+/* The device that a storage was on before its memory was released (device/released.h), and
+ * is on again when it has some; any other device itself. */
+static inline dt_device dt_device_home(dt_device device)
+{
+    const bool cpu = device.index == DT_MAX_DEVICES - 1;
+    return __builtin_expect(device.type != DT_RELEASED, 1)
+               ? device
+               : dt_device_make(cpu ? DT_CPU : DT_ACCELERATOR, cpu ? 0 : device.index);
+}
+static inline dt_device dt_device_released(dt_device home)
+{
+    return dt_device_make((dt_device_type)DT_RELEASED,
+                          dt_device_is_cpu(home) ? DT_MAX_DEVICES - 1 : home.index);
+}
+
 /* The device's number among those of all types, for arrays. */
 #define DT_DEVICE_SLOTS (DT_MAX_DEVICE_TYPES * DT_MAX_DEVICES)
 static inline int dt_device_slot(dt_device device)

@@ -129,24 +129,25 @@ static int refuse_launch(dt_stream stream, const struct dt_module_call *c)
                    "a kernel cannot be launched on the device meta; give a GPU");
 }
 
-static const dt_backend *open_meta(char why[DT_WHY_TEXT], void **library)
-{
-    static const dt_backend own = {
-        .version = DT_BACKEND_VERSION,
-        .name = "meta",
+const dt_backend dt_meta_backend = {
+    .version = DT_BACKEND_VERSION,
+    .name = "meta",
 #define MEMBER(name) .name = name,
-        DT_BACKEND_MEMBERS(MEMBER) MEMBER(copy_to_device) MEMBER(copy_to_host)
-            MEMBER(copy_peer)
+    DT_BACKEND_MEMBERS(MEMBER) MEMBER(copy_to_device) MEMBER(copy_to_host)
+        MEMBER(copy_peer)
 #undef MEMBER
 #define WORK(name, ...) .name = meta_##name,
 #define GPU_WORK(...)
 #include "device/works.def"
-                .nonzero_count = unknown_size,
-        .nonzero_write = unknown_size,
-        .launch = refuse_launch,
-        .halves = true,
-    };
-    return &own;
+            .nonzero_count = unknown_size,
+    .nonzero_write = unknown_size,
+    .launch = refuse_launch,
+    .halves = true,
+};
+
+static const dt_backend *open_meta(char why[DT_WHY_TEXT], void **library)
+{
+    return &dt_meta_backend;
 }
 
 /* NOLINTEND(misc-unused-parameters) */

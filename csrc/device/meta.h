@@ -5,5 +5,6 @@
 #include "device/registry.h"
 
 extern const dt_device_row dt_meta_row;
+extern const dt_backend dt_meta_backend;
 
 #endif

@@ -9,6 +9,7 @@
 #include "device/cuda_library.h"
 #include "device/device.h"
 #include "device/meta.h"
+#include "device/released.h"
 
 static const dt_device_row cpu_row = {
     .name = "cpu", .title = "CPU", .without = "", .host_memory = true, .single = true};
@@ -33,6 +34,7 @@ const dt_device_row *dt_device_rows[DT_MAX_DEVICE_TYPES] = {
     ABSENT(5, "ipu", "IPU"),
     ABSENT(6, "vulkan", "Vulkan"),
     ABSENT(7, "privateuseone", "privateuseone"),
+    [DT_RELEASED] = &dt_released_row,
 };
 const dt_backend *dt_backends[DT_MAX_DEVICE_TYPES];
 dt_registry dt_registry_given;
@@ -57,6 +59,7 @@ int dt_registry_start(const dt_backend *cpu, const char *libraries,
     free(dt_registry_given.packages);
     dt_registry_given = (dt_registry){cpu, a, b};
     dt_backends[DT_CPU] = cpu;
+    dt_backends[DT_RELEASED] = dt_released_backend();
     dt_unlock(DT_LOCK_BACKENDS);
     return 0;
 }
@@ -91,7 +94,7 @@ static bool is_name(const char *known, const char *name, size_t length)
 
 int dt_device_type_find(const char *name, size_t length)
 {
-    for (int type = 0; type < DT_MAX_DEVICE_TYPES; type++)
+    for (int type = 0; type < DT_RELEASED; type++)
         if (dt_device_rows[type] && is_name(dt_device_rows[type]->name, name, length))
             return type;
     return -1;

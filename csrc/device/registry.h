@@ -23,7 +23,8 @@ typedef enum dt_device_type {
 #define DT_ACCELERATOR DT_CUDA
 
 #define DT_MAX_BACKENDS     5  /* device/works.c has a set of functions for each */
-#define DT_MAX_DEVICE_TYPES 13 /* those, and types that have a name alone */
+#define DT_MAX_DEVICE_TYPES 14 /* those, types that have a name alone, and: */
+#define DT_RELEASED         13 /* device/released.h */
 #define DT_MAX_DEVICES      64 /* of a type */
 
 enum { DT_WHY_TEXT = 1024 };

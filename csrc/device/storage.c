@@ -9,6 +9,7 @@
 #include "device/fusion.h"
 #include "device/ipc.h"
 #include "device/memory_history.h"
+#include "device/released.h"
 #include "device/stream.h"
 
 static dt_free_list freed;
@@ -40,7 +41,7 @@ static void unlink_from(dt_storage *storage)
     if (storage->previous)
         storage->previous->next = storage->next;
     else
-        listed[dt_device_slot(storage->device)] = storage->next;
+        listed[dt_device_slot(dt_device_home(storage->device))] = storage->next;
     if (storage->next)
         storage->next->previous = storage->previous;
     dt_unlock(lock);
@@ -93,6 +94,9 @@ void dt_storages_visit(dt_device device,
 /* A storage without memory. NULL after dt_fail. */
 static dt_storage *start_storage(dt_device device, size_t bytes)
 {
+    if (bytes && dt_device_check_memory(device))
+        return NULL;
+    device = dt_device_home(device);
     dt_storage *storage =
         dt_struct_new(&freed, _Alignof(dt_storage), sizeof(dt_storage));
     if (!storage) {
@@ -111,6 +115,8 @@ static dt_storage *start_storage(dt_device device, size_t bytes)
     storage->read_only = false;
     storage->exported = false;
     storage->pinned = false;
+    storage->resized = false;
+    storage->lent = 0;
     storage->stream = NULL;
     if (!dt_device_is_host(device))
         link_up(storage);
@@ -121,15 +127,16 @@ static dt_storage *start_storage(dt_device device, size_t bytes)
 /* Ends a storage whose memory is released. */
 static void end(dt_storage *storage)
 {
-    if (!dt_device_is_host(storage->device))
+    const dt_device home = dt_device_home(storage->device);
+    if (!dt_device_is_host(home))
         unlink_from(storage);
-    count(storage->device, -1);
+    count(home, -1);
     dt_struct_free(&freed, storage);
 }
 
 /* Operations that wait, and other processes, held memory that the program let go of: if
  * there is too little, it is taken back first. */
-static int allocate(dt_device device, dt_stream stream, size_t bytes, void **out)
+int dt_storage_allocate(dt_device device, dt_stream stream, size_t bytes, void **out)
 {
     const dt_backend *backend = dt_backend_of(device);
     const int status = backend->allocate(stream, bytes, out);
@@ -144,12 +151,13 @@ dt_storage *dt_storage_new(dt_device device, size_t bytes)
     dt_storage *storage = start_storage(device, bytes);
     if (!storage)
         return NULL;
+    device = storage->device;
     if (dt_device_is_host(device) && bytes <= DT_INLINE_BYTES) {
         storage->data = storage->inline_data;
     } else if (bytes) {
         dt_stream stream = dt_stream_current(device);
         storage->stream = stream.handle;
-        if (allocate(device, stream, bytes, &storage->data)) {
+        if (dt_storage_allocate(device, stream, bytes, &storage->data)) {
             end(storage);
             if (dt_error_slot()->code == DT_ERROR_DEVICE_MEMORY)
                 dt_storages_append_largest(device, &listed[dt_device_slot(device)]);
@@ -208,6 +216,8 @@ void dt_storage_release(dt_storage *storage)
         return;
     if (storage->borrowed)
         return_borrowed(storage);
+    else if (storage->resized)
+        dt_storage_free_resized(storage);
     else if (storage->data && storage->data != storage->inline_data)
         dt_backend_of(storage->device)
             ->release(storage->device.index, storage->data, storage->bytes);

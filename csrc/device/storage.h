@@ -16,11 +16,13 @@ typedef struct dt_storage {
     size_t bytes;
     int references;
     unsigned version; /* incremented by every in-line write (used by autograd) */
-    dt_device device;
-    bool borrowed; /* external memory, returned through release */
+    dt_device device; /* dt_device_released where it has no memory */
+    bool borrowed;    /* external memory, returned through release */
     bool read_only;
     bool exported; /* the program has its address */
     bool pinned;   /* page-locked: copies to and from GPUs are asynchronous */
+    bool resized;  /* owner is the record of dt_storage_resize */
+    int lent;      /* others that use the memory: NumPy's arrays, processes */
     int line;      /* of a GPU's: device/memory_history.h */
     void *stream;  /* handle of the stream that it was allocated on */
     /* Borrowed memory only: called when the last reference is dropped. */
@@ -67,6 +69,19 @@ static inline dt_storage *dt_storage_retain(dt_storage *storage)
     dt_count_up(&storage->references);
     return storage;
 }
+
+/* Memory for a storage, whose other memory stays. -1 after dt_fail. */
+int dt_storage_allocate(dt_device device, dt_stream stream, size_t bytes, void **out);
+
+/* Gives the storage another size in bytes, in place; the bytes that both have stay.
+ * Without any, its memory is released, and operations on its tensors fail until it has
+ * some again. Then and when it shrinks it keeps room for the most that it ever had, so
+ * that no tensor reaches beyond its memory. Bytes of before a release are undefined.
+ * -1 after dt_fail, as for memory that others use. May copy, in stream order. */
+int dt_storage_resize(dt_storage *storage, size_t bytes);
+
+/* Returns the memory of a storage that was resized. */
+void dt_storage_free_resized(dt_storage *storage);
 
 /* Drops one reference. NULL is allowed. Never synchronizes. */
 void dt_storage_release(dt_storage *storage);

@@ -6,6 +6,7 @@
 #include "device/activity.h"
 #include "device/fusion.h"
 #include "device/graph.h"
+#include "device/released.h"
 #include "device/stream.h"
 
 static dt_transfer_counters counted;
@@ -107,6 +108,8 @@ static int transfer_through_host(dt_device target_device, void *target,
 int dt_transfer(dt_device target_device, void *target, dt_device source_device,
                 const void *source, size_t bytes, const struct dt_tensor *tensor)
 {
+    if (dt_device_check_memory(target_device))
+        return -1;
     if (!dt_device_has_data(target_device)) /* nothing moves, and nobody waits */
         return 0;
     if (target_device.type != source_device.type && !dt_device_is_host(target_device) &&

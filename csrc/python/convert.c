@@ -407,7 +407,7 @@ static int convert_generator(dt_values *s, const dt_args *args, int i, dt_value 
     dt_device device = s->device;
     for (int k = i - 1; k >= 0; k--)
         if (s->v[k].tensor)
-            device = dt_tensor_device(s->v[k].tensor);
+            device = dt_tensor_home(s->v[k].tensor);
     int status = dt_take_generator(args, i, device, &generator);
     v->generator = generator;
     return status;

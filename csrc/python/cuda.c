@@ -373,10 +373,11 @@ static PyObject *stream_use(PyObject *Py_UNUSED(self), PyObject *args)
                           &handle))
         return NULL;
     const dt_storage *storage = dt_tensor_of(tensor)->storage;
-    dt_stream stream = {storage->device.index, (void *)handle};
+    const dt_device device = dt_device_home(storage->device);
+    dt_stream stream = {device.index, (void *)handle};
     int status = 0;
     if (storage->data && storage->stream != stream.handle)
-        status = dt_backend_of(storage->device)->record_use(stream, storage->data);
+        status = dt_backend_of(device)->record_use(stream, storage->data);
     return none_or_raise(status);
 }
 

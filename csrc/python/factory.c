@@ -93,7 +93,7 @@ int dt_take_factory(const dt_args *args, int first, const dt_tensor *like, int *
     PyObject *const *words = args->slots + first;
     bool named = like ? dt_given(args, first + DEVICE) : words[DEVICE] || !out;
     if (like)
-        *device = dt_tensor_device(like);
+        *device = dt_tensor_home(like);
     if (!words[DTYPE] && !words[DEVICE] && !words[REQUIRES_GRAD] &&
         !words[PIN_MEMORY] && !words[LAYOUT] && !out)
         return like ? 0 : dt_default_device(device);

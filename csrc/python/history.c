@@ -164,17 +164,17 @@ static int set_grad(PyObject *self, PyObject *value, void *unused)
                 PyExc_TypeError,
                 "grad: the gradient has to be a Tensor or None, and it is %s",
                 dt_describe(value, text, sizeof text));
-        dt_device place = dt_tensor_device(t);
+        dt_device place = dt_tensor_home(t);
         if (sparse && dt_sparse_take(&gradient, value, &place) < 0)
             return -1;
         const dt_tensor *g = sparse ? &gradient : dt_tensor_of(value);
         if (!sparse)
-            place = dt_tensor_device(g);
+            place = dt_tensor_home(g);
         if (value == self)
             return DT_SET_ERROR(
                 PyExc_RuntimeError,
                 "grad: a Tensor cannot be its own gradient; give a clone()");
-        if (g->dtype != t->dtype || !dt_device_equal(place, dt_tensor_device(t)) ||
+        if (g->dtype != t->dtype || !dt_device_equal(place, dt_tensor_home(t)) ||
             !dt_shape_equal(g->ndim, g->shape, t->ndim, t->shape)) {
             char there[DT_DEVICE_TEXT], here[DT_DEVICE_TEXT];
             return DT_SET_ERROR(
@@ -185,7 +185,7 @@ static int set_grad(PyObject *self, PyObject *value, void *unused)
                 dt_dtype_name((dt_dtype)g->dtype), dt_device_text(place, there),
                 dt_shape_text(t->ndim, t->shape, wants, sizeof wants),
                 dt_dtype_name((dt_dtype)t->dtype),
-                dt_device_text(dt_tensor_device(t), here));
+                dt_device_text(dt_tensor_home(t), here));
         }
         if (!sparse)
             dt_variable_alias(&gradient, g);

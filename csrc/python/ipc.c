@@ -17,7 +17,7 @@ static PyObject *send(PyObject *Py_UNUSED(self), PyObject *tensor)
     if (!PyObject_TypeCheck(tensor, dt_py.tensor_type))
         return PyErr_Format(PyExc_TypeError, "_ipc_send() takes a Tensor, not %s",
                             Py_TYPE(tensor)->tp_name);
-    dt_tensor_export(dt_tensor_of(tensor)); /* operations that wait are queued */
+    dt_tensor_lend(dt_tensor_of(tensor)); /* operations that wait are queued */
     if (dt_ipc_send(dt_tensor_of(tensor)->storage, &sent) < 0)
         return dt_raise();
     return Py_BuildValue("(y#nsKy#)", sent.memory, (Py_ssize_t)DT_IPC_MEMORY,

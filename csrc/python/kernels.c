@@ -3,6 +3,7 @@
 #include "device/extents.h"
 #include "device/fusion.h"
 #include "device/module.h"
+#include "device/released.h"
 #include "device/stream.h"
 #include "autograd/record.h"
 #include "autograd/recorded.h"
@@ -261,7 +262,8 @@ static int take_argument(launch *to, int i, PyObject *argument)
             return DT_SET_ERROR(PyExc_TypeError, "%s: value %d is no Tensor",
                                 kernel->name, i);
         const dt_tensor *t = dt_tensor_of(argument);
-        if ((!p->constant && check_gradient(kernel->name, t) < 0) ||
+        if (dt_device_check_memory(dt_tensor_device(t)) ||
+            (!p->constant && check_gradient(kernel->name, t) < 0) ||
             dt_tensor_use(t) < 0) {
             dt_raise();
             return -1;

@@ -79,9 +79,11 @@ int dt_hold(dt_held *held, size_t count, const dt_tensor **const *operands);
 /* Runs without the GIL what touches nothing that threads share. */
 #define DT_WAIT(status, expression)                                                    \
     do {                                                                               \
+        dt_gil_count(1);                                                               \
         Py_BEGIN_ALLOW_THREADS;                                                        \
         (status) = (expression);                                                       \
         Py_END_ALLOW_THREADS;                                                          \
+        dt_gil_count(-1);                                                              \
     } while (0)
 
 /* The element of a tensor; waits for a GPU. -1 with an exception set. */

@@ -42,6 +42,11 @@ static inline dt_device dt_tensor_device(const dt_tensor *t)
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): not an empty struct */
     return t->storage->device;
 }
+/* The same for programs, also where the tensor's storage has no memory now. */
+static inline dt_device dt_tensor_home(const dt_tensor *t)
+{
+    return dt_device_home(dt_tensor_device(t));
+}
 /* The address of the first element; NULL if there is none, since the offset of an empty
  * view may lead beyond its memory. For operands of elementwise plans, and to compare:
  * what is there may still wait (device/fusion.h). */
@@ -70,6 +75,12 @@ static inline void *dt_tensor_export(const dt_tensor *t)
 {
     t->storage->exported = true;
     return dt_tensor_data(t);
+}
+/* The same for others that keep the address: the storage keeps its size from now on. */
+static inline void *dt_tensor_lend(const dt_tensor *t)
+{
+    t->storage->lent++;
+    return dt_tensor_export(t);
 }
 
 /* Creates a row-major tensor, contents undefined. `op_name` is for error messages. */

@@ -112,13 +112,15 @@ def set_(
     size            sizes; None: those of a Tensor, all elements of a storage
     stride          strides in elements; None: those of a Tensor, or row-major ones
 
-    RuntimeError for another type or device than the tensor has, or where the storage
-    is too small.
+    A storage that is too small gets larger, as by UntypedStorage.resize_().
+    RuntimeError for another type or device than the tensor has, or where the storage is
+    too small and not resizable.
 
     >>> x = torch.tensor([1.0, 2.0, 3.0])
     >>> torch.empty(0).set_(x.untyped_storage(), 1, (2,))
     tensor([2., 3.])
     """
+    from pydevtensor._functions.resize import reaching
     from pydevtensor.storage import _in_elements, _Storage
 
     whole, offset = source, storage_offset
@@ -146,7 +148,7 @@ def set_(
         for n in reversed(size):
             stride.insert(0, step)
             step *= n
-    input.data = whole.detach().as_strided(size, stride, offset)
+    input.data = reaching(whole.detach(), size, stride, offset)
     return input
 
 

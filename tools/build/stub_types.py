@@ -127,6 +127,8 @@ RESULTS = {
     "_storage_count": "builtins.int",
     "_capsule_facts": "tuple[builtins.int, builtins.int, builtins.bool]",
     "_storage_key": "builtins.int",
+    "_storage_resizable": "builtins.bool",
+    "_storage_resize": "None",
     "_update": "None",
     "_update_own": "None",
     "_update_rules": "Any",

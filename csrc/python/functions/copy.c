@@ -15,7 +15,7 @@ typedef struct target {
 
 static target as_it_is(const dt_tensor *x)
 {
-    return (target){.dtype = (dt_dtype)x->dtype, .device = dt_tensor_device(x)};
+    return (target){.dtype = (dt_dtype)x->dtype, .device = dt_tensor_home(x)};
 }
 
 /* As in PyTorch, contiguous_format is what a tensor has that has no other one. */
@@ -31,7 +31,7 @@ static bool is_in_format(const dt_tensor *x, dt_format format)
 static PyObject *converted(const char *function, PyObject *self, target t)
 {
     const dt_tensor *x = dt_tensor_of(self);
-    bool stays = dt_device_equal(t.device, dt_tensor_device(x));
+    bool stays = dt_device_equal(t.device, dt_tensor_home(x));
     if (!t.copies && stays && t.dtype == x->dtype && is_in_format(x, t.format))
         return Py_NewRef(self);
     if (dt_format_check(function, t.format, x->ndim) < 0)
@@ -70,7 +70,7 @@ DT_PUBLIC(to,
         t.device = v[1].device;
     if (args->form == 2) {
         t.dtype = (dt_dtype)v[1].tensor->dtype;
-        t.device = dt_tensor_device(v[1].tensor);
+        t.device = dt_tensor_home(v[1].tensor);
     } else if (v[flags - 1].given) {
         t.dtype = (dt_dtype)v[flags - 1].dtype;
     }

@@ -1,5 +1,6 @@
 /* The buffer protocol in both directions, and access to storages for checkpoints. */
 #include "autograd/variable.h"
+#include "device/released.h"
 #include "python/types/dtype.h"
 #include "python/functions.h"
 #include "tensor/ops/copy.h"
@@ -58,6 +59,8 @@ int dt_tensor_get_buffer(PyObject *self, Py_buffer *view, int flags)
     if (!t->storage)
         return DT_SET_ERROR(PyExc_BufferError, "buffer: the Tensor is empty");
     dt_dtype dtype = (dt_dtype)t->dtype;
+    if (dt_device_check_memory(dt_tensor_device(t)))
+        return dt_raise_status();
     if (!dt_device_is_host(dt_tensor_device(t))) {
         char text[DT_DEVICE_TEXT];
         return DT_SET_ERROR(
@@ -91,7 +94,7 @@ int dt_tensor_get_buffer(PyObject *self, Py_buffer *view, int flags)
         kept->strides[d] = (Py_ssize_t)t->strides[d] * size;
     }
     /* Empty tensors may have no memory, and some consumers reject NULL. */
-    view->buf = t->numel ? dt_tensor_export(t) : t->storage->inline_data;
+    view->buf = t->numel ? dt_tensor_lend(t) : t->storage->inline_data;
     view->obj = Py_NewRef(self);
     view->len = (Py_ssize_t)t->numel * size;
     view->itemsize = size;
@@ -108,6 +111,8 @@ int dt_tensor_get_buffer(PyObject *self, Py_buffer *view, int flags)
 void dt_tensor_release_buffer(PyObject *Py_UNUSED(self), Py_buffer *view)
 {
     export *kept = view->internal;
+    if (view->len)
+        kept->storage->lent--;
     dt_storage_release(kept->storage);
     PyMem_Free(kept);
 }
@@ -248,6 +253,23 @@ DT_PUBLIC(storage_bytes, "_storage_bytes(input: Tensor)")
     return (PyObject *)object;
 }
 
+DT_PUBLIC(storage_resize, "_storage_resize(input: Tensor, bytes: int)")
+{
+    if (v[1].i < 0)
+        return PyErr_Format(PyExc_RuntimeError,
+                            "resize_(): the size is %lld; give a number of bytes",
+                            (long long)v[1].i);
+    return dt_storage_resize(v[0].tensor->storage, (size_t)v[1].i) < 0
+               ? dt_raise()
+               : Py_NewRef(Py_None);
+}
+
+DT_PUBLIC(storage_resizable, "_storage_resizable(input: Tensor)")
+{
+    const dt_storage *storage = v[0].tensor->storage;
+    return PyBool_FromLong(!storage->borrowed && !storage->lent);
+}
+
 DT_PUBLIC(storage_view, "_storage_view(input: Tensor, dtype: Dtype, size: Sizes, "
                         "stride: Sizes, offset: int = 0, requires_grad: bool = False)")
 {
@@ -285,6 +307,10 @@ static const dt_function rows[] = {
     DT_FUNCTION(storage_key, "_storage_address", "The same as _storage_key().", "", ""),
     DT_FUNCTION(storage_bytes, "_storage_bytes",
                 "The tensor's whole storage as a uint8 tensor.", "", ""),
+    DT_FUNCTION(storage_resize, "_storage_resize",
+                "Gives the tensor's storage another size in bytes, in place.", "", ""),
+    DT_FUNCTION(storage_resizable, "_storage_resizable",
+                "Whether the tensor's storage can have another size.", "", ""),
     DT_FUNCTION(storage_view, "_storage_view",
                 "A view of the input's storage with any dtype, sizes and strides.", "",
                 ""),

@@ -1,6 +1,7 @@
 /* DLPack's capsules: one over a tensor's memory, and a tensor over one's. The protocol
  * around them is Python (pydevtensor/_functions/interop.py). A capsule comes from
  * outside, so everything in it is checked. */
+#include "device/released.h"
 #include "python/functions.h"
 #include "python/types/dtype.h"
 
@@ -117,6 +118,8 @@ DT_PUBLIC(to_capsule, "_to_capsule(input: Tensor, type: int, id: int, versioned:
 {
     const dt_tensor *t = v[0].tensor;
     bool versioned = v[3].b, copied = v[4].b;
+    if (dt_device_check_memory(dt_tensor_device(t)))
+        return dt_raise();
     export *kept = calloc(1, sizeof *kept);
     if (!kept)
         return PyErr_NoMemory();
@@ -125,7 +128,7 @@ DT_PUBLIC(to_capsule, "_to_capsule(input: Tensor, type: int, id: int, versioned:
         kept->shape[d] = t->shape[d];
         kept->strides[d] = t->strides[d];
     }
-    array->data = dt_tensor_export(t);
+    array->data = dt_tensor_lend(t);
     array->device_type = (int32_t)v[1].i;
     array->device_id = (int32_t)v[2].i;
     array->ndim = t->ndim;

@@ -327,9 +327,8 @@ static PyObject *adopt(const dt_args *args)
 /* The argument device; without it a Tensor's data stay where they are. */
 static dt_device device_for(const dt_value *device, PyObject *data)
 {
-    return device->given || !dt_tensor_check(data)
-               ? device->device
-               : dt_tensor_device(dt_tensor_of(data));
+    return device->given || !dt_tensor_check(data) ? device->device
+                                                   : dt_tensor_home(dt_tensor_of(data));
 }
 
 DT_PUBLIC(tensor, "tensor(data: Any, *, dtype: Dtype = None, device: Device = None, "
@@ -346,7 +345,7 @@ DT_PUBLIC(new_tensor, "new_tensor(input: Tensor, data: Any, *, " DT_FACTORY_KWAR
 {
     const dt_tensor *x = v[0].tensor;
     int dtype = v[2].given ? v[2].dtype : x->dtype;
-    dt_device device = v[4].given ? v[4].device : dt_tensor_device(x);
+    dt_device device = v[4].given ? v[4].device : dt_tensor_home(x);
     return dt_finish_factory(
         args, 2, dt_tensor_from_data("new_tensor", args->slots[1], dtype, device));
 }
@@ -369,7 +368,7 @@ DT_PUBLIC(as_tensor, "as_tensor(data: Any, dtype: Dtype = None, device: Device =
     if (shared) {
         const dt_tensor *t = dt_tensor_of(shared);
         if ((dtype < 0 || dtype == t->dtype) &&
-            dt_device_equal(device, dt_tensor_device(t)))
+            dt_device_equal(device, dt_tensor_home(t)))
             return shared;
         Py_DECREF(shared);
     }

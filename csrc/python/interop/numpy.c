@@ -6,6 +6,7 @@
 #include <numpy/arrayobject.h>
 #include <numpy/arrayscalars.h>
 
+#include "device/released.h"
 #include "python/functions.h"
 #include "python/history.h"
 #include "tensor/ops/copy.h"
@@ -118,7 +119,7 @@ static PyObject *array_of(PyObject *object)
         return NULL;
     PyObject *array = PyArray_NewFromDescr(
         &PyArray_Type, PyArray_DescrFromType(type_numbers[dtype]), t->ndim, shape,
-        strides, t->numel ? dt_tensor_export(t) : &nothing,
+        strides, t->numel ? dt_tensor_lend(t) : &nothing,
         t->storage->read_only ? 0 : NPY_ARRAY_WRITEABLE, NULL);
     if (!array) {
         Py_DECREF((PyObject *)keeper);
@@ -142,6 +143,8 @@ DT_PUBLIC(numpy, "numpy(self: Tensor, *, force: bool = False)")
             PyExc_RuntimeError,
             "numpy(): this Tensor requires gradients, which NumPy cannot "
             "record; use .detach().numpy()");
+    if (dt_device_check_memory(device))
+        return dt_raise();
     if (dt_device_is_host(device))
         return array_of(args->slots[0]);
     if (!force) {

@@ -17,11 +17,11 @@
     }
 GETTER(shape, dt_size_new(x->ndim, x->shape))
 GETTER(dtype, dt_dtype_object_get((dt_dtype)x->dtype))
-GETTER(device, dt_device_object_of(dt_tensor_device(x)))
+GETTER(device, dt_device_object_of(dt_tensor_home(x)))
 GETTER(ndim, PyLong_FromLong(x->ndim))
-GETTER(is_cuda, PyBool_FromLong(dt_tensor_device(x).type == DT_CUDA))
-GETTER(is_cpu, PyBool_FromLong(dt_device_is_cpu(dt_tensor_device(x))))
-GETTER(is_meta, PyBool_FromLong(!dt_device_has_data(dt_tensor_device(x))))
+GETTER(is_cuda, PyBool_FromLong(dt_tensor_home(x).type == DT_CUDA))
+GETTER(is_cpu, PyBool_FromLong(dt_device_is_cpu(dt_tensor_home(x))))
+GETTER(is_meta, PyBool_FromLong(!dt_device_has_data(dt_tensor_home(x))))
 GETTER(itemsize, PyLong_FromSize_t(dt_dtype_size((dt_dtype)x->dtype)))
 GETTER(nbytes,
        PyLong_FromLongLong(x->numel *(int64_t)dt_dtype_size((dt_dtype)x->dtype)))
@@ -202,7 +202,7 @@ QUESTION(is_conj, PyBool_FromLong, x->numel < 0)
 QUESTION(is_neg, PyBool_FromLong, x->numel < 0)
 QUESTION(is_inference, PyBool_FromLong, x->numel < 0)
 QUESTION(get_device, PyLong_FromLong,
-         dt_device_is_single(dt_tensor_device(x)) ? -1 : dt_tensor_device(x).index)
+         dt_device_is_single(dt_tensor_home(x)) ? -1 : dt_tensor_home(x).index)
 
 DT_PUBLIC(is_contiguous, "is_contiguous(input: Tensor, memory_format: Format = None)")
 {

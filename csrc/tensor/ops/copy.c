@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "device/activity.h"
+#include "device/released.h"
 #include "device/stream.h"
 #include "device/transfer.h"
 #include "tensor/call.h"
@@ -171,6 +172,8 @@ int dt_pin_forward(dt_call *c)
 {
     const dt_tensor *t = c->args[0].tensor;
     dt_tensor *out = c->out[0];
+    if (dt_device_check_memory(dt_tensor_device(t)))
+        return -1;
     if (!dt_device_is_host(dt_tensor_device(t))) {
         char text[DT_DEVICE_TEXT];
         return dt_fail(

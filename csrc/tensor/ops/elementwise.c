@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "device/released.h"
 #include "device/stream.h"
 #include "ops/elementwise_ops.h"
 #include "tensor/ops/complex.h"
@@ -153,6 +154,8 @@ int dt_check_same_device(const char *op_name, const char *aname, const dt_tensor
     dt_device adevice = dt_tensor_device(a), bdevice = dt_tensor_device(b);
     if (dt_device_equal(adevice, bdevice))
         return 0;
+    if (dt_device_check_memory(adevice) || dt_device_check_memory(bdevice))
+        return -1;
     char ashape[DT_SHAPE_TEXT], bshape[DT_SHAPE_TEXT], at[DT_DEVICE_TEXT],
         bt[DT_DEVICE_TEXT];
     dt_device_text(adevice, at);

@@ -1,0 +1,167 @@
+/* Storages whose size changes while tensors view them.
+ *
+ * A kernel has the address of its operands, and other threads may resize their storage
+ * while it runs without the GIL. So memory of the host is not given back before the
+ * storage ends: its addresses stay, and its pages go back to the system, as zeros if they
+ * are read. A GPU's memory goes back to the allocator, in stream order, unless a thread is
+ * in the middle of a call; then it stays with the storage as well. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/gil.h"
+#include "device/fusion.h"
+#include "device/graph.h"
+#include "device/memory_history.h"
+#include "device/released.h"
+#include "device/storage.h"
+#include "device/stream.h"
+#include "device/transfer.h"
+
+/* The pages of smaller memory are not worth the call. */
+#define DROPPED ((size_t)1 << 16)
+
+typedef struct block {
+    void *data;
+    size_t bytes;
+    struct block *next;
+} block;
+
+/* The first block is the storage's memory if there is any, the others are those it had.
+ * Memory inside of the struct has none. */
+typedef struct record {
+    size_t room; /* the most bytes that it ever had: tensors may reach so far */
+    block *blocks;
+} record;
+
+static record *record_of(dt_storage *storage)
+{
+    record *made = storage->resized ? storage->owner : calloc(1, sizeof *made);
+    if (!made || storage->resized)
+        return made;
+    made->room = storage->bytes;
+    if (storage->data && storage->data != storage->inline_data) {
+        made->blocks = malloc(sizeof *made->blocks);
+        if (!made->blocks) {
+            free(made);
+            return NULL;
+        }
+        *made->blocks = (block){storage->data, storage->bytes, NULL};
+    }
+    if (storage->data == storage->inline_data)
+        made->room = DT_INLINE_BYTES;
+    storage->owner = made;
+    storage->resized = true;
+    return made;
+}
+
+/* Gives the pages back, and keeps the addresses. */
+static void drop_pages(const block *b)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t first = ((uintptr_t)b->data + page - 1) & ~(page - 1),
+                    end = ((uintptr_t)b->data + b->bytes) & ~(page - 1);
+    if (b->bytes >= DROPPED)
+        madvise((void *)first, end - first, MADV_DONTNEED); /* NOLINT */
+}
+
+/* The storage's first block is its memory no more. */
+static void retire(record *r, dt_device home)
+{
+    block *b = r->blocks;
+    if (!b)
+        return;
+    if (dt_device_is_host(home)) {
+        drop_pages(b);
+    } else if (!dt_gil_is_released()) {
+        r->blocks = b->next;
+        dt_backend_of(home)->release(home.index, b->data, b->bytes);
+        free(b);
+    }
+}
+
+/* Gives the storage memory for at least so many bytes, with the first `kept` of those that
+ * it has. */
+static int enlarge(dt_storage *storage, record *r, dt_device home, size_t bytes,
+                   size_t kept)
+{
+    const dt_stream stream = dt_stream_current(home);
+    /* The old memory of the host stays: twice as much each time bounds it. */
+    size_t room =
+        dt_device_is_host(home) && kept && bytes < 2 * r->room ? 2 * r->room : bytes;
+    block *b = malloc(sizeof *b);
+    if (!b)
+        return dt_fail(DT_ERROR_HOST_MEMORY, "no memory to resize a storage");
+    if (dt_storage_allocate(home, stream, room, &b->data)) {
+        if (room == bytes || dt_storage_allocate(home, stream, room = bytes, &b->data))
+            goto fail;
+        dt_error_clear();
+    }
+    if (kept && dt_device_is_host(home)) {
+        memcpy(b->data, storage->data, kept);
+    } else if (kept && dt_device_has_data(home) &&
+               (dt_storage_use(storage) ||
+                dt_transfer(home, b->data, home, storage->data, kept, NULL))) {
+        dt_backend_of(home)->release(home.index, b->data, room);
+        goto fail;
+    }
+    if (storage->data != storage->inline_data && storage->data)
+        retire(r, home);
+    b->bytes = r->room = room;
+    b->next = r->blocks;
+    r->blocks = b;
+    storage->data = b->data;
+    storage->stream = stream.handle;
+    storage->line = dt_memory_history_line();
+    return 0;
+fail:
+    free(b);
+    return -1;
+}
+
+int dt_storage_resize(dt_storage *storage, size_t bytes)
+{
+    const dt_device home = dt_device_home(storage->device);
+    if (bytes == storage->bytes)
+        return 0;
+    if (storage->borrowed || storage->lent)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "the storage is not resizable, since its memory is shared: with "
+                       "NumPy, another library or process, or a file, or it is "
+                       "page-locked; clone() the tensor and resize that");
+    if (home.index == DT_MAX_DEVICES - 1 ||
+        dt_graph_check("resizing a storage", home, NULL) ||
+        (dt_fusion_bound > 1 && dt_fusion_run("resizing a storage")))
+        return -1;
+    record *r = record_of(storage);
+    if (!r)
+        return dt_fail(DT_ERROR_HOST_MEMORY, "no memory to resize a storage");
+    if (!bytes && dt_device_has_data(home)) {
+        retire(r, home);
+        if (!r->blocks && storage->data != storage->inline_data)
+            storage->data = NULL;
+        storage->device = dt_device_released(home);
+    } else {
+        const bool has_memory = storage->data && bytes <= r->room;
+        const size_t needs = bytes > r->room ? bytes : r->room;
+        if (!has_memory && enlarge(storage, r, home, needs, storage->bytes))
+            return -1;
+        storage->device = home;
+    }
+    storage->bytes = bytes;
+    return 0;
+}
+
+void dt_storage_free_resized(dt_storage *storage)
+{
+    const dt_device home = dt_device_home(storage->device);
+    record *r = storage->owner;
+    while (r->blocks) {
+        block *b = r->blocks;
+        r->blocks = b->next;
+        dt_backend_of(home)->release(home.index, b->data, b->bytes);
+        free(b);
+    }
+    free(r);
+}
