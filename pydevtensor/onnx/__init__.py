@@ -54,7 +54,8 @@ def export(
     kwargs          arguments by name
     input_names     names of the inputs, in order; by default those of the parameters
     output_names    names of the outputs
-    opset_version   18 or more; by default 20
+    opset_version   13 or more, by default 20: of an older one, what has no operator
+                    there is written with others
     dynamic_axes    the dimensions of inputs and outputs that may have another size, by
                     name: {"x": {0: "batch"}}, or {"x": [0]}. The first one stays open
                     through reshapes; others that a size enters are fixed
@@ -71,8 +72,8 @@ def export(
     given = args if isinstance(args, (tuple, list)) else (args,)
     names = list(input_names or ()), list(output_names or ())
     version = 20 if opset_version is None else opset_version
-    if version < 18:
-        raise ValueError(f"opset_version is {version}; give 18 or more")
+    if version < 13:
+        raise ValueError(f"opset_version is {version}; give 13 or more")
     _exporting = True
     try:
         made = write(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pydevtensor as torch
@@ -12,7 +13,7 @@ _ONE = """
 relu:Relu sigmoid:Sigmoid tanh:Tanh exp:Exp log:Log sqrt:Sqrt abs:Abs neg:Neg erf:Erf
 ceil:Ceil floor:Floor round:Round sign:Sign sin:Sin cos:Cos tan:Tan asin:Asin acos:Acos
 atan:Atan sinh:Sinh cosh:Cosh asinh:Asinh acosh:Acosh atanh:Atanh reciprocal:Reciprocal
-softsign:Softsign hardswish:HardSwish mish:Mish selu:Selu isnan:IsNaN isinf:IsInf
+softsign:Softsign selu:Selu isnan:IsNaN isinf:IsInf
 logical_not:Not invert:Not bitwise_not:Not
 """
 _TWO = """
@@ -23,7 +24,6 @@ logical_and:And logical_or:Or logical_xor:Xor and_:And or_:Or xor:Xor
 # The attribute of an operator, and the argument that it is.
 _WITH_ONE = """
 leaky_relu:LeakyRelu:alpha:negative_slope elu:Elu:alpha:alpha celu:Celu:alpha:alpha
-gelu:Gelu:approximate:approximate
 """
 _COMPARED = "eq:Equal lt:Less gt:Greater le:LessOrEqual ge:GreaterOrEqual"
 
@@ -106,6 +106,41 @@ for _name, *_words in _pairs(_WITH_ONE):
     def _with_one(w: Writer, y: Any, a: Arguments, words: list[str] = _words) -> Any:
         op, attribute, argument = words
         return w.put(op, a.input, **{attribute: getattr(a, argument)})
+
+
+@record("mish")
+def _mish(w: Writer, y: Any, x: Any, *unused: Any) -> Any:
+    if w.version >= 18:
+        return w.put("Mish", x)
+    return w.put("Mul", x, w.put("Tanh", w.put("Softplus", x)))
+
+
+@record("hardswish", "hardswish_")
+def _hardswish(w: Writer, y: Any, x: Any, *unused: Any) -> Any:
+    if w.version >= 14:
+        return w.put("HardSwish", x)
+    return w.put("Mul", x, FUNCTIONS["hardsigmoid"](w, y, x))
+
+
+@record("gelu", by_name=True)
+def _gelu(w: Writer, y: Any, a: Arguments) -> Any:
+    x, tanh = a.input, a.approximate == "tanh"
+    if w.version >= 20:
+        return w.put("Gelu", x, approximate=a.approximate)
+    inner = x
+    if tanh:  # Hendrycks and Gimpel, 2016
+        cube = w.put("Mul", w.put("Mul", x, x), w.put("Mul", x, w.of(0.044715, x)))
+        inner = w.put("Add", x, cube)
+    inner = w.put("Mul", inner, w.of((2 / math.pi if tanh else 0.5) ** 0.5, x))
+    share = w.put("Add", w.put("Tanh" if tanh else "Erf", inner), w.of(1, x))
+    return w.put("Mul", w.put("Mul", x, w.of(0.5, x)), share)
+
+
+@record("glu", by_name=True)
+def _glu(w: Writer, y: Any, a: Arguments) -> Any:
+    halves = w.ints([y.shape[a.dim]] * 2)
+    kept, gate = w.put("Split", a.input, halves, outputs=2, axis=a.dim)
+    return w.put("Mul", kept, w.put("Sigmoid", gate))
 
 
 @record("softplus")

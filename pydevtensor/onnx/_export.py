@@ -145,7 +145,7 @@ def write(
     dynamic: Any,
 ) -> Any:
     """The onnx.ModelProto of a module or a function."""
-    writer, inputs = Writer(), _Inputs(names[0], dynamic)
+    writer, inputs = Writer(version), _Inputs(names[0], dynamic)
     given: list[Any] = []
     with _evaluating(model):
         run, words = _runner(model, writer)

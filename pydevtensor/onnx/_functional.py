@@ -98,16 +98,26 @@ def _batch_norm(w: Writer, y: Any, a: Arguments) -> Any:
 def _layer_norm(w: Writer, y: Any, a: Arguments) -> Any:
     shape = a.normalized_shape
     weight = torch.ones(shape, dtype=y.dtype) if a.weight is None else a.weight
+    if w.version < 17:
+        axes = [*range(-len(shape), 0)]
+        rest = w.put("Sub", a.input, w.reduce("ReduceMean", a.input, axes, True))
+        found = w.put("Mul", _normed(w, rest, axes, w.of(a.eps, y.dtype)), weight)
+        return found if a.bias is None else w.put("Add", found, a.bias)
     given = [a.input, weight] + ([] if a.bias is None else [a.bias])
     return w.put("LayerNormalization", *given, axis=-len(shape), epsilon=a.eps)
 
 
+def _normed(w: Writer, x: Any, axes: list[int], least: str) -> Any:
+    """x divided by its root mean square over the axes."""
+    mean = w.reduce("ReduceMean", w.put("Mul", x, x), axes, True)
+    return w.put("Div", x, w.put("Sqrt", w.put("Add", mean, least)))
+
+
 @record("rms_norm", by_name=True)
 def _rms_norm(w: Writer, y: Any, a: Arguments) -> Any:
-    axes = w.ints(range(-len(a.normalized_shape), 0))
-    mean = w.put("ReduceMean", w.put("Mul", a.input, a.input), axes, keepdims=1)
+    axes = [*range(-len(a.normalized_shape), 0)]
     least = w.of(finfo(y.dtype).eps if a.eps is None else a.eps, y.dtype)
-    found = w.put("Div", a.input, w.put("Sqrt", w.put("Add", mean, least)))
+    found = _normed(w, a.input, axes, least)
     return found if a.weight is None else w.put("Mul", found, a.weight)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pydevtensor as torch
 from pydevtensor.onnx._records import Arguments, record, refused
 from pydevtensor.onnx._shapes import is_list
-from pydevtensor.onnx._writer import Writer
+from pydevtensor.onnx._writer import Ref, Writer
 
 for _name, _op in (("softmax", "Softmax"), ("log_softmax", "LogSoftmax")):
 
@@ -28,10 +28,8 @@ for _name, _op in (
     @record(_name, by_name=True)
     def _reduced(w: Writer, y: Any, a: Arguments, op: str = _op) -> Any:
         x, dim = w.cast(a.input, y.dtype), a.dim
-        if dim is None or dim == ():
-            return w.put(op, x, keepdims=int(a.keepdim))
-        axes = w.ints([dim] if isinstance(dim, int) else dim)
-        return w.put(op, x, axes, keepdims=int(a.keepdim))
+        axes = [dim] if isinstance(dim, int) else list(dim or ()) or None
+        return w.reduce(op, x, axes, a.keepdim)
 
 
 for _name, _op in (("argmax", "ArgMax"), ("argmin", "ArgMin")):
@@ -44,9 +42,20 @@ for _name, _op in (("argmax", "ArgMax"), ("argmin", "ArgMin")):
         return w.put(op, x, axis=dim, keepdims=int(a.keepdim))
 
 
-@record("max", "min")
-def _extreme(w: Writer, y: Any, x: Any, *args: Any, **named: Any) -> Any:
-    raise refused("max() and min() give values and indices; use amax() and argmax()")
+for _name, _op in (("max", "Max"), ("min", "Min")):
+
+    @record(_name)
+    def _extreme(
+        w: Writer, y: Any, x: Any, *args: Any, op: str = _op, **named: Any
+    ) -> Any:
+        other = named.get("other", args[0] if args else None)
+        if isinstance(other, (Ref, torch.Tensor)):
+            return w.put(op, w.cast(x, y.dtype), w.cast(other, y.dtype))
+        if not is_list(y):
+            return w.reduce(f"Reduce{op}", x, None, False)
+        a = Arguments(torch.max, (x, *args), named)
+        found = w.reduce(f"Reduce{op}", x, [a.dim], a.keepdim)
+        return found, w.put(f"Arg{op}", x, axis=a.dim, keepdims=int(a.keepdim))
 
 
 @record("cumsum")
@@ -54,11 +63,16 @@ def _cumsum(w: Writer, y: Any, x: Any, dim: int) -> Any:
     return w.put("CumSum", x, w.of(dim, torch.int64))
 
 
-@record("topk")
-def _topk(
-    w: Writer, y: Any, x: Any, k: int, dim: int = -1, largest: bool = True, *u: Any
-) -> Any:
-    return w.put("TopK", x, w.ints([k]), outputs=2, axis=dim, largest=int(largest))
+@record("topk", by_name=True)
+def _topk(w: Writer, y: Any, a: Arguments) -> Any:
+    into = {"outputs": 2, "axis": a.dim, "largest": int(a.largest)}
+    return w.put("TopK", a.input, w.ints([a.k]), **into)
+
+
+@record("sort", by_name=True)
+def _sort(w: Writer, y: Any, a: Arguments) -> Any:
+    into = {"outputs": 2, "axis": a.dim, "largest": int(a.descending)}
+    return w.put("TopK", a.input, w.ints([a.input.shape[a.dim]]), **into)
 
 
 # --- products

@@ -35,6 +35,8 @@ def is_list(value: Any) -> bool:
 
 @record("getattr")
 def _attribute(w: Writer, y: Any, x: Any, name: str) -> Any:
+    if is_list(x):
+        return getattr(x, name)
     if name not in ("T", "mT"):
         raise refused(f"the attribute {name} of a tensor")
     perm = [*range(x.dim())]

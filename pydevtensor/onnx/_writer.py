@@ -44,7 +44,8 @@ class Ref:
 class Writer:
     """The nodes and constants of a model."""
 
-    def __init__(self) -> None:
+    def __init__(self, version: int) -> None:
+        self.version = version  # of the set of operators
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self._known: dict[Any, str] = {}
@@ -84,6 +85,12 @@ class Writer:
         self.nodes.append(helper.make_node(op, taken, names, **given))
         return names[0] if outputs == 1 else names
 
+    def reduce(self, op: str, x: Any, axes: Any, keepdims: bool) -> str:
+        """Write a reduction over axes; None: all."""
+        if axes is None or (op != "ReduceSum" and self.version < 18):
+            return str(self.put(op, x, axes=axes, keepdims=int(keepdims)))
+        return str(self.put(op, x, self.ints(axes), keepdims=int(keepdims)))
+
     def cast(self, value: Any, dtype: Any) -> Any:
         """A Ref, converted; other values as they are."""
         if not isinstance(value, Ref) or value.value.dtype == dtype:
@@ -105,10 +112,12 @@ class Writer:
             args, named = (Arguments(function, args, named),), {}
         made = FUNCTIONS[name](self, found, *args, **named)
         if isinstance(found, (tuple, list)):
-            return tuple(
+            refs = [
                 each if isinstance(each, Ref) or each is None else Ref(each, value)
                 for each, value in zip(made, found, strict=False)
-            )
+            ]
+            # Results with names, such as max()'s, keep them.
+            return type(found)(refs) if len(refs) == len(found) else tuple(refs)
         return made if isinstance(made, Ref) else Ref(made, found)
 
     def layer(self, module: Any, *args: Any, **named: Any) -> Any:
