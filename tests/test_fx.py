@@ -184,6 +184,23 @@ def test_concrete_arguments_and_leaves():
     assert {n.target for n in graph.find_nodes(op="get_attr")} == {"0.weight", "0.bias"}
 
 
+def test_concrete_arguments_in_parts():
+    def f(a, b, t=(1, [2])):
+        return (a + b["x"] + (b["y"] if b["z"] else 0)) * t[0] * t[1][0]
+
+    b = {"x": fx.PH, "y": fx.PH, "z": False}
+    made = fx.symbolic_trace(f, concrete_args={"b": b, "t": (fx.PH, [3])})
+    assert repr(fx.PH) == "PH" and "torch._assert(eq, 'b has been spec" in made.code
+    given = {"x": 1, "y": 2, "z": False}
+    assert made(torch.ones(2), given, (2, [3])).tolist() == [12.0, 12.0]
+    with pytest.raises(AssertionError, match="b has been specialized to have value Fa"):
+        made(torch.ones(2), given | {"z": True}, (2, [3]))
+    with pytest.raises(AssertionError, match="t has been specialized to have value 3"):
+        made(torch.ones(2), given, (2, [4]))
+    made = fx.symbolic_trace(lambda x, n: x * n, concrete_args={"n": fx.PH})
+    assert made(torch.ones(1), 5) == 5
+
+
 def test_changing_a_graph():
     graph = fx.Graph()
     x = graph.placeholder("x")

@@ -16,6 +16,7 @@ from pydevtensor.fx import (
     proxy,
     subgraph_rewriter,
 )
+from pydevtensor.fx._symbolic_trace import PH as PH
 from pydevtensor.fx._symbolic_trace import Tracer, symbolic_trace, wrap
 from pydevtensor.fx.graph import Graph
 from pydevtensor.fx.graph_module import GraphModule

@@ -171,6 +171,16 @@ class _Patches:
                 names[name] = value
 
 
+class PHBase:
+    """The type of PH, which stands for a value that is not known, in concrete_args."""
+
+    def __repr__(self) -> str:
+        return "PH"
+
+
+PH = PHBase()
+
+
 class Tracer(TracerBase):
     """Makes the Graph of a module or a function.
 
@@ -261,8 +271,9 @@ class Tracer(TracerBase):
     def trace(self, root: Any, concrete_args: dict[str, Any] | None = None) -> Graph:
         """The Graph of root, a module or a function.
 
-        concrete_args: values of parameters, by name, which the trace takes as they are.
-        The graph checks that it is called with them: AssertionError.
+        concrete_args: values of parameters, by name, which the trace takes as they are,
+        but for those that are PH, also in dicts, lists and tuples. The graph checks
+        that it is called with them: AssertionError.
         """
         if isinstance(root, nn.Module):
             self.root, function = root, type(root).forward
@@ -297,10 +308,23 @@ class Tracer(TracerBase):
                 name, kind = p.name + "_1", None
             value = self.create_proxy("placeholder", name, default, {}, None, kind)
             if p.name in concrete:
-                self._assert_equal(p.name, value, concrete[p.name])
+                value = self._known(p.name, value, concrete[p.name])
             place = 2 if stars else int(p.kind is p.KEYWORD_ONLY)
-            found[place].append(concrete.get(p.name, value))
+            found[place].append(value)
         return [*found[0], *found[1], *found[2]]
+
+    def _known(self, name: str, given: Proxy, value: Any) -> Any:
+        """The concrete value of a parameter, with Proxies in the places of PH."""
+        if isinstance(value, PHBase):
+            return given
+        if isinstance(value, dict):
+            return {k: self._known(name, given[k], v) for k, v in value.items()}
+        if type(value) in (list, tuple):
+            return type(value)(
+                self._known(name, given[i], v) for i, v in enumerate(value)
+            )
+        self._assert_equal(name, given, value)
+        return value
 
     def _assert_equal(self, name: str, given: Proxy, value: Any) -> None:
         """Record that the graph is for this value of a parameter."""
@@ -377,9 +401,9 @@ def symbolic_trace(
     """A GraphModule of what root does with its arguments, whatever they are.
 
     root: a module or a function. concrete_args: values of parameters, by name, that
-    the trace takes as they are, and for which alone the result is; such a parameter's
-    name ends in _1 then. TraceError where it needs a value that is not known,
-    such as the condition of an if.
+    the trace takes as they are, and for which alone the result is, but for those that
+    are PH, also in dicts, lists and tuples; such a parameter's name ends in _1 then.
+    TraceError where it needs a value that is not known, such as the condition of an if.
 
     >>> net = torch.fx.symbolic_trace(lambda x: torch.relu(x) * 2)
     >>> print(net.code.strip())
