@@ -341,3 +341,28 @@ def test_draws_of_strange_parameters(device):
         rates = torch.tensor([[1.0, 100.0]]).expand(3, 2).half()
         assert torch.poisson(rates.t()).shape == (2, 3)
         assert torch.poisson(rates).dtype == torch.float16
+
+
+def test_the_sets_of_transforms_are_attributes_of_their_classes():
+    """As in PyTorch, which registries of transforms by their sets rely on."""
+    T, C = D.transforms, D.constraints
+    assert not hasattr(T.Transform, "domain") and not hasattr(T.Transform, "codomain")
+    assert (T.ExpTransform.domain, T.ExpTransform.sign) == (C.real, 1)
+    assert T.AbsTransform.domain is T.SigmoidTransform.domain is C.real
+    dependent = ["Affine", "Cat", "Compose", "Independent", "Reshape", "Stack"]
+    for name in dependent:
+        kind = getattr(T, name + "Transform")
+        for each in (kind.domain, kind.codomain):
+            assert C.is_dependent(each)
+            with pytest.raises(NotImplementedError):
+                each.event_dim  # noqa: B018
+    assert T.AffineTransform.domain.is_discrete is False
+    affine = T.AffineTransform(1.0, 2.0, event_dim=2)
+    assert affine.event_dim == affine.domain.event_dim == 2
+    assert T.AffineTransform(1.0, 2.0).codomain is C.real
+    assert T.IndependentTransform(T.ExpTransform(), 1).event_dim == 1
+    assert T.ReshapeTransform((4,), (2, 2)).codomain.event_dim == 2
+    with pytest.raises(ValueError, match="ask domain and codomain"):
+        T.ReshapeTransform((4,), (2, 2)).event_dim  # noqa: B018
+    with pytest.raises(AttributeError):
+        T.Transform().event_dim  # noqa: B018

@@ -119,6 +119,13 @@ def test_block_masks_are_iterated_over_and_refuse_what_is_not_there():
     assert BlockMask.from_kv_blocks(*lists).to_dense().tolist() == [[[[0, 1]]]]
 
 
+def test_options_of_another_kernel():
+    sizes = None, None, 256, 256, "cpu"
+    given = {"compute_dq_write_order": True, "dq_kv_order": False}
+    mask = create_block_mask(causal, *sizes, **given)
+    assert mask.sparsity() == create_block_mask(causal, *sizes).sparsity()
+
+
 def test_masks_are_on_a_gpu_where_there_is_one():
     code = """
 import pydevtensor as torch

@@ -176,3 +176,23 @@ def test_size_average_and_reduce_choose_the_reduction(name):
 
 def test_old_names_are_those_of_many_losses():
     assert len(OLD_NAMES) == 17
+
+
+def test_linear_cross_entropy_takes_one_type():
+    """But for halves that are computed in float32, as in PyTorch."""
+    target = torch.tensor([0, 2])
+
+    def loss(x, weight, **options):
+        x, weight = torch.ones(2, 3, dtype=x), torch.ones(4, 3, dtype=weight)
+        chosen = nn.LinearCrossEntropyOptions(**options)
+        return F.linear_cross_entropy(x, weight, target, options=chosen)
+
+    assert loss(torch.float16, torch.float32).dtype == torch.float16
+    assert loss(torch.bfloat16, torch.float32, acc_dtype=torch.float32) > 0
+    for types, options in {
+        (torch.float64, torch.float32): {},
+        (torch.bfloat16, torch.float32): {"acc_policy": "compact"},
+        (torch.float16, torch.float32): {"acc_dtype": torch.float16},
+    }.items():
+        with pytest.raises(RuntimeError, match="and linear_weight of"):
+            loss(*types, **options)

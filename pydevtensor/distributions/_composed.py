@@ -155,12 +155,12 @@ class StackTransform(_Several):
         """The values of all functions, along the dimension, at x, whose image is y."""
         return self._join(self._jacobians(x, y))
 
-    @property
+    @constraints.dependent_property
     def domain(self) -> Any:
         """The sets of the positions of x, as one."""
         return constraints.stack([t.domain for t in self.transforms], self.dim)
 
-    @property
+    @constraints.dependent_property
     def codomain(self) -> Any:
         """The sets of the positions of y, as one."""
         return constraints.stack([t.codomain for t in self.transforms], self.dim)
@@ -217,13 +217,13 @@ class CatTransform(_Several):
             return torch.cat(found, dim + event)
         return sum(found[1:], found[0])
 
-    @property
+    @constraints.dependent_property
     def domain(self) -> Any:
         """The set of x."""
         sets = [t.domain for t in self.transforms]
         return constraints.cat(sets, self.dim, self.lengths)
 
-    @property
+    @constraints.dependent_property
     def codomain(self) -> Any:
         """The set of y."""
         sets = [t.codomain for t in self.transforms]

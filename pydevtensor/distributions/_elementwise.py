@@ -13,12 +13,9 @@ from pydevtensor.nn import functional as F
 
 
 class _Increasing(Transform):
+    domain: Any = constraints.real
     bijective = True
-
-    @property
-    def sign(self) -> Any:
-        """1."""
-        return 1
+    sign: Any = 1
 
 
 class ExpTransform(_Increasing):
@@ -161,6 +158,7 @@ class AbsTransform(Transform):
     tensor([1., 2.])
     """
 
+    domain = constraints.real
     codomain = constraints.positive
 
     def _call(self, x: Tensor) -> Tensor:
@@ -184,7 +182,6 @@ class AffineTransform(Transform):
 
     loc: Any
     scale: Any
-    event_dim: int
 
     bijective = True
 
@@ -192,10 +189,27 @@ class AffineTransform(Transform):
         self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0
     ) -> None:
         super().__init__(cache_size)
-        self.loc, self.scale, self.event_dim = loc, scale, event_dim
-        if event_dim:
-            self.domain: Any = constraints.independent(constraints.real, event_dim)
-            self.codomain: Any = self.domain
+        self.loc, self.scale, self._event_dim = loc, scale, event_dim
+
+    @property
+    def event_dim(self) -> int:
+        """How many dimensions one value has."""
+        return self._event_dim
+
+    @constraints.dependent_property(is_discrete=False)
+    def domain(self) -> Any:
+        """The real numbers, or tensors of event_dim dimensions of them."""
+        count = self.event_dim
+        return (
+            constraints.independent(constraints.real, count)
+            if count
+            else constraints.real
+        )
+
+    @constraints.dependent_property(is_discrete=False)
+    def codomain(self) -> Any:
+        """The domain."""
+        return self.domain
 
     @property
     def sign(self) -> Any:

@@ -39,14 +39,24 @@ class Transform:
     """
 
     bijective = False
-    domain: Any = constraints.real
-    codomain: Any = constraints.real
+    domain: Any
+    codomain: Any
 
     def __init__(self, cache_size: int = 0) -> None:
         if cache_size not in (0, 1):
             raise ValueError(f"cache_size is {cache_size}; give 0 or 1")
         self._cache_size = cache_size
         self._cached: tuple[Any, Any] = (None, None)
+
+    @property
+    def event_dim(self) -> int:
+        """How many dimensions one value has; ValueError where x's and y's differ."""
+        if self.domain.event_dim == self.codomain.event_dim:
+            return self.domain.event_dim
+        raise ValueError(
+            f"a value of x has {self.domain.event_dim} dimensions, and one of y "
+            f"{self.codomain.event_dim}; ask domain and codomain"
+        )
 
     @property
     def inv(self) -> Transform:
@@ -212,7 +222,7 @@ class ComposeTransform(Transform):
             down += part.codomain.event_dim - part.domain.event_dim
         return into, max(down, last.event_dim)
 
-    @property
+    @constraints.dependent_property(is_discrete=False)
     def domain(self) -> Any:
         """The set of x."""
         if not self.parts:
@@ -221,7 +231,7 @@ class ComposeTransform(Transform):
         more = self._dims()[0] - domain.event_dim
         return constraints.independent(domain, more) if more > 0 else domain
 
-    @property
+    @constraints.dependent_property(is_discrete=False)
     def codomain(self) -> Any:
         """The set of y."""
         if not self.parts:
@@ -313,10 +323,19 @@ class IndependentTransform(Transform):
         super().__init__(cache_size)
         self.base_transform = base_transform
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
-        count, base = reinterpreted_batch_ndims, base_transform
-        self.domain: Any = constraints.independent(base.domain, count)
-        self.codomain: Any = constraints.independent(base.codomain, count)
-        self.bijective: bool = base.bijective
+        self.bijective: bool = base_transform.bijective
+
+    @constraints.dependent_property(is_discrete=False)
+    def domain(self) -> Any:
+        """The base's, of values of more dimensions."""
+        base, count = self.base_transform, self.reinterpreted_batch_ndims
+        return constraints.independent(base.domain, count)
+
+    @constraints.dependent_property(is_discrete=False)
+    def codomain(self) -> Any:
+        """The base's, of values of more dimensions."""
+        base, count = self.base_transform, self.reinterpreted_batch_ndims
+        return constraints.independent(base.codomain, count)
 
     @property
     def sign(self) -> Any:
@@ -369,10 +388,16 @@ class ReshapeTransform(Transform):
                 f"in_shape is {tuple(in_shape)} and out_shape {tuple(out_shape)}; give "
                 "shapes of as many elements"
             )
-        self.domain: Any = constraints.independent(constraints.real, len(self.in_shape))
-        self.codomain: Any = constraints.independent(
-            constraints.real, len(self.out_shape)
-        )
+
+    @constraints.dependent_property
+    def domain(self) -> Any:
+        """Values of in_shape's dimensions."""
+        return constraints.independent(constraints.real, len(self.in_shape))
+
+    @constraints.dependent_property
+    def codomain(self) -> Any:
+        """Values of out_shape's dimensions."""
+        return constraints.independent(constraints.real, len(self.out_shape))
 
     def _call(self, x: Tensor) -> Tensor:
         return x.reshape(x.shape[: x.dim() - len(self.in_shape)] + self.out_shape)

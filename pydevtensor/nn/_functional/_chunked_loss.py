@@ -153,6 +153,11 @@ def chunked(layer: Any, target: Tensor, how: Any, options: Any) -> Any:
     if alone:
         x, target = x.unsqueeze(0), target.unsqueeze(0)
     size, kind = options._sizes(len(x), x.shape[1], len(weight), x.dtype)
+    if kind == x.dtype != weight.dtype:
+        raise RuntimeError(
+            f"the input is of {x.dtype} and linear_weight of {weight.dtype}; convert "
+            "one of them with .to(), or compute halves in float32 by acc_dtype"
+        )
     wanted = [
         t is not None and t.requires_grad and _C.is_grad_enabled()
         for t in (x, weight, bias)

@@ -181,6 +181,8 @@ def create_block_mask(
     BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE,
     _compile: bool = False,
     separate_full_blocks: bool = True,
+    compute_dq_write_order: bool = False,
+    dq_kv_order: bool = True,
 ) -> BlockMask:
     """The BlockMask of a mask_mod, for flex_attention().
 
@@ -191,6 +193,7 @@ def create_block_mask(
     device                that of create_mask()
     BLOCK_SIZE            of a block: one number, or that of queries and that of keys
     separate_full_blocks  list blocks of which all counts on their own
+    compute_dq_write_order, dq_kv_order  for a kernel of PyTorch's, without effect
 
     AssertionError for a mask_mod of other parameters, or that gives no bools.
 
