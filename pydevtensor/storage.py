@@ -160,6 +160,15 @@ class _Storage:
         """
         return self.to(device="cuda" if device is None else device)
 
+    def get_device(self) -> int:
+        """The GPU's index; -1 for the CPU."""
+        return self._held.get_device()
+
+    def resizable(self) -> bool:
+        """Whether resize_() can give it another size: not where the memory is that of
+        NumPy's arrays, other libraries, processes or files, or page-locked."""
+        return _C._storage_resizable(self._held)
+
     def pin_memory(self) -> Self:
         """A copy in page-locked memory of the host."""
         return self._over(self._elements.pin_memory())
@@ -269,11 +278,6 @@ class UntypedStorage(_Storage):
         """Tell the sender that what _share_cuda_() gave will not be opened."""
         _C._ipc_release(counter.decode(), slot)
 
-    def resizable(self) -> bool:
-        """Whether resize_() can give it another size: not where the memory is that of
-        NumPy's arrays, other libraries, processes or files, or page-locked."""
-        return _C._storage_resizable(self._held)
-
     def resize_(self, size: int) -> UntypedStorage:
         """Give the storage another size, for all tensors that view it; returns itself.
 
@@ -348,6 +352,13 @@ class TypedStorage(_Storage):
     def dtype(self) -> _C.dtype:
         """The type of the elements."""
         return self._elements.dtype
+
+    def resize_(self, size: int) -> None:
+        """UntypedStorage.resize_() to a number of elements.
+
+        size  their number
+        """
+        self.untyped().resize_(size * self.element_size())
 
     def untyped(self) -> UntypedStorage:
         """The same memory in bytes."""

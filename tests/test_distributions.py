@@ -366,3 +366,20 @@ def test_the_sets_of_transforms_are_attributes_of_their_classes():
         T.ReshapeTransform((4,), (2, 2)).event_dim  # noqa: B018
     with pytest.raises(AttributeError):
         T.Transform().event_dim  # noqa: B018
+
+
+def test_kinds_of_sets_are_classes():
+    C = D.constraints
+    assert isinstance(C.unit_interval, C.interval) and isinstance(
+        C.positive, C.greater_than
+    )
+    assert not isinstance(C.positive_integer, C.integer_interval)
+    assert (
+        repr(C.integer_interval(0, 3))
+        == "IntegerInterval(lower_bound=0, upper_bound=3)"
+    )
+    registry = D.constraint_registry.ConstraintRegistry()
+    registry.register(C.interval)(lambda c: c.upper_bound)
+    assert registry(C.interval(0.0, 3.0)) == 3.0
+    with pytest.raises(NotImplementedError, match="no transform onto"):
+        D.biject_to(C.positive_integer)

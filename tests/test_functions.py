@@ -140,3 +140,15 @@ def test_addbmm_keeps_the_type_of_integers(device):
     x = torch.ones(2, 2, 2, dtype=torch.int16, device=device)
     found = torch.addbmm(torch.zeros(2, 2, dtype=torch.int16, device=device), x, x)
     assert found.dtype is torch.int16 and found.tolist() == [[4, 4], [4, 4]]
+
+
+def test_odd_arguments_that_pytorch_takes(device):
+    x = torch.tensor(2j, device=device)
+    assert x.adjoint() == -2j and torch.tensor(2.0, device=device).adjoint() == 2
+    power = torch.float_power(torch.tensor([2.0], device=device), 1j)
+    assert power.dtype == torch.complex128 and abs(power.item() - 2**1j) < 1e-9
+    nothing = torch.zeros(3, 0, dtype=torch.int64, device=device)
+    assert torch.trapezoid(nothing).dtype == torch.int64
+    row = torch.tensor([[3.0, 4.0]], device=device)
+    unit = torch.nn.functional.normalize(row, dim=None)
+    assert torch.allclose(unit, row / 5)

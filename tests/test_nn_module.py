@@ -458,3 +458,39 @@ def test_complex_modules(device):
         assert net.to(torch.float64)[0].weight.dtype is torch.float64
     with pytest.raises(TypeError, match="floating point or complex dtypes"):
         net.to(torch.int32)
+
+
+def test_lazy_modules_of_the_program():
+    class Scale(nn.modules.lazy.LazyModuleMixin, nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = nn.UninitializedParameter()
+
+        def initialize_parameters(self, x):
+            with torch.no_grad():
+                self.w.materialize(x.shape[-1:])
+                self.w.fill_(2)
+
+        def forward(self, x):
+            return x * self.w
+
+    net = Scale()
+    assert net.has_uninitialized_params()
+    assert net(torch.ones(3)).tolist() == [2.0, 2.0, 2.0]
+    assert not net.has_uninitialized_params() and type(net) is Scale
+    lazy = nn.LazyLinear(2)
+    assert isinstance(lazy, nn.modules.lazy.LazyModuleMixin)
+    assert isinstance(lazy.weight, nn.parameter.UninitializedTensorMixin)
+
+    class Nothing(Scale):
+        def initialize_parameters(self, x):
+            pass
+
+    with pytest.raises(RuntimeError, match="left parameters without a shape"):
+        Nothing()(torch.ones(3))
+
+
+def test_layers_that_pad_with_zeros_pad_with_a_constant():
+    pad = nn.ZeroPad2d(1)
+    assert isinstance(pad, nn.ConstantPad2d) and pad.value == 0.0
+    assert repr(pad) == "ZeroPad2d((1, 1, 1, 1))"

@@ -259,3 +259,29 @@ def test_a_copy_of_a_handle_is_for_the_copy_of_its_module(copied):
     )
     assert handle.hooks_dict_ref() is None
     handle.remove()  # of a Tensor that is not pickled with it
+
+
+def test_backward_hooks_of_old_programs():
+    """grad_input is that of the last operation, as in PyTorch."""
+    seen = []
+
+    def show(module, given, out):
+        shapes = [
+            [None if g is None else tuple(g.shape) for g in x] for x in (given, out)
+        ]
+        seen.append((type(module).__name__, *shapes))
+
+    x = torch.ones(4, 3, requires_grad=True)
+    for net in (nn.Linear(3, 2), nn.Sequential(nn.Linear(3, 2), nn.Tanh())):
+        handle = net.register_backward_hook(show)
+        net(x).sum().backward()
+        handle.remove()
+        net(x).sum().backward()
+    assert seen == [
+        ("Linear", [(2,), (4, 3), (3, 2)], [(4, 2)]),
+        ("Sequential", [(4, 2)], [(4, 2)]),
+    ]
+    relu, x = nn.ReLU(), torch.ones(2, requires_grad=True)
+    relu.register_backward_hook(lambda module, given, out: (given[0] * 5,))
+    relu(x).sum().backward()
+    assert x.grad.tolist() == [5.0, 5.0]

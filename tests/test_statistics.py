@@ -437,3 +437,19 @@ def test_one_variable_has_a_number(name, device):
     found = getattr(x, name)()
     assert found.dim() == expected.ndim == 0
     np.testing.assert_allclose(found.item(), expected, rtol=1e-6)
+
+
+def test_bins_are_found_in_the_order_of_pytorch_s_operations(device):
+    """Multiplied first, then divided: an element at an edge goes where PyTorch's goes."""
+    x = ((torch.arange(24.0, dtype=torch.float64, device=device) * 7 + 4) % 11 - 5) / 3
+    bins = x.float().histc().nonzero().flatten()
+    assert bins.tolist() == [0, 9, 20, 29, 40, 50, 60, 70, 80, 90, 99]
+
+
+def test_elements_are_looked_up_in_the_wider_type(device):
+    x = torch.tensor([0.1, 0.5], device=device)
+    assert torch.isin(x, x.double()).all()
+    wide = torch.tensor([0.1, 0.5], dtype=torch.float64, device=device)
+    assert torch.isin(x, wide).tolist() == [False, True]
+    many = torch.linspace(0, 1, 41, dtype=torch.float64, device=device)
+    assert torch.isin(x, many).tolist() == [False, True]

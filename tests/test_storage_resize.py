@@ -268,7 +268,8 @@ def test_memory_that_others_use_keeps_its_size():
     bytes_of = torch.zeros(4).untyped_storage()
     typed = torch.storage.TypedStorage(wrap_storage=bytes_of)
     bytes_of.resize_(8)
-    assert typed.size() == 2
+    assert typed.size() == 2 and typed.resizable() and typed.get_device() == -1
+    assert typed.resize_(3) is None and bytes_of.nbytes() == 12
     x = torch.zeros(4)
     x.untyped_storage().resize_(0)
     for share in (x.__dlpack__, x.pin_memory, x.numpy, lambda: memoryview(x)):

@@ -135,7 +135,8 @@ def float_power(input: Value, exponent: Value) -> Tensor:
     if not isinstance(input, _C.Tensor) and not isinstance(exponent, _C.Tensor):
         raise TypeError("input and exponent are numbers; give a Tensor")
     both = [v for v in (input, exponent) if isinstance(v, _C.Tensor)]
-    if any(v.is_complex() for v in both):
+    numbers = any(isinstance(v, complex) for v in (input, exponent))
+    if numbers or any(v.is_complex() for v in both):
         wide = [
             v.to(_C.complex128) if isinstance(v, _C.Tensor) else v
             for v in (input, exponent)

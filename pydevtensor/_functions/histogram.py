@@ -77,7 +77,7 @@ def histc(input: Tensor, bins: int = 100, min: Number = 0, max: Number = 0) -> T
     low, high = _widened(low, high, 1)
     x = input.detach().flatten()
     inside = (x >= low) & (x <= high)
-    place = _C.where(inside, (x - low) / (high - low) * bins, 0)
+    place = _C.where(inside, (x - low) * bins / (high - low), 0)
     place = place.to(_C.int64).clamp(0, bins - 1)
     counts = _C.zeros(bins, dtype=input.dtype, device=input.device)
     return counts.scatter_add_(0, place, inside.to(input.dtype))

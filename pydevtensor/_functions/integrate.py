@@ -89,6 +89,8 @@ def trapezoid(
     >>> torch.trapezoid(torch.tensor([1.0, 2.0, 4.0]))
     tensor(4.5000)
     """
+    if y.shape[dim] == 0:
+        return y.sum(dim, dtype=y.dtype)
     return _areas(y, x, dx, dim).sum(dim)
 
 

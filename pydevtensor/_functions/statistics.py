@@ -245,6 +245,8 @@ def isin(
     elements = _C.as_tensor(elements, device=like.device)
     others = _C.as_tensor(test_elements, device=like.device).flatten()
     same_device(elements, others)
+    dtype = _C.promote_types(elements.dtype, others.dtype)
+    elements, others = elements.to(dtype), others.to(dtype)
     for each in (elements, others):
         if each.is_complex():
             raise RuntimeError(

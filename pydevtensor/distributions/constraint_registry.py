@@ -52,8 +52,6 @@ transform_to: ConstraintRegistry = ConstraintRegistry()
 
 def _range(constraint: Any) -> transforms.Transform:
     low, high = constraint.lower_bound, constraint.upper_bound
-    if constraint.is_discrete:
-        raise NotImplementedError(f"there is no transform onto {constraint!r}")
     if low is not None and high is not None:
         sigmoid = transforms.SigmoidTransform()
         if isinstance(low, float) and (low, high) == (0.0, 1.0):
@@ -72,7 +70,14 @@ def _range(constraint: Any) -> transforms.Transform:
 
 for _registry in (biject_to, transform_to):
     _registry.register(constraints.real, lambda c: transforms.identity_transform)
-    _registry.register(type(constraints.positive), _range)
+    for _kind in (
+        constraints.greater_than,
+        constraints.greater_than_eq,
+        constraints.less_than,
+        constraints.interval,
+        constraints.half_open_interval,
+    ):
+        _registry.register(_kind, _range)
 
     @_registry.register(constraints.independent)
     def _independent(c: Any, registry: ConstraintRegistry = _registry) -> Any:

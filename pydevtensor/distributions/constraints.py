@@ -183,65 +183,76 @@ class _Range(Constraint):
         return f"{self._name}({', '.join(shown)})"
 
 
-def greater_than(lower_bound: Any) -> Constraint:
+class greater_than(_Range):
     """Numbers above lower_bound.
 
     >>> from pydevtensor.distributions import constraints
     >>> constraints.greater_than(1).check(torch.tensor([1.0, 2.0]))
     tensor([False,  True])
     """
-    return _Range("GreaterThan", lower_bound, closed=(False, True))
+
+    def __init__(self, lower_bound: Any) -> None:
+        super().__init__("GreaterThan", lower_bound, closed=(False, True))
 
 
-def greater_than_eq(lower_bound: Any) -> Constraint:
+class greater_than_eq(_Range):
     """Numbers from lower_bound on.
 
     >>> from pydevtensor.distributions import constraints
     >>> constraints.greater_than_eq(1).check(torch.tensor([0.0, 1.0]))
     tensor([False,  True])
     """
-    return _Range("GreaterThanEq", lower_bound)
+
+    def __init__(self, lower_bound: Any) -> None:
+        super().__init__("GreaterThanEq", lower_bound)
 
 
-def less_than(upper_bound: Any) -> Constraint:
+class less_than(_Range):
     """Numbers below upper_bound.
 
     >>> from pydevtensor.distributions import constraints
     >>> constraints.less_than(1).check(torch.tensor([1.0, 0.0]))
     tensor([False,  True])
     """
-    return _Range("LessThan", None, upper_bound, (True, False))
+
+    def __init__(self, upper_bound: Any) -> None:
+        super().__init__("LessThan", None, upper_bound, (True, False))
 
 
-def interval(lower_bound: Any, upper_bound: Any) -> Constraint:
+class interval(_Range):
     """Numbers from lower_bound to upper_bound.
 
     >>> from pydevtensor.distributions import constraints
     >>> constraints.interval(0, 1)
     Interval(lower_bound=0, upper_bound=1)
     """
-    return _Range("Interval", lower_bound, upper_bound)
+
+    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
+        super().__init__("Interval", lower_bound, upper_bound)
 
 
-def half_open_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
+class half_open_interval(_Range):
     """Numbers from lower_bound up to but without upper_bound.
 
     >>> from pydevtensor.distributions import constraints
     >>> constraints.half_open_interval(0, 1).check(torch.tensor([1.0, 0.0]))
     tensor([False,  True])
     """
-    return _Range("HalfOpenInterval", lower_bound, upper_bound, (True, False))
+
+    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
+        super().__init__("HalfOpenInterval", lower_bound, upper_bound, (True, False))
 
 
-def integer_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
+class integer_interval(_Range):
     """Whole numbers from lower_bound to upper_bound.
 
     >>> from pydevtensor.distributions import constraints
     >>> constraints.integer_interval(0, 5).check(torch.tensor([0.5, 5.0]))
     tensor([False,  True])
     """
-    name = "IntegerInterval" if upper_bound is not None else "IntegerGreaterThan"
-    return _Range(name, lower_bound, upper_bound, whole=True)
+
+    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
+        super().__init__("IntegerInterval", lower_bound, upper_bound, whole=True)
 
 
 class multinomial(Constraint):
@@ -462,8 +473,8 @@ positive_definite: _Test = _Test("PositiveDefinite()", _positive_definite, 2)
 positive_semidefinite: _Test = _Test(
     "PositiveSemidefinite()", _positive_semidefinite, 2
 )
-nonnegative_integer: Constraint = integer_interval(0, None)
-positive_integer: Constraint = integer_interval(1, None)
+nonnegative_integer: Constraint = _Range("IntegerGreaterThan", 0, whole=True)
+positive_integer: Constraint = _Range("IntegerGreaterThan", 1, whole=True)
 positive: Constraint = greater_than(0.0)
 nonnegative: Constraint = greater_than_eq(0.0)
 unit_interval: Constraint = interval(0.0, 1.0)

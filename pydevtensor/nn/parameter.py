@@ -68,7 +68,7 @@ class Buffer(_C.Tensor):
         return made
 
 
-class _Uninitialized(_C.Tensor):
+class UninitializedTensorMixin(_C.Tensor):
     """A parameter or buffer without a shape until the first input."""
 
     __torch_function__ = _C._disabled_torch_function_impl
@@ -105,7 +105,7 @@ class _Uninitialized(_C.Tensor):
         self.__class__ = self._known
 
 
-class UninitializedParameter(_Uninitialized, Parameter):
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
     """A parameter whose shape depends on the first input.
 
     See also materialize(), which gives it a shape.
@@ -126,7 +126,7 @@ class UninitializedParameter(_Uninitialized, Parameter):
         return _C._make_subclass(cls, data, requires_grad)
 
 
-class UninitializedBuffer(_Uninitialized):
+class UninitializedBuffer(UninitializedTensorMixin):
     """A buffer whose shape depends on the first input.
 
     See also materialize(), which gives it a shape.

@@ -58,12 +58,15 @@ static int adjoint(dt_call *c)
 {
     const dt_tensor *x = c->args[0].tensor;
     DT_LOCAL(exchanged);
-    if (!dt_dtype_is_complex((dt_dtype)x->dtype))
-        return dt_view_mT(c->out[0], x);
-    return dt_view_mT(&exchanged, x)
-               ? -1
-               : dt_elementwise(DT_OP_conjugate, c->out[0],
-                                DT_ARGS(dt_arg_tensor(&exchanged)));
+    const bool complex = dt_dtype_is_complex((dt_dtype)x->dtype);
+    dt_tensor *into = complex ? &exchanged : c->out[0];
+    if (!x->ndim)
+        dt_tensor_alias(into, x);
+    else if (dt_view_mT(into, x))
+        return -1;
+    return !complex ? 0
+                    : dt_elementwise(DT_OP_conjugate, c->out[0],
+                                     DT_ARGS(dt_arg_tensor(&exchanged)));
 }
 
 static int squeeze(dt_call *c)

@@ -178,8 +178,10 @@ class LocalOptimStateDictConfig(OptimStateDictConfig):
     """OptimStateDictConfig, for LOCAL_STATE_DICT.
 
     >>> torch.distributed.fsdp.LocalOptimStateDictConfig().offload_to_cpu
-    True
+    False
     """
+
+    offload_to_cpu: bool = False
 
 
 class ShardedOptimStateDictConfig(OptimStateDictConfig):

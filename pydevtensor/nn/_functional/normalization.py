@@ -58,14 +58,14 @@ def batch_norm(
 def normalize(
     input: Tensor,
     p: Order | None = 2.0,
-    dim: PerDim = 1,
+    dim: PerDim | None = 1,
     eps: float = 1e-12,
     out: Tensor | None = None,
 ) -> Tensor:
     """input divided by its p-norm along dim.
 
     p    degree of the norm
-    dim  the dimension, or several, of the vectors
+    dim  the dimension, or several, of the vectors; None: all
     eps  least norm to divide by
 
     >>> nn.functional.normalize(torch.tensor([[3.0, 4.0]]))

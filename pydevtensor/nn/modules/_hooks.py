@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -144,6 +145,22 @@ class Hooks(_C._ModuleBase):
         prepend  call it before the existing hooks
         """
         return self._add_hook(self._backward_hooks, hook, prepend)
+
+    def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call hook(module, grad_input, grad_output) for the last operation of a call.
+
+        Both are tuples of its gradients, also of weights; its result replaces
+        grad_input. Programs from before register_full_backward_hook() use it.
+        """
+
+        def follow(module: Any, inputs: Any, output: Any) -> None:
+            while not isinstance(output, _C.Tensor):
+                tensors = output.values() if isinstance(output, dict) else output
+                output = next(iter(tensors))
+            if output.grad_fn is not None:
+                output.grad_fn.register_hook(functools.partial(hook, module))
+
+        return self._add_hook(self._forward_hooks, follow, False, (False, False))
 
     def register_full_backward_pre_hook(
         self, hook: Callable[..., Any], prepend: bool = False

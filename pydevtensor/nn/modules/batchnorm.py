@@ -7,7 +7,7 @@ from typing import Any
 from pydevtensor import _C
 from pydevtensor.nn import functional as F
 from pydevtensor.nn.modules._layer import Layer, Parametrized, explain
-from pydevtensor.nn.modules._lazy import Lazy
+from pydevtensor.nn.modules.lazy import Lazy
 from pydevtensor.nn.parameter import (
     UninitializedBuffer,
     UninitializedParameter,
@@ -209,7 +209,7 @@ class LazyBatchNorm1d(_LazyNorm, _BatchNorm):
     """
 
     _dims = (2, 3)
-    _becomes = BatchNorm1d
+    cls_to_become = BatchNorm1d
 
 
 class LazyBatchNorm2d(_LazyNorm, _BatchNorm):
@@ -221,7 +221,7 @@ class LazyBatchNorm2d(_LazyNorm, _BatchNorm):
     """
 
     _dims = (4,)
-    _becomes = BatchNorm2d
+    cls_to_become = BatchNorm2d
 
 
 class LazyBatchNorm3d(_LazyNorm, _BatchNorm):
@@ -233,7 +233,7 @@ class LazyBatchNorm3d(_LazyNorm, _BatchNorm):
     """
 
     _dims = (5,)
-    _becomes = BatchNorm3d
+    cls_to_become = BatchNorm3d
 
 
 class SyncBatchNorm(

@@ -9,7 +9,7 @@ from pydevtensor.nn import functional as F
 from pydevtensor.nn import init
 from pydevtensor.nn._functional.conv import padded
 from pydevtensor.nn.modules._layer import Layer, Parametrized, explain
-from pydevtensor.nn.modules._lazy import Lazy
+from pydevtensor.nn.modules.lazy import Lazy
 
 __all__ = [
     "Conv1d",
@@ -378,7 +378,7 @@ class LazyConv1d(_LazyConv, Conv1d):
     torch.Size([1, 4, 6])
     """
 
-    _becomes = Conv1d
+    cls_to_become = Conv1d
 
 
 class LazyConv2d(_LazyConv, Conv2d):
@@ -393,7 +393,7 @@ class LazyConv2d(_LazyConv, Conv2d):
     Conv2d(2, 4, kernel_size=(3, 3), stride=(1, 1))
     """
 
-    _becomes = Conv2d
+    cls_to_become = Conv2d
 
 
 class LazyConv3d(_LazyConv, Conv3d):
@@ -403,7 +403,7 @@ class LazyConv3d(_LazyConv, Conv3d):
     torch.Size([1, 4, 6, 6, 6])
     """
 
-    _becomes = Conv3d
+    cls_to_become = Conv3d
 
 
 class LazyConvTranspose1d(_LazyConv, ConvTranspose1d):
@@ -413,7 +413,7 @@ class LazyConvTranspose1d(_LazyConv, ConvTranspose1d):
     torch.Size([1, 4, 10])
     """
 
-    _becomes = ConvTranspose1d
+    cls_to_become = ConvTranspose1d
 
 
 class LazyConvTranspose2d(_LazyConv, ConvTranspose2d):
@@ -423,7 +423,7 @@ class LazyConvTranspose2d(_LazyConv, ConvTranspose2d):
     torch.Size([1, 4, 10, 10])
     """
 
-    _becomes = ConvTranspose2d
+    cls_to_become = ConvTranspose2d
 
 
 class LazyConvTranspose3d(_LazyConv, ConvTranspose3d):
@@ -433,4 +433,4 @@ class LazyConvTranspose3d(_LazyConv, ConvTranspose3d):
     torch.Size([1, 4, 10, 10, 10])
     """
 
-    _becomes = ConvTranspose3d
+    cls_to_become = ConvTranspose3d

@@ -102,7 +102,7 @@ class LazyInstanceNorm1d(_LazyNorm, _InstanceNorm):
     """
 
     _dims = (2, 3)
-    _becomes = InstanceNorm1d
+    cls_to_become = InstanceNorm1d
 
 
 class LazyInstanceNorm2d(_LazyNorm, _InstanceNorm):
@@ -113,7 +113,7 @@ class LazyInstanceNorm2d(_LazyNorm, _InstanceNorm):
     """
 
     _dims = (3, 4)
-    _becomes = InstanceNorm2d
+    cls_to_become = InstanceNorm2d
 
 
 class LazyInstanceNorm3d(_LazyNorm, _InstanceNorm):
@@ -124,4 +124,4 @@ class LazyInstanceNorm3d(_LazyNorm, _InstanceNorm):
     """
 
     _dims = (4, 5)
-    _becomes = InstanceNorm3d
+    cls_to_become = InstanceNorm3d

@@ -8,7 +8,7 @@ from typing import Any
 from pydevtensor.nn import functional as F
 from pydevtensor.nn import init
 from pydevtensor.nn.modules._layer import Layer
-from pydevtensor.nn.modules._lazy import Lazy
+from pydevtensor.nn.modules.lazy import Lazy
 from pydevtensor.nn.modules.module import Module
 
 __all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
@@ -76,7 +76,7 @@ class LazyLinear(Lazy, Linear, takes="out_features: int, bias, device, dtype"):
     Linear(in_features=3, out_features=2, bias=True)
     """
 
-    _becomes = Linear
+    cls_to_become = Linear
 
     def _make(self, *, bias: Any, device: Any, dtype: Any, **options: Any) -> None:
         Module.__init__(self)

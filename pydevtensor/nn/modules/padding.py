@@ -62,7 +62,7 @@ class _ConstantPadNd(_PadNd, takes="padding: Any, value: float"):
         return f"padding={self.padding}, value={self.value}"
 
 
-class _ZeroPadNd(_PadNd):
+class _ZeroPadNd(_PadNd, takes="padding: Any"):
     """Base of those that pad with zeros.
 
     padding  elements at both ends of each dimension, an int, or two ints for each, the
@@ -70,6 +70,8 @@ class _ZeroPadNd(_PadNd):
     """
 
     value: Any = 0.0
+
+    extra_repr = _PadNd.extra_repr  # before those of ConstantPad1d and its kin
 
 
 class _ReflectionPadNd(_PadNd):
@@ -124,7 +126,7 @@ class ConstantPad3d(_ConstantPadNd, calls=F.pad):
     _ndim = 3
 
 
-class ZeroPad1d(_ZeroPadNd, calls=F.pad):
+class ZeroPad1d(_ZeroPadNd, ConstantPad1d, calls=F.pad):
     """Puts zeros before and after the last dimension.
 
     >>> nn.ZeroPad1d(1)(torch.tensor([[1.0, 2.0, 3.0]]))
@@ -132,7 +134,7 @@ class ZeroPad1d(_ZeroPadNd, calls=F.pad):
     """
 
 
-class ZeroPad2d(_ZeroPadNd, calls=F.pad):
+class ZeroPad2d(_ZeroPadNd, ConstantPad2d, calls=F.pad):
     """Puts zeros before and after the last two dimensions.
 
     >>> nn.ZeroPad2d(1)(torch.ones(1, 3, 3)).shape
@@ -142,7 +144,7 @@ class ZeroPad2d(_ZeroPadNd, calls=F.pad):
     _ndim = 2
 
 
-class ZeroPad3d(_ZeroPadNd, calls=F.pad):
+class ZeroPad3d(_ZeroPadNd, ConstantPad3d, calls=F.pad):
     """Puts zeros before and after the last three dimensions.
 
     >>> nn.ZeroPad3d(1)(torch.ones(1, 3, 3, 3)).shape
