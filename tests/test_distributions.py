@@ -383,3 +383,11 @@ def test_kinds_of_sets_are_classes():
     assert registry(C.interval(0.0, 3.0)) == 3.0
     with pytest.raises(NotImplementedError, match="no transform onto"):
         D.biject_to(C.positive_integer)
+
+
+def test_parameters_at_which_pytorch_does_not_stop():
+    assert D.GeneralizedPareto(0.0, 1.0, 1.5).mean.isnan()
+    assert D.GeneralizedPareto(0.0, 1.0, 0.6).stddev.isnan()
+    assert D.ContinuousBernoulli(1.5).probs < 1  # clamped before it is checked
+    with pytest.raises(ValueError, match="probs is"):
+        D.ContinuousBernoulli(1.5, validate_args=True)

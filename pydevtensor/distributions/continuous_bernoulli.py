@@ -41,6 +41,8 @@ class ContinuousBernoulli(_OfSuccess, ExponentialFamily):
         lims: tuple[float, float] = (0.499, 0.501),
         validate_args: bool | None = None,
     ) -> None:
+        if probs is not None and not validate_args:
+            probs = clamp_probs(torch.as_tensor(probs))
         super().__init__(probs, logits, validate_args)
         if probs is not None:
             self.probs = clamp_probs(self.probs)

@@ -57,16 +57,16 @@ class GeneralizedPareto(_AroundLocation):
 
     @property
     def mean(self) -> Tensor:
-        """The mean: inf for a concentration from 1 on."""
+        """The mean: nan for a concentration from 1 on."""
         c = self.concentration
-        return torch.where(c < 1, self.loc + self.scale / (1 - c), math.inf)
+        return torch.where(c < 1, self.loc + self.scale / (1 - c), math.nan)
 
     @property
     def variance(self) -> Tensor:
-        """The variance: inf for a concentration from 0.5 on."""
+        """The variance: nan for a concentration from 0.5 on."""
         c = self.concentration
         found = (self.scale / (1 - c)).square() / (1 - 2 * c)
-        return torch.where(c < 0.5, found, math.inf)
+        return torch.where(c < 0.5, found, math.nan)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
