@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from pydevtensor import _C
 from pydevtensor._functions.dtypes import finfo, iinfo
 from pydevtensor._names import publish as _publish
 
-__all__ = ["assert_close", "make_tensor"]
+__all__ = ["assert_allclose", "assert_close", "make_tensor"]
 
 # rtol and atol; other types are compared exactly.
 _TOLERANCES = {
@@ -137,6 +138,47 @@ def _parts(a: Any, e: Any) -> tuple[Any, Any]:
         a = a._without_terms()
         e = e.redistribute(a.device_mesh, a.placements)
     return a.to_local().detach(), e.to_local().detach()
+
+
+# The tolerances of assert_allclose(); 0 for other types.
+_WIDE = {
+    _C.float16: (1e-3, 1e-3),
+    _C.float32: (1e-4, 1e-5),
+    _C.float64: (1e-5, 1e-8),
+}
+
+
+def assert_allclose(
+    actual: Any,
+    expected: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = True,
+    msg: str = "",
+) -> None:
+    """assert_close() of values of any types, with wider tolerances, for old programs.
+
+    It warns; new programs use assert_close(). Without rtol and atol: float32 1e-4 and
+    1e-5, float64 1e-5 and 1e-8, float16 1e-3 and 1e-3, else 0.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(action='ignore'):
+    ...     torch.testing.assert_allclose(torch.ones(2), [1.0, 1.00001])
+    """
+    warnings.warn(
+        "torch.testing.assert_allclose is for old programs; use assert_close()",
+        FutureWarning,
+        stacklevel=2,
+    )
+    if not isinstance(actual, _C.Tensor):
+        actual = _C.tensor(actual)
+    if not isinstance(expected, _C.Tensor):
+        expected = _C.tensor(expected, dtype=actual.dtype)
+    if rtol is None and atol is None:
+        known = (_WIDE.get(t.dtype, (0.0, 0.0)) for t in (actual, expected))
+        rtol, atol = map(max, *known)
+    given: dict[str, Any] = {"rtol": rtol, "atol": atol, "equal_nan": equal_nan}
+    assert_close(actual, expected, check_dtype=False, msg=msg or None, **given)
 
 
 def _pair(a: Any, e: Any, allow_subclasses: bool) -> tuple[Any, Any, bool]:

@@ -1,6 +1,7 @@
-"""torch.testing.make_tensor()."""
+"""torch.testing: make_tensor() and assert_allclose()."""
 
 import math
+import warnings
 
 import pytest
 
@@ -62,3 +63,24 @@ def test_made_tensors(device):
     assert make(2, dtype=torch.bool, device=device).dtype == torch.bool
     assert make(2, dtype=torch.uint8, device=device).max().item() <= 9
     assert make(2, dtype=torch.float64, device=device, requires_grad=True).requires_grad
+
+
+def test_close_in_old_programs():
+    """Accepted and refused as by PyTorch 2.13."""
+    one, nan = torch.ones(2), torch.tensor([float("nan")])
+    with pytest.warns(FutureWarning, match="use assert_close"):
+        torch.testing.assert_allclose(one, one + 5e-5)
+    with warnings.catch_warnings(action="ignore"):
+        close = torch.testing.assert_allclose
+        close([1.0, 2.0], [1, 2])
+        close(one, one.double())
+        close(nan, nan)
+        close(one.half(), one.half() + 1e-3)
+        close(one, one + 0.05, rtol=0.1, atol=0)
+        for other in (one + 5e-4, 1.0, torch.ones(3)):
+            with pytest.raises(AssertionError):
+                close(one, other)
+        with pytest.raises(AssertionError, match=r"^hi$"):
+            close(one, one + 0.05, msg="hi")
+        with pytest.raises(ValueError, match="give both or none"):
+            close(one, one, rtol=0.1)
