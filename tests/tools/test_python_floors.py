@@ -33,10 +33,10 @@ FRAME = {"pydevtensor._names.publish", "pydevtensor._names.give"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 85_090,
-    "core": 31_835,
-    "processes": 6_400,
-    "extras": 12_990,
+    "csrc": 86_210,
+    "core": 32_000,
+    "processes": 6_390,
+    "extras": 13_100,
     "imitations": 980,
     "tools": 1_705,
 }
