@@ -158,8 +158,13 @@ def assert_allclose(
 ) -> None:
     """assert_close() of values of any types, with wider tolerances, for old programs.
 
-    It warns; new programs use assert_close(). Without rtol and atol: float32 1e-4 and
-    1e-5, float64 1e-5 and 1e-8, float16 1e-3 and 1e-3, else 0.
+    It warns; new programs use assert_close().
+
+    actual, expected  Tensors, or what tensor() takes
+    rtol, atol  float32 1e-4 and 1e-5, float64 1e-5 and 1e-8, float16 1e-3 and 1e-3,
+        other types 0
+    equal_nan   whether NaN equals NaN
+    msg         what the AssertionError says, instead of where values differ
 
     >>> import warnings
     >>> with warnings.catch_warnings(action='ignore'):

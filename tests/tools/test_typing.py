@@ -211,11 +211,12 @@ def test_stubs_say_what_the_package_has(tmp_path):
         # Cached functions.
         "pydevtensor\\.overrides\\._(entries|named)\n"
         "pydevtensor\\._functions\\.element_names\\.element_names\n"
+        "pydevtensor\\.distributed\\.tensor\\._dtensor\\.parameter_kind\n"
         "pydevtensor\\.func\\._rules\\._(bodies|elementwise_rules|parameters)\n"
         # A class's own function; properties that depend on arguments; a number that
         # means one for each dimension as a default.
         "pydevtensor\\.nn\\.modules\\.(conv|pooling)\\..*\\._(function|pool)\n"
-        "pydevtensor\\.distributions\\..*\\.support\n"
+        "pydevtensor\\.distributions\\..*\\.(support|(co)?domain)\n"
         "pydevtensor\\.distributions\\..*\\.(HalfCauchy|HalfNormal|_OfMagnitudes)\\.scale\n"
         "pydevtensor\\.distributions\\..*\\.(Independent|Wishart)\\.\\w+\n"
         "pydevtensor\\.distributions\\..*\\.(MixtureSameFamily|LogisticNormal)\\.\\w+\n"

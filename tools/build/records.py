@@ -43,11 +43,13 @@ class Classes:
             self.schemas |= {row: text for row, text, function, _ in rows if function}
 
     def family(self, node: ast.ClassDef) -> Iterator[ast.ClassDef]:
-        """A class, its base, and so on, below the root."""
+        """A class, its base, and so on, below the root. Of several bases it is the first
+        that has a schema, or else the first."""
         yield node
-        base = ast.unparse(node.bases[0]) if node.bases else ""
-        if base in self.classes and base not in ROOTS:
-            yield from self.family(self.classes[base])
+        names = [ast.unparse(base) for base in node.bases]
+        bases = [self.classes[n] for n in names if n in self.classes and n not in ROOTS]
+        if bases:
+            yield from self.family(next(filter(self.schema, bases), bases[0]))
 
     def keyword(self, node: ast.ClassDef, name: str) -> ast.expr | None:
         """The value that a class, or the base of its family, gives for a keyword."""

@@ -91,9 +91,8 @@ __attribute__((noinline)) void run_with_first(dt_kernel *kernel, int operands,
     int64_t steps[DT_MAX_OPERANDS];
     const int64_t most = n < SOME ? n : SOME;
     memcpy(first, data[1], size);
-    for (int64_t have = 1; have < most; have *= 2)
-        memcpy(first + (size_t)have * size, first,
-               (size_t)(have < most - have ? have : most - have) * size);
+    for (int64_t have = 1; have < most; have *= 2) /* SOME is a power of 2 */
+        memcpy(first + (size_t)have * size, first, (size_t)have * size);
     memcpy(at, data, (size_t)operands * sizeof *at);
     memcpy(steps, strides, (size_t)operands * sizeof *steps);
     at[1] = first;
@@ -103,13 +102,6 @@ __attribute__((noinline)) void run_with_first(dt_kernel *kernel, int operands,
         for (int i = 0; i < operands; i++)
             at[i] += i == 1 ? 0 : SOME * steps[i];
     }
-}
-
-/* Whether x / b is x * (1 / b) for each x: b is a power of two that is not near the ends. */
-bool has_exact_inverse(double b)
-{
-    int power;
-    return fabs(frexp(b, &power)) == 0.5 && power > -100 && power < 100;
 }
 
 /* A function of 1 to 4 inputs, a fourth one being a number. Where elements are next to
@@ -127,12 +119,10 @@ void run_loop(int64_t n, char *const *data, const int64_t *strides)
     const int64_t as = strides[1], bs = strides[second], cs = strides[third];
     const int64_t size = (int64_t)sizeof(E);
     if constexpr (std::is_same_v<Row, row_div> && is_float<E>) {
-        /* A product takes a fifth of the time of a quotient. */
         if (n > 16 && !bs && has_exact_inverse(*(const E *)data[2])) {
             E inverse = 1 / *(const E *)data[2];
             char *const factors[] = {data[0], data[1], (char *)&inverse};
-            run_loop<row_mul, E>(n, factors, strides);
-            return;
+            return run_loop<row_mul, E>(n, factors, strides);
         }
     }
     const T d = load<E>(data[Row::arity]);

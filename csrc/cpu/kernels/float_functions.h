@@ -169,6 +169,13 @@ static DT_INLINE T mad(T a, T b, T c)
     return a * b + c;
 #endif
 }
+/* Whether x / b is x * (1 / b) for each x, in a fifth of the time: b is a power of two that
+ * is not near the ends. */
+static inline bool has_exact_inverse(double b)
+{
+    int power;
+    return fabs(frexp(b, &power)) == 0.5 && power > -100 && power < 100;
+}
 /* Added and taken away again, these round to a whole number, which is then also in the
  * low bits of the sum. */
 #define ROUNDERF 0x1.8p23f

@@ -174,6 +174,7 @@ class FullOptimStateDictConfig(OptimStateDictConfig):
     rank0_only: bool = False
 
 
+@dataclass
 class LocalOptimStateDictConfig(OptimStateDictConfig):
     """OptimStateDictConfig, for LOCAL_STATE_DICT.
 
