@@ -186,6 +186,11 @@ def dropped(n):
             off = (one.double() - other).abs().max() / other.abs().max()
             within = 0.1 if t.itemsize == 2 else 2e-4
             assert off.item() < within, (n, t, size, off.item())
+    # Where a mask learns, the call is composed, with what stays drawn as a matrix.
+    learns = torch.zeros(length, length, device="cuda", requires_grad=True)
+    torch.manual_seed(n)
+    composed = attend(equal, equal, identity, learns, dropout_p=0.3)
+    assert torch.equal(composed != 0, kept), n
 
 
 def convolutions(n):
