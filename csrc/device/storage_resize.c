@@ -145,7 +145,8 @@ int dt_storage_resize(dt_storage *storage, size_t bytes)
     } else {
         const bool has_memory = storage->data && bytes <= r->room;
         const size_t needs = bytes > r->room ? bytes : r->room;
-        if (!has_memory && enlarge(storage, r, home, needs, storage->bytes))
+        const size_t kept = storage->data ? storage->bytes : 0;
+        if (!has_memory && enlarge(storage, r, home, needs, kept))
             return -1;
         storage->device = home;
     }
