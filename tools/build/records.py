@@ -43,8 +43,8 @@ class Classes:
             self.schemas |= {row: text for row, text, function, _ in rows if function}
 
     def family(self, node: ast.ClassDef) -> Iterator[ast.ClassDef]:
-        """A class, its base, and so on, below the root: the first base that has a schema,
-        or else the first."""
+        """A class, its base, and so on, below the root: the first base that has a
+        schema, or else the first."""
         yield node
         names = [ast.unparse(base) for base in node.bases]
         bases = [self.classes[n] for n in names if n in self.classes and n not in ROOTS]
