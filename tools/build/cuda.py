@@ -56,8 +56,8 @@ ONCE = {
     # Few programs start these: complex numbers, float64, Bessel functions,
     # torch.use_deterministic_algorithms(), chains of torch.compile(), losses of
     # probabilities, products of integers and of sparse matrices, convolutions by
-    # depth, interpolation, cumulative sums, and what looks at a matrix before
-    # cuSOLVER does.
+    # depth, pooling, interpolation, sorts, cumulative sums, and what looks at a matrix
+    # before cuSOLVER does.
     "csrc/cuda/kernels/chain.cu": Once(),
     "csrc/cuda/kernels/chain_end.cu": Once(),
     "csrc/cuda/kernels/chain_wide.cu": Once(),
@@ -69,9 +69,11 @@ ONCE = {
     "csrc/cuda/kernels/lapack_finite.cu": Once(),
     "csrc/cuda/kernels/matmul_integers.cu": Once(),
     "csrc/cuda/kernels/nn_loss_soft.cu": Once(),
+    "csrc/cuda/kernels/pooling.cu": Once(),
     "csrc/cuda/kernels/resample.cu": Once(),
     "csrc/cuda/kernels/rnn_float64.cu": Once(),
     "csrc/cuda/kernels/scan.cu": Once(),
+    "csrc/cuda/kernels/sort.cu": Once(),
     "csrc/cuda/kernels/sparse.cu": Once(),
 }
 # What a machine with a GPU has: Linux with NVIDIA's driver, and WSL2.
