@@ -215,8 +215,13 @@ def test_training_is_level(device):
     blocks = sys.getallocatedblocks()
     last = run(steps)
     after = levels(), torch._C._storage_count(torch.device(device))
-    # Blocks of Python's allocator: not one for each step.
-    assert sys.getallocatedblocks() < blocks + steps // 4
+    # Blocks of Python's allocator: not one for each step. Those that pytest's other thread
+    # may add, for tests to come, are not there twice.
+    if sys.getallocatedblocks() >= blocks + steps // 4:
+        blocks = sys.getallocatedblocks()
+        run(steps)
+        levels()
+        assert sys.getallocatedblocks() < blocks + steps // 4
     assert last <= first
     assert after[0][1:] == before[0][1:] and after[1] == before[1]
     assert after[0][0] < before[0][0] + KEPT
