@@ -125,6 +125,9 @@ struct dt_bfloat16 {
 template <typename T>
 constexpr bool is_half =
     std::is_same_v<T, dt_float16> || std::is_same_v<T, dt_bfloat16>;
+/* The type to compute in with elements that are stored as S. */
+template <typename S>
+using Computed = std::conditional_t<is_half<S>, float, S>;
 #else
 typedef struct dt_float16 {
     uint16_t bits;

@@ -38,10 +38,6 @@ DT_FN const OperandsOf<Op, S> &named(void *const *operands)
     return *reinterpret_cast<const OperandsOf<Op, S> *>(operands);
 }
 
-/* The type to compute in with elements that are stored as S. */
-template <typename S>
-using Computed = std::conditional_t<is_half<S>, float, S>;
-
 template <typename T>
 DT_FN T sigmoid(T x)
 {

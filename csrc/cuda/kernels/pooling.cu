@@ -39,10 +39,6 @@ static __device__ __forceinline__ int64_t divided(const Pooling &p, dt_divisor b
     return divide((uint64_t)n, p.sizes[by][d]);
 }
 
-/* The type to compute in with elements that are stored as S. */
-template <typename S>
-using Computed = std::conditional_t<is_half<S>, float, S>;
-
 template <typename S, bool max>
 __global__ void pooling_kernel(GRID_CONSTANT(Pooling) p)
 {
