@@ -167,7 +167,7 @@ def test_the_mask_is_philoxs(gpu):
     words = words.transpose(0, 1, 2, 6, 4, 3, 7, 5).reshape(2, 3, 48, 64)
     expected = words[:, :, :40, :55] < math.ceil((1 - p) * 2**32)
     assert (found == expected).all()
-    # What is drawn next has other counters.
+    # The next draw starts at later counters.
     after = torch.rand(4, device=gpu)
     drawn = philox(seed, numpy.arange(blocks * 64, blocks * 64 + 1, dtype=numpy.uint64))
     assert after.tolist() == ((drawn[0] >> 8) / 2**24).tolist()

@@ -89,7 +89,7 @@ for wide in (torch.bfloat16, torch.float16, torch.int64, torch.int32):
     assert y.sum().item() == 55 and y.max().item() == 10 and y.sum().dtype == y.full_tensor().sum().dtype
 """
 
-# What programs that train with fully_shard() log, clip and average.
+# Training with fully_shard(): logging, clipping, averaging.
 TRAINING = """
 torch.manual_seed(0)
 model = fully_shard(nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, 1)))

@@ -48,7 +48,7 @@ def resize_(input: Tensor, *size: int, memory_format: Any = None) -> Tensor:
     gradient is required, or the storage is not resizable.
 
     memory_format  the order of the elements, such as torch.channels_last; None:
-                   row-major, or as it is where the size is what it was
+                   row-major if the size changes, else the present order
 
     >>> torch.tensor([1, 2, 3, 4]).resize_(2)
     tensor([1, 2])

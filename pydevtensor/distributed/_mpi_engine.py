@@ -119,7 +119,7 @@ class MpiEngine:
         self.rank, self.size = int(self._comm.rank), int(self._comm.size)
 
     def _agree(self, world: Any, ranks: list[int], call: Call) -> None:
-        """Waits until all ranks have made the same call: MPI would wait for ever."""
+        """Wait for the same call of all ranks. MPI has no timeout of its own."""
         _, key, line, _ = call
         byte, mine = self._mpi.BYTE, f"{key}\n{line}".encode()[: _HEADER.size]
         others = [rank for rank in ranks if rank != world.rank]

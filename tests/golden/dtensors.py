@@ -108,7 +108,7 @@ def answers(sources, torch, rank):
 
 
 def run_rank(rank, folder, name):
-    """One of two ranks; the first writes what it has found."""
+    """Run one of two ranks. Rank 0 writes the results."""
     torch = importlib.import_module(name)
     for part in ("distributed.tensor", "distributed.device_mesh"):
         importlib.import_module(f"{name}.{part}")
