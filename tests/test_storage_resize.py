@@ -3,6 +3,7 @@
 import copy
 import io
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -318,3 +319,21 @@ def test_a_resize_beside_a_thread_that_computes(device):
     thread.join()
     assert all(RELEASED in str(e) for e in seen if isinstance(e, RuntimeError))
     assert x.sum() == 1 << 20
+
+
+def test_memory_that_was_kept_for_a_thread(device):
+    """What is given back later is another tensor's then, not the storage's once more."""
+    x = torch.ones(1 << 20, device=device)
+    storage, size = x.untyped_storage(), x.nbytes
+    product = torch.ones(1500, 1500)
+    thread = threading.Thread(target=lambda: product @ product)
+    thread.start()
+    time.sleep(0.01)
+    storage.resize_(0)
+    storage.resize_(2 * size)
+    thread.join()
+    storage.resize_(0)
+    others = [torch.zeros(1 << n, device=device) for n in (20, 21)]
+    storage.resize_(size)
+    x.fill_(1)
+    assert not any(other.any() for other in others)

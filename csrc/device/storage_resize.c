@@ -28,8 +28,8 @@ typedef struct block {
     struct block *next;
 } block;
 
-/* The first block is the storage's memory if there is any, the others are those it had.
- * Memory inside of the struct has none. */
+/* The first block is the storage's memory, unless it has none or that inside of the struct;
+ * the others are what it had while threads may have used it. */
 typedef struct record {
     size_t room; /* the most bytes that it ever had: tensors may reach so far */
     block *blocks;
@@ -66,16 +66,18 @@ static void drop_pages(const block *b)
         madvise((void *)first, end - first, MADV_DONTNEED); /* NOLINT */
 }
 
-/* The storage's first block is its memory no more. */
-static void retire(record *r, dt_device home)
+/* The storage does not need its memory. What no thread may be using is given back: then the
+ * storage has none. */
+static void retire(dt_storage *storage, record *r, dt_device home)
 {
     block *b = r->blocks;
-    if (!b)
+    if (!b || b->data != storage->data)
         return;
     if (dt_device_is_host(home)) {
         drop_pages(b);
     } else if (!dt_gil_is_released()) {
         r->blocks = b->next;
+        storage->data = NULL;
         dt_backend_of(home)->release(home.index, b->data, b->bytes);
         free(b);
     }
@@ -106,8 +108,7 @@ static int enlarge(dt_storage *storage, record *r, dt_device home, size_t bytes,
         dt_backend_of(home)->release(home.index, b->data, room);
         goto fail;
     }
-    if (storage->data != storage->inline_data && storage->data)
-        retire(r, home);
+    retire(storage, r, home);
     b->bytes = r->room = room;
     b->next = r->blocks;
     r->blocks = b;
@@ -138,9 +139,7 @@ int dt_storage_resize(dt_storage *storage, size_t bytes)
     if (!r)
         return dt_fail(DT_ERROR_HOST_MEMORY, "no memory to resize a storage");
     if (!bytes && dt_device_has_data(home)) {
-        retire(r, home);
-        if (!r->blocks && storage->data != storage->inline_data)
-            storage->data = NULL;
+        retire(storage, r, home);
         storage->device = dt_device_released(home);
     } else {
         const bool has_memory = storage->data && bytes <= r->room;
