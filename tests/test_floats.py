@@ -119,12 +119,12 @@ def units(found, wanted, name):
     """How many units in the last place lie between found and wanted, a more exact one."""
     with np.errstate(all="ignore"):
         near = np.abs(wanted).astype(name)
+        off = np.abs(found.astype(wanted.dtype) - wanted)
     assert np.array_equal(np.isnan(found), np.isnan(wanted))
     assert (np.signbit(found) == np.signbit(wanted))[~np.isnan(wanted)].all()
     finite = np.isfinite(near)
     assert np.array_equal(found[~finite], wanted[~finite], equal_nan=True)
-    off = np.abs(found.astype(wanted.dtype) - wanted)[finite]
-    return (off / np.spacing(near[finite]).astype(wanted.dtype)).max()
+    return (off[finite] / np.spacing(near[finite]).astype(wanted.dtype)).max()
 
 
 def test_angles_are_rounded_once(device):
@@ -143,6 +143,41 @@ def test_erf_of_doubles(device):
     wanted = np.array([math.erf(v) for v in x])
     found = torch.tensor(x, device=device).erf().cpu().numpy()
     assert units(found, wanted, "float64") <= 2
+
+
+@pytest.mark.parametrize(
+    ("name", "units_off"),
+    [
+        ("exp", 1.1),
+        ("exp2", 1.2),
+        ("sinh", 2.5),
+        ("cosh", 1.5),
+        ("log", 1),
+        ("log1p", 1.1),
+        ("expm1", 1.3),
+        ("tanh", 1.5),
+        ("sin", 1),
+        ("cos", 1),
+    ],
+)
+def test_functions_of_doubles(name, units_off, device):
+    """Beside long doubles, of 64 bits: near 0, near the quick forms' limits, of any bits."""
+    random = np.random.default_rng(22)
+    quarters = np.arange(-2000, 2000) * (np.pi / 2)  # where little of the angle is left
+    x = np.concatenate(
+        [
+            random.uniform(low, high, 5000)
+            for low, high in ((-1, 3), (-50, 50), (-720, 720), (-2e6, 2e6), (0, 5e-308))
+        ]
+        + [quarters, quarters + 1, 1 + random.uniform(-1e-3, 1e-3, 1000)]
+        + pairs("float64", 5000)
+    )
+    with np.errstate(all="ignore"):
+        wanted = getattr(np, name)(x.astype(np.longdouble))
+    most = np.finfo(np.float64).max
+    wanted[np.abs(wanted) > most] = np.copysign(np.inf, wanted[np.abs(wanted) > most])
+    found = getattr(torch.tensor(x, device=device), name)().cpu().numpy()
+    assert units(found, wanted, "float64") < (units_off if device == "cpu" else 3)
 
 
 @pytest.mark.slow

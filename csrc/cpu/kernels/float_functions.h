@@ -318,8 +318,9 @@ static inline float quick_cosh(float x)
     return (float)(0.5 * (e + 1.0 / e));
 }
 
-/* The logarithm of a positive normal x as that of a number near 1 and a power of 2. */
-static inline double log_parts(double x, double *power)
+/* f, where a positive normal x is (1 + f) * 2^power and 1 + f between sqrt(1/2) and
+ * sqrt(2). */
+static inline double split_power(double x, double *power)
 {
     const uint64_t root = 0x3fe6a09e667f3bcdu;
     uint64_t i = bits_of_double(x) - root;
@@ -327,7 +328,13 @@ static inline double log_parts(double x, double *power)
      * bits. */
     uint64_t e = (i + ((uint64_t)1 << 62)) >> 52;
     *power = double_of_bits(0x4330000000000000u | e) - (0x1p52 + 1024.0);
-    double f = double_of_bits((i & 0xfffffffffffffu) + root) - 1.0;
+    return double_of_bits((i & 0xfffffffffffffu) + root) - 1.0;
+}
+
+/* The logarithm of a positive normal x as that of a number near 1 and a power of 2. */
+static inline double log_parts(double x, double *power)
+{
+    double f = split_power(x, power);
     double s = f / (2.0 + f), z = s * s;
     double q = mad(z, 0x1.916223d61b4bdp-3, 0x1.c6261b2b96700p-3);
     q = mad(z, q, 0x1.249420041ae90p-2);
@@ -531,13 +538,9 @@ static inline double quick_fmod(double x, double y)
 #endif
 }
 
-static inline double quick_exp(double x)
+/* 2^n * e^r, where t is n + ROUNDER and r within half of ln 2. */
+static inline double exp_of_parts(double r, double t)
 {
-    x = x < -1418.0 ? -1418.0 : x; /* as -176 for float32 */
-    x = x > 710.0 ? 710.0 : x;
-    double t = mad(x, 0x1.71547652b82fep+0, ROUNDER), n = t - ROUNDER;
-    double r = mad(n, -0x1.62e42feep-1, x);
-    r = mad(n, -0x1.a39ef35793c76p-33, r);
     double q = mad(r, 0x1.14b395d72efb0p-29, 0x1.af55452c3b7f5p-26);
     q = mad(r, q, 0x1.27ecc8732a2bep-22);
     q = mad(r, q, 0x1.71ddfdd297d17p-19);
@@ -556,6 +559,166 @@ static inline double quick_exp(double x)
     double s1 = double_of_bits((half + 1023) << 52);
     double s2 = double_of_bits((i - 2048 - half + 1023) << 52);
     return p * s1 * s2;
+}
+
+static inline double quick_exp(double x)
+{
+    x = x < -1418.0 ? -1418.0 : x; /* as -176 for float32 */
+    x = x > 710.0 ? 710.0 : x;
+    double t = mad(x, 0x1.71547652b82fep+0, ROUNDER), n = t - ROUNDER;
+    double r = mad(n, -0x1.62e42feep-1, x);
+    return exp_of_parts(mad(n, -0x1.a39ef35793c76p-33, r), t);
+}
+
+static inline double quick_exp2(double x)
+{
+    x = x < -2045.0 ? -2045.0 : x;
+    x = x > 1025.0 ? 1025.0 : x;
+    double t = x + ROUNDER;
+    return exp_of_parts((x - (t - ROUNDER)) * 0x1.62e42fefa39efp-1, t);
+}
+
+static inline double quick_cosh(double x)
+{
+    double a = fabs(x), e = quick_exp(a);
+    return a < 709.0 ? 0.5 * e + 0.5 / e : none(x);
+}
+
+/* e^x - 1 = 2^n * (e^r - 1) + (2^n - 1); the half of it, since 2^n may overflow. */
+static inline double quick_expm1(double x)
+{
+    double c = x < -60.0 ? -60.0 : x;
+    c = c > 710.0 ? 710.0 : c;
+    double t = mad(c, 0x1.71547652b82fep+0, ROUNDER), n = t - ROUNDER;
+    double most = mad(n, -0x1.62e42feep-1, c), rest = n * 0x1.a39ef35793c76p-33;
+    double r = most - rest, low = (most - r) - rest;
+    double q = mad(r, 0x1.1f95595d1b688p-29, 0x1.af5ebf5f9e3bdp-26);
+    q = mad(r, q, 0x1.27e4c5a74397ap-22);
+    q = mad(r, q, 0x1.71ddf85369f19p-19);
+    q = mad(r, q, 0x1.a01a01b0b40f2p-16);
+    q = mad(r, q, 0x1.a01a01afe53c3p-13);
+    q = mad(r, q, 0x1.6c16c16c1445ap-10);
+    q = mad(r, q, 0x1.111111110f6aep-7);
+    q = mad(r, q, 0x1.555555555555ap-5);
+    q = mad(r, q, 0x1.5555555555559p-3);
+    q = mad(r, q, 0.5);
+    double scale = double_of_bits((bits_of_double(t) + 1022) << 52);
+    return copysign(2.0 * mad(scale, mad(r * r, q, low), mad(scale, r, scale - 0.5)),
+                    x);
+}
+
+static inline double quick_sinh(double x)
+{
+    double a = fabs(x), t = quick_expm1(a);
+    return a < 709.0 ? copysign(0.5 * (t + t / (t + 1.0)), x) : none(x);
+}
+
+static inline double quick_tanh(double x)
+{
+    double a = fabs(x), z = a * a;
+    double q = mad(z, 0x1.907a860b3297fp-18, -0x1.f7a620b83e3f1p-16);
+    q = mad(z, q, 0x1.7f56e3544b13fp-14);
+    q = mad(z, q, -0x1.f0dbda3b6dcacp-13);
+    q = mad(z, q, 0x1.3506956131fabp-11);
+    q = mad(z, q, -0x1.7d9b9e40f94b5p-10);
+    q = mad(z, q, 0x1.d6d34e957c0bep-9);
+    q = mad(z, q, -0x1.226e328326097p-7);
+    q = mad(z, q, 0x1.664f486e48618p-6);
+    q = mad(z, q, -0x1.ba1ba1b9c57f5p-5);
+    q = mad(z, q, 0x1.1111111110b61p-3);
+    q = mad(z, q, -0x1.5555555555551p-2);
+    double small = mad(a * z, q, a);
+    double large = 1.0 - 2.0 / (quick_exp(2.0 * (a > 20.0 ? 20.0 : a)) + 1.0);
+    return copysign(a < 0.63 ? small : large, x); /* NaN is not below 0.63 */
+}
+
+/* The logarithm of (1 + f) * 2^power, plus `rest`, which is small. */
+static inline double log_of_parts(double f, double power, double rest)
+{
+    double s = f / (2.0 + f), z = s * s, half = 0.5 * f * f;
+    double q = mad(z, 0x1.0f623cf96a446p-3, 0x1.0f5ce0563b906p-3);
+    q = mad(z, q, 0x1.3b20aa87e4014p-3);
+    q = mad(z, q, 0x1.745cde3ba0c3fp-3);
+    q = mad(z, q, 0x1.c71c7258ea87ap-3);
+    q = mad(z, q, 0x1.249249242b517p-2);
+    q = mad(z, q, 0x1.9999999999dfep-2);
+    q = mad(z, q, 0x1.5555555555555p-1);
+    double low = mad(s, mad(z, q, half), mad(power, 0x1.a39ef35793c76p-33, rest));
+    return mad(power, 0x1.62e42feep-1, f - (half - low));
+}
+
+static inline double quick_log(double x)
+{
+    double tiny = x < 0x1p-1022 ? 52.0 : 0.0;
+    double power, f = split_power(x < 0x1p-1022 ? x * 0x1p52 : x, &power);
+    double result = log_of_parts(f, power - tiny, 0.0);
+    result = x == 0.0 ? -INFINITY : result;
+    result = x == INFINITY ? x : result;
+    return x >= 0.0 ? result : NAN;
+}
+
+static inline double quick_log1p(double x)
+{
+    double u = 1.0 + x, most = u - 1.0, lost = (x - most) + (1.0 - (u - most));
+    double power, f = split_power(u, &power);
+    double result = log_of_parts(f, power, lost / u);
+    result = x == -1.0 ? -INFINITY : result;
+    result = x == INFINITY || x == 0.0 ? x : result;
+    return x >= -1.0 ? result : NAN;
+}
+
+/* As `turn`, with what rounding the rest has lost in `low`. Right up to DT_FAR_DOUBLE,
+ * where the products with the first 66 bits of pi/2 are exact. */
+#define DT_FAR_DOUBLE 0x1.8p20
+static inline double turn_exactly(double x, uint64_t *quarter, double *low)
+{
+    double t = mad(x, 0x1.45f306dc9c883p-1, ROUNDER), n = t - ROUNDER;
+    *quarter = bits_of_double(t);
+    double first = x - n * 0x1.921fb544p+0, second = n * 0x1.0b4611a6p-34,
+           r = first - second;
+    double rest = mad(n, 0x1.3198a2e037073p-69, second - (first - r));
+    double high = r - rest;
+    *low = (r - high) - rest;
+    return high;
+}
+static inline double sin_exactly(double r, double low)
+{
+    double z = r * r;
+    double p = mad(z, -0x1.aaa545853ac2ep-41, 0x1.612092b3e2cfdp-33);
+    p = mad(z, p, -0x1.ae64529845041p-26);
+    p = mad(z, p, 0x1.71de3a5339715p-19);
+    p = mad(z, p, -0x1.a01a01a018ae4p-13);
+    p = mad(z, p, 0x1.111111111110bp-7);
+    p = mad(z, p, -0x1.5555555555555p-3);
+    return r + mad(r * z, p, low * mad(z, -0.5, 1.0));
+}
+static inline double cos_exactly(double r, double low)
+{
+    double z = r * r, half = 0.5 * z, w = 1.0 - half;
+    double p = mad(z, -0x1.8fae9c692b1aep-37, 0x1.1ee9ebe913637p-29);
+    p = mad(z, p, -0x1.27e4f809f07b2p-22);
+    p = mad(z, p, 0x1.a01a019cb1bd8p-16);
+    p = mad(z, p, -0x1.6c16c16c1517ep-10);
+    p = mad(z, p, 0x1.555555555554cp-5);
+    return w + (((1.0 - w) - half) + mad(z * z, p, -r * low));
+}
+
+static inline double quick_sin(double x)
+{
+    uint64_t q;
+    double low, r = turn_exactly(x, &q, &low);
+    double v = q & 1 ? cos_exactly(r, low) : sin_exactly(r, low);
+    v = x == 0.0 ? x : with_sign(v, q >> 1 & 1);
+    return fabs(x) < DT_FAR_DOUBLE ? v : none(x);
+}
+
+static inline double quick_cos(double x)
+{
+    uint64_t q;
+    double low, r = turn_exactly(x, &q, &low);
+    double v = q & 1 ? sin_exactly(r, low) : cos_exactly(r, low);
+    v = with_sign(v, (q + 1) >> 1 & 1);
+    return fabs(x) < DT_FAR_DOUBLE ? v : none(x);
 }
 
 static inline double quick_erf(double x)
@@ -605,19 +768,9 @@ struct Quick : Exact {
     {                                                                                  \
         return quick_##name(x);                                                        \
     }
-    QUICK(exp2)
-    QUICK(expm1)
-    QUICK(log)
     QUICK(log2)
     QUICK(log10)
-    QUICK(log1p)
-    QUICK(sin)
-    QUICK(cos)
     QUICK(tan)
-    QUICK(sinh)
-    QUICK(cosh)
-    QUICK(tanh)
-    QUICK(erf)
     QUICK(asin)
     QUICK(acos)
     QUICK(atan)
@@ -625,14 +778,29 @@ struct Quick : Exact {
     QUICK(acosh)
     QUICK(atanh)
 #undef QUICK
+#define QUICK(name)                                                                    \
+    template <typename T>                                                              \
+    static T name(T x)                                                                 \
+    {                                                                                  \
+        return quick_##name(x);                                                        \
+    }
+    QUICK(exp)
+    QUICK(exp2)
+    QUICK(expm1)
+    QUICK(log)
+    QUICK(log1p)
+    QUICK(sin)
+    QUICK(cos)
+    QUICK(sinh)
+    QUICK(cosh)
+    QUICK(tanh)
+    QUICK(erf)
+#undef QUICK
     using Exact::atan2;
     static float atan2(float y, float x) { return quick_atan2(y, x); }
     using Exact::fmod;
     static float fmod(float a, float b) { return quick_fmod(a, b); }
     static double fmod(double a, double b) { return quick_fmod(a, b); }
-    static float exp(float x) { return quick_exp(x); }
-    static double exp(double x) { return quick_exp(x); }
-    static double erf(double x) { return quick_erf(x); }
 };
 
 } // namespace

@@ -4,8 +4,9 @@
 
 namespace {
 
-/* In each block of 16 the first eight uniforms give a radius, the others an angle. */
-template <typename T>
+/* In each block of 16 the first eight uniforms give a radius, the others an angle. Maths:
+ * Exact for float64, whose numbers then are PyTorch's to the last bit. */
+template <typename T, typename Maths>
 void normal(int64_t n, void *uniforms, double mean, double deviation)
 {
     const T two_pi = (T)6.283185307179586476925286766559;
@@ -15,9 +16,9 @@ void normal(int64_t n, void *uniforms, double mean, double deviation)
         T *low = x + i, *high = x + i + 8;
         DT_VECTOR_LOOP
         for (int j = 0; j < 8; j++) {
-            T radius = op_sqrt(-2 * Quick::log(1 - low[j])), angle = two_pi * high[j];
-            low[j] = mad(radius * Quick::cos(angle), scale, shift);
-            high[j] = mad(radius * Quick::sin(angle), scale, shift);
+            T radius = op_sqrt(-2 * Maths::log(1 - low[j])), angle = two_pi * high[j];
+            low[j] = mad(radius * Maths::cos(angle), scale, shift);
+            high[j] = mad(radius * Maths::sin(angle), scale, shift);
         }
     }
 }
@@ -36,5 +37,5 @@ void temper(int64_t n, uint32_t *out, const uint32_t *words)
 
 } // namespace
 
-const dt_random_kernels DT_ISA_NAME(dt_random) = {normal<float>, normal<double>,
-                                                  temper};
+const dt_random_kernels DT_ISA_NAME(dt_random) = {normal<float, Quick>,
+                                                  normal<double, Exact>, temper};
