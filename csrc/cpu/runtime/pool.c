@@ -16,8 +16,11 @@
 #include "cpu/runtime/cpu.h"
 #include "cpu/runtime/pool_cores.h"
 
-/* Spins before a thread sleeps: about 20 microseconds. */
-#define SPINS 600
+/* Nanoseconds that a thread spins before it sleeps. To wake a worker takes 20000 to 80000,
+ * as long as a product of two 256 x 256 matrices: so one whose last wait was shorter than
+ * SPIN_LONG spins that long in the next. */
+#define SPIN_SHORT 20000
+#define SPIN_LONG  200000
 /* Nanoseconds that a caller sleeps before it asks whether it is interrupted. */
 #define PATIENCE 50000000
 
@@ -144,10 +147,30 @@ static job *find_job(void)
     return NULL;
 }
 
+static int64_t now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Reads the clock now and then, since that takes longer than to look at `value`. */
+static void spin_while(const unsigned *value, unsigned seen, int64_t end)
+{
+    do {
+        for (int i = 0; i < 20; i++) {
+            if (__atomic_load_n(value, __ATOMIC_RELAXED) != seen)
+                return;
+            DT_RELAX();
+        }
+    } while (now() < end);
+}
+
 static void *worker(void *number)
 {
     int self = (int)(intptr_t)number;
     int caller = -1; /* core of the last job's caller */
+    int64_t spin = SPIN_SHORT;
     dt_lock(DT_LOCK_POOL);
     while (!pool.stopping) {
         bool idle = self >= __atomic_load_n(&pool.wanted, __ATOMIC_RELAXED) - 1;
@@ -167,13 +190,10 @@ static void *worker(void *number)
         }
         dt_pool_cores_wait(self, caller);
         unsigned seen = __atomic_load_n(&pool.posted, __ATOMIC_RELAXED);
+        int64_t begin = now();
         if (!idle) {
             dt_unlock(DT_LOCK_POOL);
-            for (int i = 0; i < SPINS; i++) {
-                if (__atomic_load_n(&pool.posted, __ATOMIC_RELAXED) != seen)
-                    break;
-                DT_RELAX();
-            }
+            spin_while(&pool.posted, seen, begin + spin);
             dt_lock(DT_LOCK_POOL);
         }
         while (__atomic_load_n(&pool.posted, __ATOMIC_RELAXED) == seen &&
@@ -182,6 +202,7 @@ static void *worker(void *number)
             pthread_cond_wait(&pool.wake, POOL_MUTEX);
             pool.sleepers--;
         }
+        spin = now() - begin < SPIN_LONG ? SPIN_LONG : SPIN_SHORT;
     }
     dt_unlock(DT_LOCK_POOL);
     return NULL;
@@ -289,11 +310,12 @@ static int run_chunks(dt_pool_task task, void *context, int64_t count, int64_t g
     if (__atomic_load_n(&j.helpers, __ATOMIC_ACQUIRE)) {
         /* No new worker can join; each one inside finishes its last chunk. */
         dt_unlock(DT_LOCK_POOL);
-        for (int i = 0; i < SPINS; i++) {
+        int64_t end = now() + SPIN_SHORT;
+        do {
             if (!__atomic_load_n(&j.helpers, __ATOMIC_ACQUIRE))
                 break;
             DT_RELAX();
-        }
+        } while (now() < end);
         dt_lock(DT_LOCK_POOL);
         await_workers(&j);
     }
