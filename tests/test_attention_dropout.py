@@ -316,6 +316,26 @@ def test_dropout_of_shares_alone(gpu):
             torch._C._attention_dropout(shares, shares.mT, bad)
     with pytest.raises(RuntimeError, match=r"1 and value 3 dimensions"):
         torch._C._attention_dropout(shares[0, 0], shares, p)
+    with pytest.raises(NotImplementedError, match=r"nn\.functional"):
+        torch._C._attention_dropout(shares.cpu(), shares.cpu().mT, p)
+    assert torch._C._attention_dropout(
+        shares.to("meta"), value.to("meta"), p
+    ).shape == (2, 3, 40, 50)
+
+
+def test_observers_see_a_mask_alone(gpu):
+    """It is no attention, which a FlopCounterMode counts."""
+    from pydevtensor.utils.flop_counter import FlopCounterMode
+
+    shares, value = torch.rand(3, 40, 50, device=gpu), torch.rand(2, 1, 50, 7).to(gpu)
+    for start in (None, torch.tensor([3, 4], device=gpu)):
+        with torch.profiler.profile() as prof:
+            torch._C._attention_dropout(shares, value, 0.4, start)
+        (mask,) = (e for e in prof.events() if e.name == "dropout_mask")
+        assert mask.kind == "kernel" and mask.bytes == 2 * 3 * 40 * 50
+    with FlopCounterMode(display=False) as counter:
+        torch._C._attention_dropout(shares, value, 0.4)
+    assert counter.get_flop_counts() == {}
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])

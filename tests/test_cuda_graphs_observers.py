@@ -137,6 +137,7 @@ for call in [
     lambda: attend(words, words, words),
     lambda: [gradients(attend(q, q, q), q) for q in (words, halves, odd, large)],
     lambda: [gradients(attend(q, q, q, None, 0.1), q) for q in (words, halves, large)],
+    lambda: attend(words, words, words, words.detach()[0, 0, :, :9].requires_grad_(), 0.1),
     lambda: gradients(F.conv2d(images, weight), images, weight),
     lambda: gradients(F.conv2d(images, deep, groups=4), images, deep),
     lambda: gradients(F.max_pool2d(images, 2), images),

@@ -61,6 +61,11 @@ def attention(make):
     attend(q, k, v, dropout_p=1e-12).square().sum().backward()  # which drops nothing
     return torch.cat([q.grad, k.grad, v.grad])
 
+def composed_attention(make):
+    q, learns = make(2, 2, 40, 16), make(40, 40).clone().requires_grad_()
+    F.scaled_dot_product_attention(q, q, q, learns, 1e-12).square().sum().backward()
+    return learns.grad
+
 FAMILIES = {
     "fill": written(lambda x: x[1:3].fill_(2)),
     "copy": written(lambda x: x[:, 1].copy_(x[:, 3])),
@@ -92,6 +97,7 @@ FAMILIES = {
     "layer_norm": module(torch.nn.LayerNorm, 8, shape=(3, 8)),
     "batch_norm": module(torch.nn.BatchNorm2d, 3, shape=(2, 3, 4, 4)),
     "attention": attention,
+    "attention that is composed": composed_attention,
     "conv": module(torch.nn.Conv2d, 3, 4, 3, shape=(2, 3, 8, 8)),
     "conv_transpose": module(torch.nn.ConvTranspose2d, 3, 4, 3, shape=(2, 3, 8, 8)),
     "lstm": module(torch.nn.LSTM, 8, 6, shape=(4, 2, 8), num_layers=2),

@@ -1,4 +1,4 @@
-/* The call of the attention kernels. */
+/* The calls of the attention kernels. */
 #ifndef DT_DEVICE_ATTENTION_H
 #define DT_DEVICE_ATTENTION_H
 
@@ -30,10 +30,8 @@ typedef struct dt_attention_dropout {
  * The backward pass reads out, log_sum and `grad`, the gradient of out, and writes those
  * gradients whose data is not NULL. Sizes are at least 1, but for `size`. Owns nothing. */
 typedef struct dt_attention_call {
-    /* float32, float64, or of 16 bits where these fit. bool: out, dense, becomes the mask of
-     * dropout, of `value_size` = key_length, and nothing else is read. */
-    dt_dtype dtype;
-    bool causal; /* row i takes keys 0 to i */
+    dt_dtype dtype; /* float32, float64, or of 16 bits where these fit */
+    bool causal;    /* row i takes keys 0 to i */
     int64_t batch, heads, key_heads, length, key_length, size, value_size;
     double scale;
     dt_attention_matrices query, key, value, out;
@@ -46,6 +44,14 @@ typedef struct dt_attention_call {
     dt_attention_matrices grad, query_grad, key_grad, value_grad;
     dt_attention_dropout dropout; /* GPUs alone have it */
 } dt_attention_call;
+
+/* The mask of dropout alone: the one that an attention call has whose batch * heads,
+ * length and key_length these are. Sizes are at least 1. Owns nothing. */
+typedef struct dt_dropout_mask_call {
+    dt_bool *out; /* (batch, length, key_length): whether a share stays */
+    int64_t batch, length, key_length;
+    dt_attention_dropout dropout; /* as of a forward pass; start is not NULL */
+} dt_dropout_mask_call;
 
 /* Whether a GPU of this compute capability, as 10 * major + minor, takes floats of 16 and of
  * 32 bits without a conversion, on tensor cores. */

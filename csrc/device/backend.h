@@ -86,6 +86,7 @@ struct dt_extent;
 struct dt_generator;
 struct dt_nn_call;
 struct dt_attention_call;
+struct dt_dropout_mask_call;
 struct dt_rnn_call;
 struct dt_convolution;
 struct dt_pooling_call;

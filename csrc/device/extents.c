@@ -288,6 +288,13 @@ static void visit_attention(const dt_attention_call *c, const listing *to)
     matrices(to, c, &c->value_grad, false, c->value_size, WRITE);
 }
 
+static void visit_dropout_mask(const dt_dropout_mask_call *c, const listing *to)
+{
+    dense(to, c->out, c->batch * c->length * c->key_length, sizeof *c->out, WRITE);
+    dense(to, c->dropout.start, 2, sizeof(int64_t),
+          c->dropout.generator ? WRITE : READ);
+}
+
 static const char *const rnn_names[DT_NRNN][DT_RNN_OPERANDS] = {
 #define EACH(name, width)   #name,
 #define STATE(name, width)  #name,

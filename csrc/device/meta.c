@@ -123,6 +123,11 @@ static int unknown_size(dt_stream stream, const dt_nonzero_call *c)
         "device meta has none; call it on the CPU or a GPU");
 }
 
+static int draw_nothing(dt_stream stream, const struct dt_dropout_mask_call *c)
+{
+    return 0;
+}
+
 static int refuse_launch(dt_stream stream, const struct dt_module_call *c)
 {
     return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
@@ -141,6 +146,7 @@ const dt_backend dt_meta_backend = {
 #include "device/works.def"
             .nonzero_count = unknown_size,
     .nonzero_write = unknown_size,
+    .dropout_mask = draw_nothing,
     .launch = refuse_launch,
     .halves = true,
 };

@@ -134,8 +134,6 @@ static int64_t attention_bytes(const dt_attention_call *c)
 
 static double attention_flops(const dt_attention_call *c)
 {
-    if (c->dtype == DT_BOOL)
-        return 0;
     return 2.0 * (double)(c->batch * c->heads * c->length) * (double)c->key_length *
            (double)(c->size + c->value_size) / (c->causal ? 2 : 1);
 }

@@ -121,6 +121,8 @@ static int write_true(const dt_nonzero_call *c)
 #include "device/works.def"
 DO(nonzero_count, (dt_stream stream, const dt_nonzero_call *c), count_true(c))
 DO(nonzero_write, (dt_stream stream, const dt_nonzero_call *c), write_true(c))
+DO(dropout_mask, (dt_stream stream, const struct dt_dropout_mask_call *c),
+   ((void)c, refuse("attention has no dropout")))
 DO(launch, (dt_stream stream, const struct dt_module_call *c),
    ((void)c, refuse("no kernel can be launched")))
 DO(fourier, (dt_stream stream, const struct dt_fourier_call *c),

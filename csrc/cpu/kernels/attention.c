@@ -332,11 +332,6 @@ static double multiplications(const dt_attention_call *c)
 int dt_cpu_attention(dt_stream stream, const dt_attention_call *call)
 {
     (void)stream;
-    if (call->dropout.start)
-        return dt_fail(DT_ERROR_NOT_IMPLEMENTED,
-                       "attention: the CPU's kernels have no dropout; call "
-                       "nn.functional.scaled_dot_product_attention, which drops shares "
-                       "of the whole matrix there");
     job j = begin_attention(call);
     double work = multiplications(call);
     DT_WITHOUT_GIL(work > LONG);

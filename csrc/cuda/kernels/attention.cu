@@ -28,8 +28,7 @@ struct AttentionTask {
 POINTERS_OF(AttentionTask, f(s.call.query.data); f(s.call.key.data);
             f(s.call.value.data); f(s.call.out.data); f(s.call.mask); f(s.call.log_sum);
             f(s.call.grad.data); f(s.call.query_grad.data); f(s.call.key_grad.data);
-            f(s.call.value_grad.data); f(s.dropout.start.state); f(s.dropout.leave);
-            f(s.dots);)
+            f(s.call.value_grad.data); each_pointer(s.dropout, f); f(s.dots);)
 
 template <typename T>
 struct Shared {
@@ -526,10 +525,9 @@ static int start_attention(dt_stream stream, AttentionTask &task)
 }
 
 /* Writes the mask, a block for each 16 rows. */
-__global__ void attention_mask(GRID_CONSTANT(AttentionTask) task)
+__global__ void dropout_mask(dt_bool *out, int64_t length, int64_t key_length,
+                             GRID_CONSTANT(Dropout) d)
 {
-    const dt_attention_call &c = task.call;
-    const Dropout &d = task.dropout;
     const unsigned blocks = (unsigned)d.row_blocks, head = blockIdx.x / blocks;
     const int64_t row = (int64_t)(blockIdx.x % blocks) * DROPOUT_SIDE;
     const DropoutDraw draw(d);
@@ -538,9 +536,8 @@ __global__ void attention_mask(GRID_CONSTANT(AttentionTask) task)
         draw.each(block_counter(d, head, row, 0) + u, [&](int w, bool stays) {
             int64_t i = row + u % 64 / 8 + w / 2 * 8;
             int64_t k = u / 64 * DROPOUT_SIDE + u % 8 + w % 2 * 8;
-            if (i < c.length && k < c.key_length)
-                ((dt_bool *)c.out.data)[(head * c.length + i) * c.key_length + k] =
-                    dt_bool(stays);
+            if (i < length && k < key_length)
+                out[(head * length + i) * key_length + k] = dt_bool(stays);
         });
     leave_start(d);
 }
@@ -550,7 +547,9 @@ __global__ void attention_mask(GRID_CONSTANT(AttentionTask) task)
 int dt_cuda_attention(dt_stream stream, const dt_attention_call *call)
 {
     Dropout dropout;
-    if (take_attention_dropout(stream, call, &dropout))
+    const dt_dropout_mask_call mask = {nullptr, call->batch * call->heads, call->length,
+                                       call->key_length, call->dropout};
+    if (take_attention_dropout(stream, &mask, &dropout))
         return -1;
     if (dt_dtype_is_half(call->dtype))
         return attention_of_halves(stream, call, dropout);
@@ -566,9 +565,6 @@ int dt_cuda_attention(dt_stream stream, const dt_attention_call *call)
                           (unsigned)((call->length + TILE - 1) / TILE),
                           (unsigned)((call->key_length + TILE - 1) / TILE),
                           (unsigned)(call->heads / call->key_heads)};
-    if (call->dtype == DT_BOOL)
-        return START_BLOCKS("drawing a mask", stream, attention_mask,
-                            call->batch * dropout.row_blocks, task);
     return call->dtype == DT_FLOAT64 ? start_attention<double>(stream, task)
                                      : start_attention<float>(stream, task);
 }
@@ -576,4 +572,14 @@ int dt_cuda_attention(dt_stream stream, const dt_attention_call *call)
 int dt_cuda_attention_backward(dt_stream stream, const dt_attention_call *call)
 {
     return dt_cuda_attention(stream, call);
+}
+
+int dt_cuda_dropout_mask(dt_stream stream, const dt_dropout_mask_call *c)
+{
+    Dropout dropout;
+    if (take_attention_dropout(stream, c, &dropout))
+        return -1;
+    return START_BLOCKS("drawing a mask", stream, dropout_mask,
+                        c->batch * dropout.row_blocks, c->out, c->length, c->key_length,
+                        dropout);
 }

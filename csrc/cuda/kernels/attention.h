@@ -5,6 +5,7 @@
 
 #include "cuda/runtime/backend.h"
 #include "cuda/runtime/graph.h"
+#include "cuda/runtime/launch.h"
 #include "device/attention.h"
 
 /* A call's dropout, as the kernels read it (attention_dropout.h). */
@@ -16,8 +17,10 @@ struct Dropout {
     int64_t row_blocks, key_blocks;
     double factor; /* of shares that stay */
 };
+POINTERS_OF(Dropout, f(s.start.state); f(s.leave);)
+
 /* Reserves the counters of a call that draws its mask. */
-int take_attention_dropout(dt_stream stream, const dt_attention_call *call,
+int take_attention_dropout(dt_stream stream, const dt_dropout_mask_call *mask,
                            Dropout *out);
 
 int attention_of_halves(dt_stream stream, const dt_attention_call *call,

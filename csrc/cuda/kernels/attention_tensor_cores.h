@@ -26,8 +26,7 @@ struct TensorCoreTask {
 POINTERS_OF(TensorCoreTask, f(s.call.query.data); f(s.call.key.data);
             f(s.call.value.data); f(s.call.out.data); f(s.call.mask); f(s.call.log_sum);
             f(s.call.grad.data); f(s.call.query_grad.data); f(s.call.key_grad.data);
-            f(s.call.value_grad.data); f(s.dropout.start.state); f(s.dropout.leave);
-            f(s.statistics);)
+            f(s.call.value_grad.data); each_pointer(s.dropout, f); f(s.statistics);)
 
 /* The kernels for compute capability 9.0 (attention_warpgroups.cu): whether they take a call,
  * forward or backward; the forward pass; and the gradients, which need task.statistics,

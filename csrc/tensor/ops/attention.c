@@ -163,24 +163,27 @@ static int take_mask(plan *p, const dt_tensor *mask)
 }
 
 /* start: the result that keeps what the mask is drawn from; nothing without dropout. */
-static int take_dropout(plan *p, dt_tensor *start, const dt_attention *a)
+static int take_dropout(dt_attention_dropout *d, dt_tensor *start, dt_device device,
+                        double dropout, const dt_tensor *given)
 {
-    dt_attention_dropout *d = &p->call.dropout;
     const int64_t numbers = 2;
-    if (!(a->dropout >= 0 && a->dropout <= 1))
+    if (!(dropout >= 0 && dropout <= 1))
         return dt_fail(DT_ERROR_RUNTIME,
-                       NAME ": the probability of dropout is %g; give 0 to 1",
-                       a->dropout);
-    if (!a->dropout)
+                       NAME ": the probability of dropout is %g; give 0 to 1", dropout);
+    if (!dropout)
         return 0;
-    d->kept = 1 - a->dropout;
-    if (!a->start) {
-        d->generator = dt_default_generator(p->device);
-        if (dt_tensor_empty(NAME, start, DT_INT64, 1, &numbers, p->device))
+    if (!dt_backend_of(device)->dropout_mask)
+        return dt_fail(DT_ERROR_NOT_IMPLEMENTED, NAME
+                       ": the CPU's kernels have no dropout; call nn.functional." NAME
+                       ", which drops shares of the whole matrix there");
+    d->kept = 1 - dropout;
+    if (!given) {
+        d->generator = dt_default_generator(device);
+        if (dt_tensor_empty(NAME, start, DT_INT64, 1, &numbers, device))
             return -1;
-    } else if (a->start->dtype == DT_INT64 && a->start->numel == numbers &&
-               a->start->contiguous) {
-        dt_tensor_alias(start, a->start);
+    } else if (given->dtype == DT_INT64 && given->numel == numbers &&
+               given->contiguous) {
+        dt_tensor_alias(start, given);
     } else {
         return dt_fail(DT_ERROR_RUNTIME,
                        NAME ": a mask is drawn from two numbers of int64 that a call "
@@ -235,7 +238,7 @@ static int forward(plan *p, dt_tensor *out, dt_tensor *log_sum, dt_tensor *start
     if (prepare(p, a) || take(p, &c->query, a->query, 1) ||
         take(p, &c->key, a->key, a->groups) ||
         take(p, &c->value, a->value, a->groups) || take_mask(p, a->mask) ||
-        take_dropout(p, start, a) ||
+        take_dropout(&c->dropout, start, p->device, a->dropout, a->start) ||
         make(p, &c->out, &made, c->length, c->value_size, c->heads))
         return -1;
     const int64_t shape[] = {c->batch, c->heads, c->length};
@@ -274,22 +277,21 @@ static int gradients(plan *p, dt_tensor *const *into, const dt_tensor *g,
 {
     dt_attention_call *c = &p->call;
     dt_dtype dtype = (dt_dtype)a->query->dtype;
-    dt_tensor made[3];
+    dt_tensor made[3] = {{0}};
     DT_LOCAL(start);
     int status = 0;
     if (prepare(p, a) || take(p, &c->query, a->query, 1) ||
         take(p, &c->key, a->key, a->groups) ||
         take(p, &c->value, a->value, a->groups) || take_mask(p, a->mask) ||
-        take_dropout(p, &start, a) || take(p, &c->out, out, 1) ||
-        take(p, &c->grad, g, 1) || dt_storage_use(log_sum->storage))
+        take_dropout(&c->dropout, &start, p->device, a->dropout, a->start) ||
+        take(p, &c->out, out, 1) || take(p, &c->grad, g, 1) ||
+        dt_storage_use(log_sum->storage))
         return -1;
     c->log_sum = dt_tensor_data(log_sum);
     dt_attention_matrices *const to[] = {&c->query_grad, &c->key_grad, &c->value_grad};
     const int64_t rows[] = {c->length, c->key_length, c->key_length};
     const int64_t columns[] = {c->size, c->size, c->value_size};
     const int64_t heads[] = {c->heads, c->key_heads, c->key_heads};
-    for (int i = 0; i < 3; i++)
-        made[i].storage = NULL;
     for (int i = 0; i < 3 && !status; i++)
         if (into[i])
             status = make(p, to[i], &made[i], rows[i], columns[i], heads[i]);
@@ -319,23 +321,17 @@ int dt_attention_gradients(dt_tensor *const *into, const dt_tensor *g,
 int dt_attention_mask(dt_tensor *out, dt_device device, int ndim, const int64_t *shape,
                       double dropout, const dt_tensor *start)
 {
-    const dt_attention given = {.dropout = dropout, .start = start};
-    const int64_t length = shape[ndim - 2], keys = shape[ndim - 1];
-    plan p = {.device = device};
-    dt_attention_call *c = &p.call;
+    dt_dropout_mask_call c = {.length = shape[ndim - 2], .key_length = shape[ndim - 1]};
     DT_LOCAL(kept);
-    if (take_dropout(&p, &kept, &given) ||
+    if (take_dropout(&c.dropout, &kept, device, dropout, start) ||
         dt_tensor_empty(NAME, out, DT_BOOL, ndim, shape, device) ||
         dt_storage_use(out->storage))
         return -1;
     if (!dropout)
         return dt_fill_into(NAME, out, dt_scalar_int(1));
-    c->dtype = DT_BOOL;
-    c->heads = c->key_heads = 1;
-    c->batch = length && keys ? out->numel / (length * keys) : 0;
-    c->length = length;
-    c->key_length = c->value_size = keys;
-    c->out = (dt_attention_matrices){dt_tensor_data(out), length * keys, 0, keys};
-    return is_empty(c) ? 0
-                       : dt_backend_of(device)->attention(dt_stream_current(device), c);
+    if (!out->numel)
+        return 0;
+    c.out = dt_tensor_data(out);
+    c.batch = out->numel / (c.length * c.key_length);
+    return dt_backend_of(device)->dropout_mask(dt_stream_current(device), &c);
 }
