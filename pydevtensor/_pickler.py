@@ -11,6 +11,7 @@ from pickle import PicklingError, encode_long
 from pickle import whichmodule as _whichmodule  # type: ignore[attr-defined]
 
 from pydevtensor import _C
+from pydevtensor._kinds import is_distributed
 
 # PyTorch's storage classes and their element types.
 STORAGES = {
@@ -177,17 +178,15 @@ def _put_device(p, value):
 def _put_tensor(p, value):
     kind = type(value)
     nn = sys.modules.get("pydevtensor.nn.parameter")  # not imported: it is not of nn
-    parts = hasattr(value, "_as_parameter")  # a DTensor
-    if nn is not None and (
-        kind is nn.Parameter or (parts and isinstance(value, nn.Parameter))
-    ):
+    parts = is_distributed(value)
+    if nn and isinstance(value, nn.Parameter) and (parts or kind is nn.Parameter):
         p.name("torch._utils", "_rebuild_parameter")
         p.out += b"("
         p.put(value.detach())
         p.put(value.requires_grad)
         p.call("collections", "OrderedDict")
         p.out += b"tR"
-    elif kind is _C.Tensor or (nn is not None and kind is nn.Buffer):
+    elif kind is _C.Tensor or (nn and kind is nn.Buffer):
         _put_view(p, value)
     elif parts:
         _put_object(p, value)

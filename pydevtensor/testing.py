@@ -10,6 +10,7 @@ from typing import Any
 
 from pydevtensor import _C
 from pydevtensor._functions.dtypes import finfo, iinfo
+from pydevtensor._kinds import is_distributed
 from pydevtensor._names import publish as _publish
 
 __all__ = ["assert_allclose", "assert_close", "make_tensor"]
@@ -90,7 +91,7 @@ difference is 2 at index (1,), the greatest relative one 0.5 at index (1,)
         elif a is None or e is None:
             if a is not e:
                 raise AssertionError(f"the values{where} are {a} and {e}")
-        elif any(hasattr(v, "full_tensor") for v in both):
+        elif any(map(is_distributed, both)):
             _compare(*_parts(a, e), False, where)
         else:
             _compare(*_pair(a, e, allow_subclasses), where)
@@ -127,7 +128,7 @@ difference is 2 at index (1,), the greatest relative one 0.5 at index (1,)
 
 def _parts(a: Any, e: Any) -> tuple[Any, Any]:
     """This rank's parts of two DTensors."""
-    if not (hasattr(a, "full_tensor") and hasattr(e, "full_tensor")):
+    if not (is_distributed(a) and is_distributed(e)):
         raise TypeError(
             f"assert_close(): a {type(a).__name__} and a {type(e).__name__} cannot be "
             "compared; call full_tensor() of the DTensor, or to_local() for a part"

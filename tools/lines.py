@@ -17,9 +17,9 @@ C = {".c", ".h", ".cpp", ".cu", ".cuh", ".def", ".inc"}
 # tests/tools/test_python_floors.py holds the imports against.
 LAYERS = {
     "ground": "_C _absent _answers _archive _autocast _classes _determinism "
-    "_graphs module_paths _names _notebook _numpy _pickler _records _shared_memory "
-    "_signatures _streams _tree _unpickler _variables cpu futures printing "
-    "torch_version types version",
+    "_graphs _kinds module_paths _names _notebook _numpy _pickler _records "
+    "_shared_memory _signatures _streams _tree _unpickler _variables cpu futures "
+    "printing torch_version types version",
     "differentiation": "amp autograd compiler random storage",
     "functions": "_functions fft special",
     "linear algebra": "linalg masked",

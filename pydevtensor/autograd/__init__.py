@@ -8,6 +8,7 @@ from math import prod
 from typing import Any, TypeAlias, TypeVar, cast
 
 from pydevtensor import _C
+from pydevtensor._kinds import is_distributed as _is_distributed
 from pydevtensor._names import publish as _publish
 from pydevtensor.autograd._hooks import GradientEdge as _GradientEdge
 from pydevtensor.autograd._hooks import RemovableHandle as RemovableHandle
@@ -323,7 +324,7 @@ def grad(
     (tensor(6.),)
     """
     outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
-    outputs = tuple(x._without_terms() if _is_of_ranks(x) else x for x in outputs)
+    outputs = tuple(x._without_terms() if _is_distributed(x) else x for x in outputs)
     if not only_inputs:
         _warn_of("grad(): only_inputs=False has no effect; use backward()")
     if not inputs:
@@ -335,7 +336,7 @@ def grad(
             "grad", outputs, grad_outputs, inputs, retain_graph, create_graph, False
         )
     found = tuple(
-        x._gradient(g) if g is not None and _is_of_ranks(x) else g
+        x._gradient(g) if g is not None and _is_distributed(x) else g
         for x, g in zip(inputs, found, strict=True)
     )
     if materialize_grads:
@@ -351,11 +352,6 @@ def grad(
                     "under no_grad()); remove it, or give allow_unused=True"
                 )
     return found
-
-
-def _is_of_ranks(x: Any) -> bool:
-    """Whether it is a DTensor."""
-    return type(x) is not Tensor and hasattr(x, "_without_terms")
 
 
 # --- hooks --------------------------------------------------------------------------

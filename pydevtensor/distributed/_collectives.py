@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._kinds import is_distributed
 from pydevtensor._streams import current
 from pydevtensor.distributed._exchange import Exchange
 from pydevtensor.distributed._groups import ProcessGroup, get_group_rank, own_group
@@ -62,7 +63,7 @@ def check_tensor(name: str, given: Any) -> Tensor:
         return given
     if not isinstance(given, Tensor):
         raise TypeError(f"{name} is {given!r} ({type(given).__name__}); give a Tensor")
-    if hasattr(given, "to_local"):
+    if is_distributed(given):
         raise NotImplementedError(
             f"{name} is a DTensor of shape {[*given.shape]}; give its to_local(), this "
             "rank's part"

@@ -11,6 +11,7 @@ from functools import wraps
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._kinds import is_distributed as _is_distributed
 from pydevtensor._names import publish as _publish
 from pydevtensor.autograd import no_grad
 
@@ -39,14 +40,13 @@ def _initializer(function: Callable[..., Any]) -> Callable[..., Any]:
             )
         if _skips.get():
             return tensor
-        take: Any = getattr(tensor, "_take", None)
-        if take is None:
-            return unrecorded(tensor, *args, **kwargs)
-        # A DTensor: ranks with equal seeds have parts of what one process has.
-        whole = _C.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device)
-        unrecorded(whole, *args, **kwargs)
-        with no_grad():
-            return take(whole)
+        if _is_distributed(tensor):
+            # Ranks with equal seeds have parts of the values that one process has.
+            whole = _C.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device)
+            unrecorded(whole, *args, **kwargs)
+            with no_grad():
+                return tensor._take(whole)
+        return unrecorded(tensor, *args, **kwargs)
 
     return call
 

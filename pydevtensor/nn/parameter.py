@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pydevtensor import _C
+from pydevtensor._kinds import is_distributed
 from pydevtensor.autograd.variable import detached
 
 
@@ -24,7 +25,7 @@ class Parameter(_C.Tensor):
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
         whole = detached("Parameter", data, AttributeError)
-        if cls is Parameter and hasattr(whole, "_as_parameter"):  # a DTensor
+        if cls is Parameter and is_distributed(whole):
             return whole._as_parameter(cls, requires_grad)
         return _C._make_subclass(cls, whole, requires_grad)
 

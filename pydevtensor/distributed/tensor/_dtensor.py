@@ -39,6 +39,7 @@ class DTensor(_C.Tensor):
     >>> dist.destroy_process_group()
     """
 
+    _is_distributed = True  # for is_distributed()
     _layout: Layout
     _parameter: Any = None  # the class nn.Parameter, if it is one
 

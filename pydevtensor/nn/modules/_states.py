@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from pydevtensor._C import Tensor
+from pydevtensor._kinds import is_distributed
 from pydevtensor.nn.modules._loading import (
     IncompatibleKeys,
     Loading,
@@ -241,8 +242,8 @@ class States(Tree):
                     2,
                 )
             value.data.copy_(given)
-        elif hasattr(value, "to_local"):
-            value.data = given  # a DTensor, which fully_shard() has as well
+        elif is_distributed(value):
+            value.data = given  # fully_shard() has the DTensor, too
         elif name in self._parameters:
             self._parameters[name] = Parameter(given, value.requires_grad)
         else:

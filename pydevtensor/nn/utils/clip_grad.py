@@ -7,6 +7,7 @@ from typing import Any
 
 from pydevtensor import _C
 from pydevtensor._functions.checks import real
+from pydevtensor._kinds import is_distributed
 from pydevtensor._signatures import like
 from pydevtensor.autograd import no_grad
 from pydevtensor.autograd._gradients import writable
@@ -49,7 +50,7 @@ def _norm_of(gradients: list[Any], norm_type: float) -> Any:
         return _C.tensor(0.0)
     gradients = [g.abs() if g.is_complex() else g for g in gradients]
     if norm_type == 0:
-        own = [g.to_local() if hasattr(g, "to_local") else g for g in gradients]
+        own = [g.to_local() if is_distributed(g) else g for g in gradients]
         norms = [g.norm(norm_type) for g in own]
     else:
         groups: dict[Any, list[Any]] = {}
@@ -74,13 +75,16 @@ def _norm_of_ranks(norm: Any, ranks: Any, norm_type: float) -> Any:
     return _C.stack(norms).norm(norm_type)
 
 
-def _norm_of_parts(
-    parts: dict[Any, list[Any]], norm_type: float, error_if_nonfinite: bool
+def _norm_of_all(
+    tensors: list[Any], chosen: Any, norm_type: float, error_if_nonfinite: bool
 ) -> Any:
-    """The norm of tensors, given by the ranks that have the other rows of each."""
+    """The norm of what chosen(tensor) lists for each tensor, on all ranks with rows."""
+    parts: dict[Any, list[Any]] = {}
+    for each in tensors:
+        parts.setdefault(getattr(each, "_ranks_of_norm", None), []).extend(chosen(each))
     norms = [
-        _norm_of_ranks(_norm_of(tensors, norm_type), ranks, norm_type)
-        for ranks, tensors in parts.items()
+        _norm_of_ranks(_norm_of(part, norm_type), ranks, norm_type)
+        for ranks, part in parts.items()
     ]
     total = norms[0] if len(norms) == 1 else _norm_of(norms, norm_type)
     if error_if_nonfinite and not total.isfinite():
@@ -94,8 +98,8 @@ def _norm_of_parts(
 
 def _on_ranks(total: Any, tensors: list[Any]) -> Any:
     """The norm as a DTensor that each rank has, if it is that of DTensors of a mesh."""
-    meshes: set[Any] = {getattr(each, "device_mesh", None) for each in tensors}
-    if len(meshes) != 1 or None in meshes:
+    meshes = {each.device_mesh for each in tensors if is_distributed(each)}
+    if len(meshes) != 1 or not all(map(is_distributed, tensors)):
         return total
     from pydevtensor.distributed.tensor import DTensor
 
@@ -123,11 +127,8 @@ def get_total_norm(
     >>> nn.utils.get_total_norm([torch.tensor([3.0]), torch.tensor([4.0])])
     tensor(5.)
     """
-    parts: dict[Any, list[Any]] = {}
     tensors = _listed(tensors)
-    for each in tensors:
-        parts.setdefault(getattr(each, "_ranks_of_norm", None), []).append(each)
-    total = _norm_of_parts(parts, float(norm_type), error_if_nonfinite)
+    total = _norm_of_all(tensors, _listed, float(norm_type), error_if_nonfinite)
     return _on_ranks(total, tensors)
 
 
@@ -150,7 +151,7 @@ def clip_grads_with_norm_(
     """
     gradients = _gradients(parameters)
     if gradients:
-        if hasattr(total_norm, "full_tensor"):
+        if is_distributed(total_norm):
             total_norm = total_norm.full_tensor()
         factor = (max_norm / (total_norm + 1e-6)).clamp(max=1.0)
         _C._update("scale", gradients * 2, (), (1.0,), factor)
@@ -185,11 +186,7 @@ def clip_grad_norm_(
     tensor([0.6000, 0.8000])
     """
     parameters = _listed(parameters)
-    parts: dict[Any, list[Any]] = {}
-    for each in parameters:
-        own = parts.setdefault(getattr(each, "_ranks_of_norm", None), [])
-        own += _gradients(each)
-    total = _norm_of_parts(parts, float(norm_type), error_if_nonfinite)
+    total = _norm_of_all(parameters, _gradients, float(norm_type), error_if_nonfinite)
     clip_grads_with_norm_(parameters, max_norm, total)
     return _on_ranks(total, parameters)
 
