@@ -2,6 +2,10 @@
 
 from contextlib import contextmanager
 
+import pytest
+from conftest import IN_TURN, ONLY
+from hypothesis import strategies as st
+
 import pydevtensor as torch
 from pydevtensor import _C
 
@@ -9,8 +13,19 @@ F = torch.nn.functional
 N = 20_011  # no multiple of a tile
 
 
-def line():
-    return torch.linspace(-3, 3, N)
+def line(n=N, device="cpu"):
+    return torch.linspace(-3, 3, n, device=device)
+
+
+def by_device(cpu, gpu):
+    """Parameters, device first: some cases for the CPU, others for each GPU."""
+    cpu, gpu, found = [*cpu], [*gpu], []
+    for device in IN_TURN[ONLY:]:
+        plain = isinstance(device, str)
+        name, marks = (device, ()) if plain else (*device.values, device.marks)
+        cases = cpu if name == "cpu" else gpu
+        found += [pytest.param(name, *case, marks=marks) for case in cases]
+    return found
 
 
 @contextmanager
@@ -138,31 +153,25 @@ def mixed_program(x, steps, ends):
     return kept, notes
 
 
-def check_reads_of_results(x):
-    """Operations read what an end of a chain of rows, or a sum, gave."""
-
-    def normalized(a):
-        b = a * 2 + 1
-        return (b - b.mean(-1, keepdim=True)) / b.std(-1, keepdim=True)
-
-    check(normalized, x)
-    check(lambda a: (a * 2).softmax(-1) * a, x)
-
-    def sums(a):
-        total = (a * 2).sum()
-        return total, total * a, a / total, a * total.item()
-
-    check(sums, x)
+# Random programs on rows of a random length, for check_program().
+PROGRAMS = {
+    "row": st.integers(2, 3000),
+    "steps": st.lists(st.sampled_from(sorted(STEPS)), min_size=1, max_size=5),
+    "ends": st.lists(
+        st.tuples(st.integers(0, len(ENDS) - 1), st.booleans()), min_size=1, max_size=6
+    ),
+}
 
 
-def check_writes_to_inputs(x, w):
-    """The inputs of an end, rows and one that all have, are written after it."""
-
-    def f(x, w):
-        y = F.layer_norm(x + 1, w.shape, w, w)
-        w.mul_(2)
-        z = F.layer_norm(x + w, w.shape, w)
-        x.zero_()
-        return y, z
-
-    check(f, x, w)
+def check_program(x, steps, ends, threads=None):
+    """threads: how many compute the program in fused()."""
+    before = torch.get_num_threads()
+    want, said = mixed_program(x, steps, ends)
+    try:
+        torch.set_num_threads(threads or before)
+        with torch.fused():
+            got, told = mixed_program(x, steps, ends)
+    finally:
+        torch.set_num_threads(before)
+    assert told == said
+    assert same(got, want)
