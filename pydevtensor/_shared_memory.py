@@ -85,13 +85,14 @@ def open_memory(descriptor: int) -> Memory:
     return _by_file.setdefault((facts.st_dev, facts.st_ino), made)
 
 
-def shared_copy(data: _C.Tensor) -> _C.Tensor:
-    """A copy of a tensor of bytes in memory that processes share."""
+def share(data: _C.Tensor) -> None:
+    """Move the storage of a tensor of all its bytes to memory that processes share."""
     size = data.numel()
+    # Tensors may reach beyond a storage that shrank, and no file of no bytes is mapped.
+    rest = bytes(max(_C._storage_extent(data)[1], 1) - size)
     try:
-        # A file of no bytes cannot be mapped.
-        filled = memoryview(data) if size else memoryview(b"\0")
-        return open_memory(write("pydevtensor-tensor", [filled])).elements()[:size]
+        file = write("pydevtensor-tensor", [memoryview(data), memoryview(rest)])
+        _C._storage_take(data, open_memory(file).elements())
     except OSError as error:
         raise RuntimeError(
             f"share_memory_(): no shared memory for {size} bytes ({error}); free "
@@ -101,4 +102,4 @@ def shared_copy(data: _C.Tensor) -> _C.Tensor:
 
 def memory_of(tensor: _C.Tensor) -> Memory | None:
     """The shared memory that a CPU tensor uses; None where it uses other memory."""
-    return _by_address.get(_C._storage_bytes(tensor.detach()).data_ptr())
+    return _by_address.get(_C._storage_extent(tensor.detach())[0])

@@ -181,6 +181,12 @@ class _Storage:
         """Whether processes share the memory; memory of GPUs counts as such."""
         return self.is_cuda or _memory_of(self._elements) is not None
 
+    def share_memory_(self) -> Self:
+        """Move the storage, and all tensors on it, to memory that processes share;
+        returns the storage. See Tensor.share_memory_(), which does the same."""
+        self._elements.share_memory_()
+        return self
+
     def _shown(self, name: str) -> str:
         return "".join(f" {n}\n" for n in self) + (
             f"[pydevtensor.storage.{name}device={self.device}) of size {len(self)}]"

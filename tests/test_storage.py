@@ -1,8 +1,10 @@
 """Storages: the memory of tensors in bytes and elements, shared by views and processes."""
 
 import os
+import threading
 import warnings
 
+import numpy as np
 import pytest
 
 import pydevtensor as torch
@@ -148,7 +150,9 @@ def test_processes_share_memory():
     alone, x = torch.zeros(2, 3), torch.zeros(3, 2).t()
     view = x[0]
     assert x.share_memory_() is x and x.is_shared() and x.t().is_shared()
-    assert x.stride() == (1, 2) and not alone.is_shared() and not view.is_shared()
+    assert x.stride() == (1, 2) and not alone.is_shared() and view.is_shared()
+    storage = torch.UntypedStorage([1, 2])
+    assert storage.share_memory_() is storage and storage.is_shared()
     net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
     weight = net[0].weight
     assert net.share_memory() is net and net[0].weight is weight
@@ -158,19 +162,93 @@ def test_processes_share_memory():
 
     def write():
         assert x.is_shared()
-        alone.fill_(1), x.fill_(2), view.fill_(3)
+        alone.fill_(1), x.fill_(2), view.fill_(3), storage.fill_(5)
         with torch.no_grad():
             weight.fill_(4)
 
     in_a_fork(write)
-    assert alone.sum() == 0 and x.eq(2).all() and weight.eq(4).all()
+    assert alone.sum() == 0 and x[1:].eq(2).all() and weight.eq(4).all()
+    assert view.eq(3).all() and x[0].eq(3).all() and storage.tolist() == [5, 5]
 
 
 def test_gpu_tensors_are_shared_as_they_are(device):
-    x = torch.ones(2, device=device)
-    address = x.data_ptr()
+    for share in (lambda x: x, torch.Tensor.untyped_storage, torch.Tensor.storage):
+        x = torch.ones(2, device=device)
+        address, shared = x.data_ptr(), share(x)
+        assert shared.share_memory_() is shared and x.is_shared()
+        assert (x.data_ptr() == address) == (device != "cpu") and x.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("n", [0, 1, 5, 40_000])
+def test_a_storage_moves_with_all_that_views_it(n):
+    x = torch.arange(float(n))
+    view, storage, leaf = x[n // 2 :], x.untyped_storage(), x.detach().requires_grad_()
+    product = leaf * leaf
+    whole, key = x.clone(), storage._cdata
+    assert storage.share_memory_() is storage and storage.is_shared()
+    assert x.untyped_storage() == view.untyped_storage() == storage
+    assert storage._cdata == key and storage.nbytes() == 4 * n and view.is_shared()
+    x.add_(1)
+    assert torch.equal(x, whole + 1) and torch.equal(view, x[n // 2 :])
+    assert not storage.resizable() and storage.share_memory_().nbytes() == 4 * n
+    with pytest.raises(RuntimeError, match="modified"):
+        product.sum().backward()
+
+
+def test_other_memory_of_storages_that_are_shared():
+    array = np.arange(20_000.0)
+    shown = torch.arange(20_000.0)
+    seen = shown.numpy()
+    for x in (
+        torch.from_numpy(array),
+        shown,
+        torch.frombuffer(array, dtype=torch.int64),
+    ):
+        whole = x.clone()
+        x.untyped_storage().share_memory_()
+        assert torch.equal(x, whole) and x.is_shared() and x.fill_(7).eq(7).all()
+    # NumPy's memory is what it was.
+    assert array[-1] == seen[-1] == 19_999
+    if torch.cuda.is_available():
+        pinned = torch.ones(4).pin_memory()
+        assert pinned.share_memory_().tolist() == [1] * 4 and not pinned.is_pinned()
+    part = torch.zeros(4).untyped_storage()[4:8]
+    assert part.share_memory_() is part and part.is_shared() and part.nbytes() == 4
+    for sizes in ((0, 64), (64, 8), (80_000, 400_000), (400_000, 80)):
+        x = torch.arange(10.0)
+        reaching = x
+        for size in sizes:
+            x.untyped_storage().resize_(size)
+            reaching = reaching if size < 64 else x.as_strided((size // 4,), (1,))
+        reaching.fill_(3)
+        x.untyped_storage().share_memory_()
+        assert reaching.eq(3).all() and reaching.fill_(4).eq(4).all()
+        assert x.is_shared() and x.untyped_storage().nbytes() == sizes[-1]
+    released = torch.ones(3)
+    released.untyped_storage().resize_(0)
+    with pytest.raises(RuntimeError, match="no memory"):
+        released.share_memory_()
+    with torch.fused():
+        x = torch.ones(20_000)
+        y, kept = x * 2, x * 3
+        x.share_memory_(), y.share_memory_()
+    assert y.eq(2).all() and kept.eq(3).all() and x.is_shared() and y.is_shared()
+
+
+def test_a_storage_that_moves_beside_a_thread_that_computes():
+    x = torch.ones(1 << 20)
+    stop, seen = threading.Event(), []
+
+    def compute():
+        while not stop.is_set():
+            seen.append(x.sum().item())
+
+    thread = threading.Thread(target=compute)
+    thread.start()
     x.share_memory_()
-    assert (x.data_ptr() == address) == (device != "cpu") and x.tolist() == [1, 1]
+    stop.set()
+    thread.join()
+    assert max(seen, default=0) <= 1 << 20 and x.sum() == 1 << 20
 
 
 def test_files_as_storages(tmp_path):

@@ -80,6 +80,14 @@ int dt_storage_allocate(dt_device device, dt_stream stream, size_t bytes, void *
  * -1 after dt_fail, as for memory that others use. May copy, in stream order. */
 int dt_storage_resize(dt_storage *storage, size_t bytes);
 
+/* The most bytes that tensors on the storage may reach. */
+size_t dt_storage_room(const dt_storage *storage);
+
+/* Gives a storage of the CPU the memory of another one, of dt_storage_room at least, which
+ * has a copy of its bytes. All tensors on the storage have it from then on; addresses of
+ * the old memory stay until the storage ends. -1 after dt_fail. */
+int dt_storage_take(dt_storage *storage, dt_storage *source);
+
 /* Returns the memory of a storage that was resized. */
 void dt_storage_free_resized(dt_storage *storage);
 

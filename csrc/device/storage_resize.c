@@ -1,4 +1,4 @@
-/* Storages whose size changes while tensors view them.
+/* Storages whose size or memory changes while tensors view them.
  *
  * A kernel has the address of its operands, and other threads may resize their storage
  * while it runs without the GIL. So memory of the host is not given back before the
@@ -150,6 +150,62 @@ int dt_storage_resize(dt_storage *storage, size_t bytes)
         storage->device = home;
     }
     storage->bytes = bytes;
+    return 0;
+}
+
+/* --- the memory of another storage --- */
+
+typedef struct taken {
+    dt_storage *before; /* has the old memory, whose addresses stay */
+    dt_storage *source; /* has the new one */
+} taken;
+
+static void release_taken(void *owner)
+{
+    taken *t = owner;
+    dt_storage_release(t->before);
+    dt_storage_release(t->source);
+    free(t);
+}
+
+size_t dt_storage_room(const dt_storage *storage)
+{
+    return storage->resized ? ((const record *)storage->owner)->room : storage->bytes;
+}
+
+int dt_storage_take(dt_storage *storage, dt_storage *source)
+{
+    const size_t room = dt_storage_room(storage), bytes = storage->bytes;
+    if (!dt_device_is_host(storage->device) || !dt_device_is_host(source->device) ||
+        source->bytes < room)
+        return dt_fail(DT_ERROR_RUNTIME,
+                       "a storage takes memory of the CPU, of %zu bytes or more", room);
+    if (dt_fusion_bound > 1 && dt_fusion_run("moving a storage"))
+        return -1;
+    taken *t = malloc(sizeof *t);
+    if (!t)
+        return dt_fail(DT_ERROR_HOST_MEMORY, "no memory to move a storage");
+    dt_storage *before = dt_storage_new(storage->device, 0);
+    if (!before) {
+        free(t);
+        return -1;
+    }
+    if (room > bytes)
+        memcpy((char *)source->data + bytes, (char *)storage->data + bytes,
+               room - bytes);
+    *before = *storage;
+    before->references = 1;
+    if (storage->data == storage->inline_data)
+        before->data = NULL; /* ends with the storage */
+    else if (!storage->borrowed && !storage->lent && !dt_gil_is_released())
+        drop_pages(&(block){storage->data, bytes, NULL});
+    *t = (taken){before, dt_storage_retain(source)};
+    storage->data = source->data;
+    storage->borrowed = true;
+    storage->read_only = source->read_only;
+    storage->resized = storage->pinned = false;
+    storage->release = release_taken;
+    storage->owner = t;
     return 0;
 }
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pydevtensor import _C
 from pydevtensor._functions import method
-from pydevtensor._shared_memory import shared_copy
+from pydevtensor._shared_memory import share
 from pydevtensor._sharing import register
 
 if TYPE_CHECKING:
@@ -15,20 +15,19 @@ if TYPE_CHECKING:
 
 @method()
 def share_memory_(input: Tensor) -> Tensor:
-    """Move the tensor to memory that processes share; returns the tensor.
+    """Move the tensor's storage to memory that processes share; returns the tensor.
 
     A process that is forked, or that gets the tensor by multiprocessing (as an argument
     of a Process, through a Queue or a Pipe), uses the same memory: all see what one of
     them writes. Each storage takes a file descriptor; RuntimeError if none, or no
-    memory, is left. Views made before stay where they were. On a GPU it does nothing:
-    a process that is spawned gets the same memory anyway.
+    memory, is left. All views of the storage move with it; arrays of NumPy that share
+    its memory stay where they were. On a GPU it does nothing: a process that is
+    spawned gets the same memory anyway.
 
     >>> torch.ones(2).share_memory_()
     tensor([1., 1.])
     """
     register(type(input))
     if not input.is_shared():
-        memory = shared_copy(_C._storage_bytes(input.detach())).view(input.dtype)
-        place = input.stride(), input.storage_offset()
-        input.data = memory.as_strided(input.shape, *place)
+        share(_C._storage_bytes(input.detach()))
     return input

@@ -270,6 +270,20 @@ DT_PUBLIC(storage_resizable, "_storage_resizable(input: Tensor)")
     return PyBool_FromLong(!storage->borrowed && !storage->lent);
 }
 
+DT_PUBLIC(storage_extent, "_storage_extent(input: Tensor)")
+{
+    const dt_storage *storage = v[0].tensor->storage;
+    return Py_BuildValue("Kn", (unsigned long long)(uintptr_t)storage->data,
+                         (Py_ssize_t)dt_storage_room(storage));
+}
+
+DT_PUBLIC(storage_take, "_storage_take(input: Tensor, source: Tensor)")
+{
+    return dt_storage_take(v[0].tensor->storage, v[1].tensor->storage) < 0
+               ? dt_raise()
+               : Py_NewRef(Py_None);
+}
+
 DT_PUBLIC(storage_view, "_storage_view(input: Tensor, dtype: Dtype, size: Sizes, "
                         "stride: Sizes, offset: int = 0, requires_grad: bool = False)")
 {
@@ -311,6 +325,13 @@ static const dt_function rows[] = {
                 "Gives the tensor's storage another size in bytes, in place.", "", ""),
     DT_FUNCTION(storage_resizable, "_storage_resizable",
                 "Whether the tensor's storage can have another size.", "", ""),
+    DT_FUNCTION(storage_extent, "_storage_extent",
+                "The address of the tensor's storage, and the most bytes that tensors "
+                "on it may reach.",
+                "", ""),
+    DT_FUNCTION(storage_take, "_storage_take",
+                "Gives the tensor's storage the memory of the source's, in place.", "",
+                ""),
     DT_FUNCTION(storage_view, "_storage_view",
                 "A view of the input's storage with any dtype, sizes and strides.", "",
                 ""),
