@@ -221,8 +221,7 @@ typedef struct dt_backend {
      * kernel of its own, if it may have one. NULL: there are no chains (device/fusion.h). */
     int (*chain)(dt_stream stream, const struct dt_chain *chain);
     /* The number of such a kernel, or -1 after dt_fail. source: that of `chain`, which the
-     * caller frees. exact: any compiler's kernel gives the same bits. NULL: there are
-     * none. */
+     * caller frees. exact: any compiler's kernel gives the same bits. NULL: none. */
     int (*chain_source)(int device, const struct dt_chain *chain, char **source,
                         bool *exact);
     /* Chains of that number have this kernel from now on. */

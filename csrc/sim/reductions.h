@@ -24,7 +24,8 @@ void meet(unsigned threads, T &mine, F f)
         [](void *with, void *const *all) { (*(F *)with)((T *const *)all); }, &f);
 }
 
-/* Combine by shuffles over count / 2, ... 1 lanes: the value of lane 0, and of each. */
+/* Combine by shuffles over count / 2, or `lanes`, ... 1 lanes: the value of lane 0, and of
+ * each. */
 template <class T, class Combine>
 T first_of(T *v, int count, Combine combine)
 {
@@ -34,10 +35,10 @@ T first_of(T *v, int count, Combine combine)
     return v[0];
 }
 template <class T, class Combine>
-void each_of(T *v, int count, Combine combine)
+void each_of(T *v, int count, int lanes, Combine combine)
 {
     T next[32];
-    for (int lanes = count / 2; lanes; lanes /= 2) {
+    for (; lanes; lanes /= 2) {
         for (int l = 0; l < count; l++)
             next[l] = combine(v[l], v[l ^ lanes]);
         for (int l = 0; l < count; l++)
@@ -64,9 +65,23 @@ void reduce(T &value, int threads, Combine combine)
             *all[0] = first_of(last, count, combine);
             return;
         }
-        each_of(last, count, combine);
+        each_of(last, count, count / 2, combine);
         for (int i = 0; i < threads; i++)
             *all[i] = last[i % count];
+    });
+}
+
+/* reduce_lanes. */
+template <class T, class Combine>
+void reduce_lanes(T &value, int lanes, Combine combine)
+{
+    meet(32, value, [lanes, combine](T *const *all) {
+        T v[32];
+        for (int l = 0; l < 32; l++)
+            v[l] = *all[l];
+        each_of(v, 32, lanes / 2, combine);
+        for (int l = 0; l < 32; l++)
+            *all[l] = v[l];
     });
 }
 

@@ -1,6 +1,7 @@
 /* The instructions of tensor cores and ldmatrix, on the host. The last lane of a warp to
  * arrive reads the fragments of PTX from each lane: so a fragment in the wrong lane or
- * register gives a wrong product here too. */
+ * register gives a wrong product here too. ldmatrix needs no other lane: each one computes
+ * the addresses that others pass. */
 #ifndef DT_SIM_TENSOR_CORE_H
 #define DT_SIM_TENSOR_CORE_H
 
@@ -26,16 +27,19 @@ inline void widen<float>(unsigned bits, float (&to)[2])
     to[1] = 0;
 }
 
-/* The fragments of a lane, where it has them. */
-struct Fragments {
-    const unsigned *a, *b;
+/* A product of a lane's fragments, and where it is added. */
+struct Product {
+    unsigned a[4], b[2];
     float *c;
 };
 
 typedef float Eight __attribute__((vector_size(32)));
 
+/* c += a @ b, of 16 by 16 and 16 by 8 elements, or 16 by 8 and 8 by 8 of float32, with the
+ * fragments of cuda/kernels/mma.h. Products are exact; sums are rounded in the order of k,
+ * where a tensor core's order is not documented. */
 template <class T>
-SIM_QUIET void multiply(Fragments *const *lanes)
+SIM_QUIET void multiply(const Product *const *lanes)
 {
     constexpr unsigned each = sizeof(T) == 2 ? 2 : 1; /* elements of a register */
     float a[16][8 * each];
@@ -67,53 +71,51 @@ SIM_QUIET void multiply(Fragments *const *lanes)
                    2 * sizeof(float));
 }
 
-/* mma.sync.m16n8k16, or m16n8k8 of float32: c += a @ b, of 16 by 16 and 16 by 8 elements,
- * with the fragments of cuda/kernels/mma.h. Products are exact; sums are rounded in the
- * order of k, where a tensor core's order is not documented. */
-template <class T>
-inline void mma(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2])
-{
-    Fragments mine = {a, b, c};
-    meet(32, mine, multiply<T>);
-}
+/* Products that a warp computes together: its lanes meet once for all. */
+template <class T, unsigned MOST>
+class WarpProducts {
+    Product list[MOST];
+    unsigned count = 0;
 
-/* The row whose address a lane passes, the registers that it loads, and the addresses that
- * these come from. */
-struct Row {
-    const uint16_t *given;
-    unsigned *to;
-    const uint16_t *from[4][2];
+  public:
+    void add(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2])
+    {
+        if (count == MOST)
+            run();
+        list[count++] = {{a[0], a[1], a[2], a[3]}, {b[0], b[1]}, c};
+    }
+    void run()
+    {
+        meet(32, *this, [](WarpProducts *const *all) {
+            const Product *lanes[32];
+            for (unsigned i = 0; i < all[0]->count; i++) {
+                for (unsigned l = 0; l < 32; l++) {
+                    if (i >= all[l]->count)
+                        trap();
+                    lanes[l] = &all[l]->list[i];
+                }
+                multiply<T>(lanes);
+            }
+        });
+        count = 0;
+    }
 };
 
-template <bool TRANSPOSED>
-SIM_QUIET void load(Row *const *lanes)
+/* ldmatrix.x4: four matrices of 8 by 8 elements of 16 bits, for lane `lane`; at(8 * m + r) is
+ * the address of row r of matrix m. */
+template <bool TRANSPOSED, class At>
+inline void load_matrices(unsigned (&to)[4], At at, int lane)
 {
-    for (unsigned l = 0; l < 32; l++)
-        for (unsigned m = 0; m < 4; m++) {
-            const unsigned group = l / 4, pair = l % 4 * 2;
-            Row *const *rows = lanes + 8 * m;
-            auto &from = lanes[l]->from[m];
-            for (unsigned h = 0; h < 2; h++)
-                from[h] = TRANSPOSED ? rows[pair + h]->given + group
-                                     : rows[group]->given + pair + h;
-            lanes[l]->to[m] = *from[0] | (unsigned)*from[1] << 16;
-        }
-}
-
-/* ldmatrix.x4: four matrices of 8 by 8 elements of 16 bits; lane 8 * m + r passes the
- * address of row r of matrix m. */
-template <bool TRANSPOSED>
-inline void load_matrices(unsigned (&to)[4], const void *row)
-{
-    if ((uintptr_t)row % 16)
+    if ((uintptr_t)at(lane) % 16)
         trap();
-    Row mine = {(const uint16_t *)row, to, {}};
-    meet(32, mine, load<TRANSPOSED>);
-#ifdef SIM_CHECKED /* each lane's loads */
-    for (auto &pair : mine.from)
-        for (const volatile uint16_t *from : pair)
-            (void)*from;
-#endif
+    const int group = lane / 4, pair = lane % 4 * 2;
+    for (int m = 0; m < 4; m++) {
+        unsigned halves[2];
+        for (int h = 0; h < 2; h++)
+            halves[h] = TRANSPOSED ? ((const uint16_t *)at(8 * m + pair + h))[group]
+                                   : ((const uint16_t *)at(8 * m + group))[pair + h];
+        to[m] = halves[0] | halves[1] << 16;
+    }
 }
 
 } /* namespace sim */

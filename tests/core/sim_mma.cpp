@@ -30,7 +30,16 @@ __global__ void multiply(Product<Half> *p)
     }
     for (int i = 0; i < 4; i++)
         c[i] = p->c[i < 2 ? group : group + 8][in_group * 2 + (i & 1)];
-    mma<Half>(c, a, b);
+    /* More products than there is room for: the first ones are computed before. */
+    WarpProducts<Half, 2> products;
+    float others[2][4] = {};
+    products.add(c, a, b);
+    products.add(others[0], a, b);
+    products.add(others[1], a, b);
+    products.run();
+    for (int i = 0; i < 4; i++)
+        if (others[0][i] != others[1][i])
+            __trap();
     for (int i = 0; i < 4; i++)
         p->c[i < 2 ? group : group + 8][in_group * 2 + (i & 1)] = c[i];
 }
@@ -49,15 +58,18 @@ __global__ void multiply_loaded(Product<Half> *p)
         s.b[i / 8][i % 8] = s.across[i % 8][i / 8] = p->b[i / 8][i % 8].bits;
     __syncwarp();
     unsigned a[4], b[4], across[4];
-    load_matrices<false>(a, &s.a[lane % 16][lane / 16 * 8]);
-    load_matrices<true>(b, &s.b[lane % 16][0]);
-    load_matrices<false>(across, &s.across[lane % 8][lane / 8 % 2 * 8]);
+    load_matrices<false>(a, [&](int l) { return &s.a[l % 16][l / 16 * 8]; });
+    load_matrices<true>(b, [&](int l) { return s.b[l % 16]; });
+    load_matrices<false>(across,
+                         [&](int l) { return &s.across[l % 8][l / 8 % 2 * 8]; });
     if (b[0] != across[0] || b[1] != across[1])
         __trap();
     float c[4];
     for (int i = 0; i < 4; i++)
         c[i] = p->c[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2];
-    mma<Half>(c, a, {b[0], b[1]});
+    WarpProducts<Half, 1> products;
+    products.add(c, a, {b[0], b[1]});
+    products.run();
     for (int i = 0; i < 4; i++)
         p->c[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2] = c[i];
 }
@@ -117,7 +129,7 @@ __global__ void load_from_odd(unsigned *out)
     } s;
     unsigned v[4];
     s.rows[threadIdx.x][0] = 0;
-    load_matrices<false>(v, s.rows[threadIdx.x]);
+    load_matrices<false>(v, [&](int lane) { return s.rows[lane]; });
     out[threadIdx.x] = v[0];
 }
 

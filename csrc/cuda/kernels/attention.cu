@@ -5,6 +5,9 @@
 #include "cuda/kernels/attention_dropout.h"
 #include "cuda/kernels/device_functions.h"
 #include "cuda/kernels/warp.h"
+#ifdef SIM_CUDA
+#include "sim/outer.h"
+#endif
 
 #include "ops/attention.h"
 
@@ -51,12 +54,27 @@ struct Square {
                 v[i][k] = 0;
         }
     }
+    /* += x * y', each product and sum rounded once, as by cuBLAS. */
+    __device__ __forceinline__ void add(const Vector<T, EACH> &x,
+                                        const Vector<T, EACH> &y)
+    {
+#ifdef SIM_CUDA
+        if constexpr (sizeof(T) == sizeof(float))
+            return sim::add_outer(v, x.v, y.v);
+#endif
+        UNROLL
+        for (int i = 0; i < EACH; i++) {
+            UNROLL
+            for (int k = 0; k < EACH; k++)
+                v[i][k] = fma(x.v[i], y.v[k], v[i][k]);
+        }
+    }
     /* f(row, column of the tile, element) */
     template <class F>
     __device__ __forceinline__ void each(F f)
     {
-        int row = (int)threadIdx.x / SIDE * EACH,
-            column = (int)threadIdx.x % SIDE * EACH;
+        int row = (int)(threadIdx.x / SIDE) * EACH,
+            column = (int)(threadIdx.x % SIDE) * EACH;
         UNROLL
         for (int i = 0; i < EACH; i++) {
             UNROLL
@@ -74,34 +92,37 @@ static __device__ __forceinline__ void fill(T (*to)[TILE + 4], int first, int n,
     constexpr int chunk = Shared<T>::chunk;
     UNROLL_PRODUCTS
     for (int u = 0; u < chunk * TILE / BLOCK; u++) {
-        int at = (int)threadIdx.x + u * BLOCK;
-        int k = ALONG ? at % chunk : at / TILE, i = ALONG ? at / chunk : at % TILE;
+        const unsigned at = threadIdx.x + (unsigned)u * BLOCK;
+        const int k = (int)(ALONG ? at % chunk : at / TILE);
+        const int i = (int)(ALONG ? at / chunk : at % TILE);
         to[k][i] = first + k < n ? f(i, first + k) : (T)0;
     }
 }
 
-/* sums += the product of a tile's rows a(i, k) and columns b(i, k), k below n, where a
- * product and a sum are rounded once, as by cuBLAS. All threads of the block call it; when
- * it returns, none of them reads shared memory. */
+/* The parts of a tile that count, from its corner on. */
+struct Extent {
+    int rows, columns;
+};
+
+/* sums += the product of a tile's rows a(i, k) and columns b(i, k), k below n. All threads
+ * of the block call it; when it returns, none of them reads shared memory. */
 template <bool A_ALONG, bool B_ALONG, typename T, class A, class B>
-static __device__ __forceinline__ void multiply(Shared<T> &s, Square<T> &sums, int n,
-                                                A a, B b)
+static __device__ __forceinline__ void multiply(Shared<T> &s, Square<T> &sums,
+                                                Extent extent, int n, A a, B b)
 {
-    int row = (int)threadIdx.x / SIDE * EACH, column = (int)threadIdx.x % SIDE * EACH;
+    int row = (int)(threadIdx.x / SIDE) * EACH,
+        column = (int)(threadIdx.x % SIDE) * EACH;
+    const bool counts = row < extent.rows && column < extent.columns;
     ROLLED
     for (int first = 0; first < n; first += Shared<T>::chunk) {
         fill<A_ALONG>(s.a, first, n, a);
         fill<B_ALONG>(s.b, first, n, b);
         __syncthreads();
-        UNROLL_PRODUCTS
-        for (int k = 0; k < Shared<T>::chunk; k++) {
-            Vector<T, EACH> x = *(const Vector<T, EACH> *)&s.a[k][row];
-            Vector<T, EACH> y = *(const Vector<T, EACH> *)&s.b[k][column];
-            UNROLL
-            for (int i = 0; i < EACH; i++) {
-                UNROLL
-                for (int j = 0; j < EACH; j++)
-                    sums.v[i][j] = fma(x.v[i], y.v[j], sums.v[i][j]);
+        if (counts) {
+            UNROLL_PRODUCTS
+            for (int k = 0; k < Shared<T>::chunk; k++) {
+                sums.add(*(const Vector<T, EACH> *)&s.a[k][row],
+                         *(const Vector<T, EACH> *)&s.b[k][column]);
             }
         }
         __syncthreads();
@@ -206,7 +227,7 @@ find_scores(const dt_attention_call &c, const Place &p, Shared<T> &s, Square<T> 
     Rows<T> query = rows_of<T>(c, c.query, p, c.size);
     Rows<T> key = keys_of<T>(c, c.key, p, c.size);
     scores.clear();
-    multiply<true, true>(s, scores, query.size, query, key);
+    multiply<true, true>(s, scores, {query.count, key.count}, query.size, query, key);
     const int64_t *m = c.mask_strides;
     int64_t corner = p.batch * m[0] + p.head * m[1] + p.row * m[2] + p.key * m[3];
     scores.each([&](int i, int k, T &v) {
@@ -225,12 +246,16 @@ find_scores(const dt_attention_call &c, const Place &p, Shared<T> &s, Square<T> 
 
 /* Draws which shares of a tile stay. All threads of the block call it. */
 #define TILE_BLOCKS (TILE / DROPOUT_SIDE) /* along a side */
-LONG void draw_kept(const Dropout &dropout, uint64_t first, uint8_t *kept)
+LONG void draw_kept(const Dropout &dropout, uint64_t first, Extent extent,
+                    uint8_t *kept)
 {
     const DropoutDraw draw(dropout);
     ROLLED
     for (unsigned u = threadIdx.x; u < TILE * TILE / 4; u += BLOCK) {
         unsigned row = u / 64 / TILE_BLOCKS, column = u / 64 % TILE_BLOCKS, bits = 0;
+        if ((int)row * DROPOUT_SIDE >= extent.rows ||
+            (int)column * DROPOUT_SIDE >= extent.columns)
+            continue;
         draw.each(first + (row * dropout.key_blocks + column) * 64 + u % 64,
                   [&](int w, bool stays) { bits |= (unsigned)stays << w; });
         kept[u] = (uint8_t)bits;
@@ -241,8 +266,13 @@ template <typename T>
 static __device__ __forceinline__ void draw_kept(const AttentionTask &task,
                                                  const Place &p, Shared<T> &s)
 {
-    int64_t head = p.batch * task.call.heads + p.head;
-    draw_kept(task.dropout, block_counter(task.dropout, head, p.row, p.key), s.kept);
+    const dt_attention_call &c = task.call;
+    const int64_t head = p.batch * c.heads + p.head;
+    const int64_t rows = c.length - p.row, keys = c.key_length - p.key;
+    const Extent extent = {(int)(rows < TILE ? rows : TILE),
+                           (int)(keys < TILE ? keys : TILE)};
+    draw_kept(task.dropout, block_counter(task.dropout, head, p.row, p.key), extent,
+              s.kept);
 }
 /* Shares, or their gradients, after dropout. A thread's have the same word of counters next
  * to each other. */
@@ -250,8 +280,8 @@ template <typename T>
 static __device__ __forceinline__ void drop(const Dropout &dropout, const Shared<T> &s,
                                             Square<T> &shares)
 {
-    const int row = (int)threadIdx.x / SIDE * EACH;
-    const int column = (int)threadIdx.x % SIDE * EACH;
+    const int row = (int)(threadIdx.x / SIDE) * EACH;
+    const int column = (int)(threadIdx.x % SIDE) * EACH;
     const int block = row / DROPOUT_SIDE * TILE_BLOCKS + column / DROPOUT_SIDE;
     const int word = row / 8 % 2 * 2 + column / 8 % 2;
     UNROLL
@@ -273,17 +303,62 @@ static __device__ __forceinline__ void show(Shared<T> &s, Square<T> &scores)
     __syncthreads();
 }
 
-/* Combines the values of the threads that share a row. */
+/* Combines values of each row of a thread with those of the threads that share it. */
 template <typename T, class Combine>
-static __device__ __forceinline__ T along_row(T value, Combine combine)
+static __device__ __forceinline__ Vector<T, EACH>
+along_rows(const Vector<T, EACH> &values, Combine combine)
 {
-    ROLLED
-    for (int lanes = SIDE / 2; lanes; lanes /= 2)
-        value = combine(value, from_lane(value, [&](auto word) {
-                            return __shfl_xor_sync(0xffffffffu, word, lanes);
-                        }));
-    return value;
+    typedef Vector<T, EACH> Values;
+    return reduce_lanes<SIDE>(values, [&](const Values &a, const Values &b) {
+        Values combined;
+        UNROLL
+        for (int i = 0; i < EACH; i++)
+            combined.v[i] = combine(a.v[i], b.v[i]);
+        return combined;
+    });
 }
+
+/* The largest score so far of each row of a thread, the sum of its exponentials, and the
+ * factor that brings earlier exponentials down to them. */
+template <typename T>
+struct Softmax {
+    T top[EACH], sum[EACH], factor[EACH];
+    __device__ __forceinline__ void clear()
+    {
+        UNROLL
+        for (int i = 0; i < EACH; i++) {
+            top[i] = -(T)INFINITY;
+            sum[i] = 0;
+            factor[i] = 1;
+        }
+    }
+    /* Scores of a tile become shares. */
+    __device__ __forceinline__ void take(Square<T> &scores)
+    {
+        Vector<T, EACH> most, added = {};
+        UNROLL
+        for (int i = 0; i < EACH; i++) {
+            most.v[i] = top[i];
+            UNROLL
+            for (int k = 0; k < EACH; k++)
+                most.v[i] = scores.v[i][k] > most.v[i] ? scores.v[i][k] : most.v[i];
+        }
+        most = along_rows(most, [](T a, T b) { return b > a ? b : a; });
+        UNROLL
+        for (int i = 0; i < EACH; i++) {
+            factor[i] = attention::correction(top[i], most.v[i]);
+            top[i] = most.v[i];
+            UNROLL
+            for (int k = 0; k < EACH; k++)
+                added.v[i] += scores.v[i][k] =
+                    attention::share(scores.v[i][k], most.v[i]);
+        }
+        added = along_rows(added, [](T a, T b) { return a + b; });
+        UNROLL
+        for (int i = 0; i < EACH; i++)
+            sum[i] = sum[i] * factor[i] + added.v[i];
+    }
+};
 
 template <typename T>
 __global__ void attention_forward(GRID_CONSTANT(AttentionTask) task)
@@ -293,35 +368,18 @@ __global__ void attention_forward(GRID_CONSTANT(AttentionTask) task)
     Place p = tile_of_rows(task);
     Rows<T> out = rows_of<T>(c, c.out, p, c.value_size);
     Square<T> scores, kept, sums;
-    T top[EACH], sum[EACH], factor[EACH];
-    UNROLL
-    for (int i = 0; i < EACH; i++) {
-        top[i] = -(T)INFINITY;
-        sum[i] = 0;
-    }
+    Softmax<T> softmax;
+    softmax.clear();
     kept.clear();
-    int row = (int)threadIdx.x / SIDE * EACH;
+    int row = (int)(threadIdx.x / SIDE) * EACH;
     ROLLED
     for (; p.key < c.key_length && !is_left_out(c, p); p.key += TILE) {
         Rows<T> value = keys_of<T>(c, c.value, p, c.value_size);
         if (task.dropout.on)
             draw_kept(task, p, s);
         find_scores(c, p, s, scores);
-        UNROLL
-        for (int i = 0; i < EACH; i++) {
-            T most = top[i], mine = 0;
-            UNROLL
-            for (int k = 0; k < EACH; k++)
-                most = scores.v[i][k] > most ? scores.v[i][k] : most;
-            most = along_row(most, [](T a, T b) { return b > a ? b : a; });
-            factor[i] = attention::correction(top[i], most);
-            top[i] = most;
-            UNROLL
-            for (int k = 0; k < EACH; k++)
-                mine += scores.v[i][k] = attention::share(scores.v[i][k], most);
-            sum[i] =
-                sum[i] * factor[i] + along_row(mine, [](T a, T b) { return a + b; });
-        }
+        if (row / 8 * 8 < out.count) /* the same for all of a warp */
+            softmax.take(scores);
         if (task.dropout.on)
             drop(task.dropout, s, scores);
         show(s, scores);
@@ -334,9 +392,10 @@ __global__ void attention_forward(GRID_CONSTANT(AttentionTask) task)
                 out.load(sums, from);
             else
                 sums.clear();
-            sums.each([&](int i, int, T &v) { v *= factor[i - row]; });
+            sums.each([&](int i, int, T &v) { v *= softmax.factor[i - row]; });
             multiply<true, false>(
-                s, sums, TILE, [&](int i, int k) { return s.scores[i][k]; },
+                s, sums, {out.count, out.size - from}, value.count,
+                [&](int i, int k) { return s.scores[i][k]; },
                 [&](int i, int k) { return value(k, from + i); });
             if (from)
                 out.store(sums, from);
@@ -348,14 +407,16 @@ __global__ void attention_forward(GRID_CONSTANT(AttentionTask) task)
     for (int from = 0; from < out.size; from += TILE) {
         if (from)
             out.load(kept, from);
-        kept.each([&](int i, int, T &v) { v *= attention::inverse_sum(sum[i - row]); });
+        kept.each([&](int i, int, T &v) {
+            v *= attention::inverse_sum(softmax.sum[i - row]);
+        });
         out.store(kept, from);
     }
     UNROLL
     for (int i = 0; i < EACH; i++)
         if (threadIdx.x % SIDE == 0 && row + i < out.count)
             ((T *)c.log_sum)[row_number(c, p, row + i)] =
-                attention::log_sum(top[i], sum[i]);
+                attention::log_sum(softmax.top[i], softmax.sum[i]);
     leave_start(task.dropout);
 }
 
@@ -398,10 +459,12 @@ static __device__ __forceinline__ void find_gradients(const AttentionTask &task,
     });
     after(shares);
     gradients.clear();
-    multiply<true, true>(s, gradients, grad.size, grad, value);
+    multiply<true, true>(s, gradients, {grad.count, value.count}, grad.size, grad,
+                         value);
     if (task.dropout.on)
         drop(task.dropout, s, gradients);
-    int row = (int)threadIdx.x / SIDE * EACH, column = (int)threadIdx.x % SIDE * EACH;
+    int row = (int)(threadIdx.x / SIDE) * EACH,
+        column = (int)(threadIdx.x % SIDE) * EACH;
     gradients.each([&](int i, int k, T &v) {
         T dot = i < grad.count ? ((const T *)task.dots)[row_number(c, p, i)] : (T)0;
         v = attention::product_gradient(shares.v[i - row][k - column], v, dot,
@@ -427,7 +490,7 @@ static __device__ __forceinline__ void add_product(Shared<T> &s, const Rows<T> &
         else
             sums.clear();
         multiply<!TRANSPOSED, false>(
-            s, sums, TILE,
+            s, sums, {into.count, into.size - from}, b.count,
             [&](int i, int k) { return TRANSPOSED ? s.scores[k][i] : s.scores[i][k]; },
             [&](int i, int k) { return b(k, from + i); });
         if (from)

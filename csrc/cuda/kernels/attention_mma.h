@@ -37,7 +37,8 @@ struct Corner {
         first = first > 0 ? first : 0;
         return {first, end > first ? end - first : 0};
     }
-    /* Whether all of n columns count for each of 16 rows, or none for any. */
+    /* Whether all of n columns count for each of 16 rows, or none for any. Rows past the
+     * last one do not count. */
     __device__ __forceinline__ bool all_count(const dt_attention_call &c, int n) const
     {
         Range narrowest = range(c, KEYS ? WARP_ROWS - 1 : 0);
@@ -46,7 +47,8 @@ struct Corner {
     __device__ __forceinline__ bool none_counts(const dt_attention_call &c, int n) const
     {
         Range widest = range(c, KEYS ? 0 : WARP_ROWS - 1);
-        return !widest.count || widest.first >= n;
+        return mine >= (KEYS ? c.key_length : c.length) || !widest.count ||
+               widest.first >= n;
     }
 };
 
@@ -303,13 +305,13 @@ __global__ void attention_dots_tiles(GRID_CONSTANT(TensorCoreTask) task)
     const dt_attention_call &c = task.call;
     constexpr int lanes = row_lanes<E>, rows = BLOCK / lanes, N = of_chunk<E>;
     unsigned blocks = task.padded / rows, of = blockIdx.x / blocks;
-    int row = (int)(blockIdx.x % blocks) * rows + (int)threadIdx.x / lanes;
+    int row = (int)(blockIdx.x % blocks) * rows + (int)(threadIdx.x / lanes);
     int head = (int)(of % (unsigned)c.heads), batch = (int)(of / (unsigned)c.heads);
     const Matrix<E> out =
         Matrix<E>(c.out, batch, head, c.length, c.value_size).from(row);
     const Matrix<E> grad =
         Matrix<E>(c.grad, batch, head, c.length, c.value_size).from(row);
-    const int lane = (int)threadIdx.x % lanes, first = lane * N;
+    const int lane = (int)(threadIdx.x % lanes), first = lane * N;
     float sum = 0;
     if (out.count > 0 && first < out.size) {
         Vector<E, N> pair[2] = {};
@@ -329,9 +331,7 @@ __global__ void attention_dots_tiles(GRID_CONSTANT(TensorCoreTask) task)
         for (int e = 0; e < N; e++)
             sum += a.v[e] * b.v[e];
     }
-    UNROLL
-    for (int step = 1; step < lanes; step *= 2)
-        sum += __shfl_xor_sync(0xffffffffu, sum, step);
+    sum = reduce_lanes<lanes>(sum, [](float a, float b) { return a + b; });
     if (lane)
         return;
     float log_sum = 0;

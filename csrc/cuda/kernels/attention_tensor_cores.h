@@ -7,6 +7,7 @@
 #include "cuda/kernels/compute.h"
 #include "cuda/kernels/device_functions.h"
 #include "cuda/kernels/mma.h"
+#include "cuda/kernels/warp.h"
 #include "ops/attention.h"
 
 /* A row's logarithm, to base 2, of the sum of its exponentials, and the dot product of out and
@@ -57,8 +58,7 @@ static __device__ __forceinline__ float power_of_2(float exponent)
 template <class Combine>
 static __device__ __forceinline__ float along_row(float value, Combine combine)
 {
-    value = combine(value, __shfl_xor_sync(0xffffffffu, value, 1));
-    return combine(value, __shfl_xor_sync(0xffffffffu, value, 2));
+    return reduce_lanes<4>(value, combine);
 }
 
 #endif

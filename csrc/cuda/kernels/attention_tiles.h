@@ -11,7 +11,6 @@
 
 #include "cuda/kernels/attention_dropout.h"
 #include "cuda/kernels/attention_tensor_cores.h"
-#include "cuda/kernels/warp.h"
 
 namespace {
 
@@ -169,24 +168,25 @@ struct Tile {
     /* A fragment a of rows from `row` on and the columns of two chunks from 2 * k on. */
     __device__ __forceinline__ void rows(unsigned (&a)[4], int row, int k)
     {
-        int lane = lane_number();
-        load_matrices<false>(a, chunk(row + lane % 16, 2 * k + lane / 16));
+        load_matrices<false>(
+            a, [&](int lane) { return chunk(row + lane % 16, 2 * k + lane / 16); });
     }
     /* Two fragments b of the transposed tile, whose 16 columns are rows from `row` on. */
     __device__ __forceinline__ void across(unsigned (&b)[4], int row, int k)
     {
-        int lane = lane_number();
-        load_matrices<false>(
-            b, chunk(row + lane / 16 * 8 + lane % 8, 2 * k + lane / 8 % 2));
+        load_matrices<false>(b, [&](int lane) {
+            return chunk(row + lane / 16 * 8 + lane % 8, 2 * k + lane / 8 % 2);
+        });
     }
     /* Two fragments b of 16 columns from 16 * n on: of 16 rows, or of 8 of float32, which
      * come in the order of Strip::factor(). */
     __device__ __forceinline__ void down(unsigned (&b)[4], int row, int n)
     {
-        int lane = lane_number();
         if constexpr (are_halves<E>) {
-            load_matrices<true>(b, chunk(row + lane % 16, 2 * n + lane / 16));
+            load_matrices<true>(
+                b, [&](int lane) { return chunk(row + lane % 16, 2 * n + lane / 16); });
         } else {
+            const int lane = lane_number();
             const float *at = chunk(row + lane % 4 * 2, 4 * n) + lane / 4;
             UNROLL
             for (int r = 0; r < 4; r++)
@@ -213,13 +213,14 @@ struct Parts {
 /* Two fragments c side by side of products of float32. */
 struct PartSums {
     float big[2][4] = {}, small[2][4] = {};
-    __device__ __forceinline__ void add(const Parts &a, const Parts &b)
+    template <class P>
+    __device__ __forceinline__ void add(P &products, const Parts &a, const Parts &b)
     {
         UNROLL
         for (int h = 0; h < 2; h++) {
-            mma<float>(small[h], a.small, {b.big[2 * h], b.big[2 * h + 1]});
-            mma<float>(small[h], a.big, {b.small[2 * h], b.small[2 * h + 1]});
-            mma<float>(big[h], a.big, {b.big[2 * h], b.big[2 * h + 1]});
+            products.add(small[h], a.small, {b.big[2 * h], b.big[2 * h + 1]});
+            products.add(small[h], a.big, {b.small[2 * h], b.small[2 * h + 1]});
+            products.add(big[h], a.big, {b.big[2 * h], b.big[2 * h + 1]});
         }
     }
     __device__ __forceinline__ void add_to(float (*c)[4]) const
@@ -267,12 +268,12 @@ struct Strip {
             v[i / 4][i % 4] = bits >> i & 1 ? v[i / 4][i % 4] * factor : 0;
     }
     /* Adds two fragments side by side. */
-    template <typename T>
-    __device__ __forceinline__ void add(int n, const unsigned (&a)[4],
+    template <class P>
+    __device__ __forceinline__ void add(P &products, int n, const unsigned (&a)[4],
                                         const unsigned (&b)[4])
     {
-        mma<T>(v[n], a, {b[0], b[1]});
-        mma<T>(v[n + 1], a, {b[2], b[3]});
+        products.add(v[n], a, {b[0], b[1]});
+        products.add(v[n + 1], a, {b[2], b[3]});
     }
     /* The fragment a of columns 16 * k to 16 * k + 15. */
     template <typename T>
@@ -318,15 +319,16 @@ struct Strip {
     }
 };
 
-/* products = the warp's rows times those of the tile, of `size` columns. a(k, fragment) gives
+/* strip = the warp's rows times those of the tile, of `size` columns. a(k, fragment) gives
  * fragment k of the warp's rows. */
 template <int D, int N, class A>
 static __device__ __forceinline__ void
-multiply(const dt_attention_call &c, Strip<N> &products, Tile<uint16_t, N, D> &tile,
+multiply(const dt_attention_call &c, Strip<N> &strip, Tile<uint16_t, N, D> &tile,
          int64_t, A a)
 {
-    products.clear();
+    strip.clear();
     with_halves(c, [&](auto type) {
+        WarpProducts<decltype(type), D / 16 * N / 8> products;
         UNROLL
         for (int k = 0; k < D / 16; k++) {
             unsigned mine[4], others[4];
@@ -334,19 +336,21 @@ multiply(const dt_attention_call &c, Strip<N> &products, Tile<uint16_t, N, D> &t
             UNROLL
             for (int n = 0; n < N / 16; n++) {
                 tile.across(others, n * 16, k);
-                products.template add<decltype(type)>(2 * n, mine, others);
+                strip.add(products, 2 * n, mine, others);
             }
         }
+        products.run();
     });
 }
 template <int D, int N, class A>
 static __device__ __forceinline__ void
-multiply(const dt_attention_call &, Strip<N> &products, Tile<float, N, D> &tile,
+multiply(const dt_attention_call &, Strip<N> &strip, Tile<float, N, D> &tile,
          int64_t size, A a)
 {
-    products.clear();
+    strip.clear();
     ROLLED
     for (int first = 0; first * 8 < (int)size; first += SUMMED_STEPS) {
+        WarpProducts<float, SUMMED_STEPS * N / 16 * 6> products;
         PartSums sums[N / 16];
         UNROLL
         for (int k = 0; k < SUMMED_STEPS; k++) {
@@ -356,12 +360,13 @@ multiply(const dt_attention_call &, Strip<N> &products, Tile<float, N, D> &tile,
             UNROLL
             for (int n = 0; n < N / 16; n++) {
                 tile.across(others, n * 16, first + k);
-                sums[n].add(parts, Parts(others));
+                sums[n].add(products, parts, Parts(others));
             }
         }
+        products.run();
         UNROLL
         for (int n = 0; n < N / 16; n++)
-            sums[n].add_to(products.v + 2 * n);
+            sums[n].add_to(strip.v + 2 * n);
     }
 }
 
@@ -372,6 +377,7 @@ add_product(const dt_attention_call &c, Strip<D> &sums, const Strip<N> &factors,
             Tile<uint16_t, N, D> &tile, int64_t)
 {
     with_halves(c, [&](auto type) {
+        WarpProducts<decltype(type), N / 16 * D / 8> products;
         UNROLL
         for (int k = 0; k < N / 16; k++) {
             unsigned mine[4], others[4];
@@ -379,9 +385,10 @@ add_product(const dt_attention_call &c, Strip<D> &sums, const Strip<N> &factors,
             UNROLL
             for (int n = 0; n < D / 16; n++) {
                 tile.down(others, k * 16, n);
-                sums.template add<decltype(type)>(2 * n, mine, others);
+                sums.add(products, 2 * n, mine, others);
             }
         }
+        products.run();
     });
 }
 template <int D, int N>
@@ -393,13 +400,15 @@ add_product(const dt_attention_call &, Strip<D> &sums, const Strip<N> &factors,
     for (int n = 0; n < D / 16; n++) {
         if (n * 16 >= (int)size)
             break;
+        WarpProducts<float, N / 8 * 6> products;
         PartSums added;
         UNROLL
         for (int k = 0; k < N / 8; k++) {
             unsigned others[4];
             tile.down(others, k * 8, n);
-            added.add(factors.parts(k), Parts(others));
+            added.add(products, factors.parts(k), Parts(others));
         }
+        products.run();
         added.add_to(sums.v + 2 * n);
     }
 }

@@ -20,9 +20,12 @@
  * bits count ("TF32": 11 bits of a number); t in place of 2t, 2t + 1, and t + 4 in place of
  * 2t + 8, 2t + 9. c is as above.
  *
- * load_matrices: four matrices of 8 by 8 from shared memory (ldmatrix). Lane 8 * m + r
- * passes the address of row r of matrix m, a multiple of 16 bytes, and each lane gets of
- * each matrix row group, columns 2t and 2t + 1, or column t of float32; or with TRANSPOSED
+ * WarpProducts: of up to MOST fragments. c has the sums after run(), for which the lanes of a
+ * simulated warp meet; a GPU has added each product before.
+ *
+ * load_matrices: four matrices of 8 by 8 from shared memory (ldmatrix). at(8 * m + r) is
+ * the address of row r of matrix m, a multiple of 16 bytes, and each lane gets of each
+ * matrix row group, columns 2t and 2t + 1, or column t of float32; or with TRANSPOSED
  * column group, rows 2t and 2t + 1.
  *
  * All lanes of the warp call them. Simulated GPUs have the instructions in
@@ -65,13 +68,14 @@ static __device__ __forceinline__ unsigned half_pair(float low, float high)
 #endif
 }
 
+#ifdef SIM_CUDA
+using sim::WarpProducts;
+#else
 template <typename T>
 static __device__ __forceinline__ void mma(float (&c)[4], const unsigned (&a)[4],
                                            const unsigned (&b)[2])
 {
-#if defined(SIM_CUDA)
-    sim::mma<T>(c, a, b);
-#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 #define MMA(k, type)                                                                   \
     asm("mma.sync.aligned.m16n8k" k ".row.col.f32." type "." type                      \
         ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "                          \
@@ -95,13 +99,25 @@ static __device__ __forceinline__ void mma(float (&c)[4], const unsigned (&a)[4]
 #endif
 }
 
-template <bool TRANSPOSED>
-static __device__ __forceinline__ void load_matrices(unsigned (&to)[4], const void *row)
+template <typename T, unsigned MOST>
+struct WarpProducts {
+    __device__ __forceinline__ void add(float (&c)[4], const unsigned (&a)[4],
+                                        const unsigned (&b)[2])
+    {
+        mma<T>(c, a, b);
+    }
+    __device__ __forceinline__ void run() {}
+};
+#endif
+
+template <bool TRANSPOSED, class At>
+static __device__ __forceinline__ void load_matrices(unsigned (&to)[4], At at)
 {
+    const int lane = (int)threadIdx.x % 32;
 #if defined(SIM_CUDA)
-    sim::load_matrices<TRANSPOSED>(to, row);
+    sim::load_matrices<TRANSPOSED>(to, at, lane);
 #elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 750
-    unsigned address = (unsigned)__cvta_generic_to_shared(row);
+    unsigned address = (unsigned)__cvta_generic_to_shared(at(lane));
 #define LOAD(how)                                                                      \
     asm volatile("ldmatrix.sync.aligned.m8n8.x4" how                                   \
                  ".shared.b16 {%0, %1, %2, %3}, [%4];"                                 \

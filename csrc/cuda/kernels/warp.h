@@ -24,6 +24,25 @@ static __device__ __forceinline__ T from_lane(const T &mine, Shuffle shuffle)
     return other;
 }
 
+/* combine(a, b) over each LANES neighbours of a warp, a power of two: all of them have the
+ * result. */
+template <int LANES, typename T, class Combine>
+static __device__ __forceinline__ T reduce_lanes(T value, Combine combine)
+{
+#ifdef SIM_CUDA
+    if (sim::groups_meet) {
+        sim::reduce_lanes(value, LANES, combine);
+        return value;
+    }
+#endif
+    UNROLL
+    for (int lanes = LANES / 2; lanes; lanes /= 2)
+        value = combine(value, from_lane(value, [&](auto word) {
+                            return __shfl_xor_sync(0xffffffffu, word, lanes);
+                        }));
+    return value;
+}
+
 /* combine(a, b) over the threads of a group: the result of the first of 1 or 32 threads
  * or of a block's, a power of two, or with EVERYONE of each of more than one. */
 template <bool EVERYONE, typename T, class Combine>
