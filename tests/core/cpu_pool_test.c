@@ -191,6 +191,29 @@ static int post_from(int core, int jobs, bool worker_chooses)
     return CPU_ISSET(core, &worker_cores) ? -1 : others;
 }
 
+/* --- which thread has which part --- */
+
+enum { PARTS = 40 };
+static bool by_caller[PARTS];
+
+static void note_thread(void *caller, int64_t begin, int64_t end)
+{
+    for (int64_t i = begin; i < end; i++)
+        by_caller[i] = pthread_equal(*(pthread_t *)caller, pthread_self());
+    usleep(100);
+}
+
+static void test_parts(void)
+{
+    pthread_t caller = pthread_self();
+    dt_cpu_set_num_threads(2);
+    dt_pool_run(note_thread, &caller, PARTS, 1);
+    int changes = 0;
+    for (int i = 1; i < PARTS; i++)
+        changes += by_caller[i] != by_caller[i - 1];
+    CHECK(by_caller[0] && changes <= 1, "the caller has the first parts");
+}
+
 static void test_cores(void)
 {
     cpu_set_t all;
@@ -222,6 +245,7 @@ static void test_cores(void)
 int main(void)
 {
     test_cores();
+    test_parts();
     for (int threads = 1; threads <= 5; threads++) {
         CHECK(dt_cpu_set_num_threads(threads) == 0, "%d threads", threads);
         CHECK(dt_cpu_get_num_threads() == threads, "%d threads", threads);

@@ -26,13 +26,17 @@
 
 #define POOL_MUTEX (&dt_locks->locks[DT_LOCK_POOL])
 
-/* A parallel loop, on its caller's stack; listed while it has unclaimed chunks. */
+/* A parallel loop, on its caller's stack; listed while it has unclaimed chunks.
+ *
+ * The caller claims chunks from the first one on, workers from the last one down: so where
+ * several loops go over the same memory, a core finds in its cache what it had before. */
 typedef struct job {
     dt_pool_task task;
     void *context;
     int64_t count, grain;
-    int64_t next; /* first unclaimed item; atomic */
-    int core;     /* where the caller posted it */
+    uint64_t chunks;  /* at most 2^31 */
+    uint64_t claimed; /* by the caller, and by workers times BY_WORKER; atomic */
+    int core;         /* where the caller posted it */
     int helpers;  /* workers in this job; written under the lock, read by the caller */
     bool waiting; /* the caller sleeps until helpers is 0 */
     bool stops;   /* if the caller is interrupted */
@@ -99,6 +103,14 @@ void dt_pool_set_threads(int threads)
     __atomic_store_n(&pool.wanted, threads, __ATOMIC_RELAXED);
 }
 
+#define BY_CALLER ((uint64_t)1)
+#define BY_WORKER ((uint64_t)1 << 32)
+
+static bool are_left(const job *j, uint64_t claimed)
+{
+    return claimed / BY_WORKER + claimed % BY_WORKER < j->chunks;
+}
+
 /* Whether to stop. A worker is never interrupted itself: it sees that the caller was. */
 static bool is_stopping(job *j)
 {
@@ -109,7 +121,7 @@ static bool is_stopping(job *j)
     if (dt_interrupt_check_rarely() == 0)
         return false;
     __atomic_store_n(&j->stopped, true, __ATOMIC_RELAXED);
-    __atomic_store_n(&j->next, j->count, __ATOMIC_RELAXED);
+    __atomic_store_n(&j->claimed, j->chunks, __ATOMIC_RELAXED);
     return true;
 }
 
@@ -118,31 +130,29 @@ bool dt_pool_is_stopping(void)
     return running && is_stopping(running);
 }
 
-/* Claims and runs chunks until none is left. */
-static void work(job *j)
+/* Claims and runs chunks until none is left. who: BY_CALLER or BY_WORKER. */
+static void work(job *j, uint64_t who)
 {
     job *outer = running;
     running = j;
     for (;;) {
-        int64_t begin = __atomic_fetch_add(&j->next, j->grain, __ATOMIC_RELAXED);
-        if (begin >= j->count || is_stopping(j))
+        uint64_t claimed = __atomic_fetch_add(&j->claimed, who, __ATOMIC_RELAXED);
+        if (!are_left(j, claimed) || is_stopping(j))
             break;
+        uint64_t chunk = who == BY_CALLER ? claimed % BY_WORKER
+                                          : j->chunks - 1 - claimed / BY_WORKER;
+        int64_t begin = (int64_t)chunk * j->grain;
         int64_t end = j->count - begin > j->grain ? begin + j->grain : j->count;
         j->task(j->context, begin, end);
     }
     running = outer;
 }
 
-static bool has_unclaimed(job *j)
-{
-    return __atomic_load_n(&j->next, __ATOMIC_RELAXED) < j->count;
-}
-
 /* The lock is held. */
 static job *find_job(void)
 {
     for (job *j = pool.jobs; j; j = j->following)
-        if (has_unclaimed(j))
+        if (are_left(j, __atomic_load_n(&j->claimed, __ATOMIC_RELAXED)))
             return j;
     return NULL;
 }
@@ -180,7 +190,7 @@ static void *worker(void *number)
             caller = j->core;
             dt_pool_cores_work(self);
             dt_unlock(DT_LOCK_POOL);
-            work(j);
+            work(j, BY_WORKER);
             dt_lock(DT_LOCK_POOL);
             /* The job may be gone after this, unless its caller sleeps. */
             bool waiting = j->waiting;
@@ -267,16 +277,19 @@ static int run_chunks(dt_pool_task task, void *context, int64_t count, int64_t g
         return 0;
     if (grain < 1)
         grain = 1;
+    if (count / grain >= 1 << 30)
+        grain = count >> 30;
     int threads = dt_pool_threads();
     job j = {.task = task,
              .context = context,
              .count = count,
              .grain = grain,
+             .chunks = (uint64_t)((count - 1) / grain + 1),
              .stops = stops,
              .done = PTHREAD_COND_INITIALIZER};
     DT_WITHOUT_GIL(count > grain);
     if (count <= grain || threads == 1) {
-        work(&j);
+        work(&j, BY_CALLER);
         return j.stopped ? -1 : 0;
     }
     enter();
@@ -288,17 +301,16 @@ static int run_chunks(dt_pool_task task, void *context, int64_t count, int64_t g
         pool.jobs->previous = &j;
     pool.jobs = &j;
     __atomic_fetch_add(&pool.posted, 1, __ATOMIC_RELAXED);
-    int64_t pieces = (count - 1) / grain; /* besides the caller's first chunk */
     if (pool.sleepers) {
         /* One signal could wake a worker beyond the wanted ones, which sleeps again. */
-        if (pieces > 1 || pool.workers >= threads)
+        if (j.chunks > 2 || pool.workers >= threads)
             pthread_cond_broadcast(&pool.wake);
         else
             pthread_cond_signal(&pool.wake);
     }
     dt_unlock(DT_LOCK_POOL);
 
-    work(&j);
+    work(&j, BY_CALLER);
 
     dt_lock(DT_LOCK_POOL);
     if (j.previous)
