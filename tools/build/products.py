@@ -64,7 +64,7 @@ SMALL = (
 SMALLEST = tuple(
     f"csrc/cuda/kernels/{name}"
     for name in (
-        *("attention", "chain_end", "chain_wide", "elementwise_complex"),
+        *("attention_", "chain_end", "chain_wide", "elementwise_complex"),
         *("elementwise_special", "nn_loss"),
     )
 )
