@@ -110,11 +110,12 @@ inline void load_matrices(unsigned (&to)[4], At at, int lane)
         trap();
     const int group = lane / 4, pair = lane % 4 * 2;
     for (int m = 0; m < 4; m++) {
-        unsigned halves[2];
-        for (int h = 0; h < 2; h++)
-            halves[h] = TRANSPOSED ? ((const uint16_t *)at(8 * m + pair + h))[group]
-                                   : ((const uint16_t *)at(8 * m + group))[pair + h];
-        to[m] = halves[0] | halves[1] << 16;
+        uint16_t halves[2];
+        for (int h = 0; h < 2 && TRANSPOSED; h++)
+            halves[h] = ((const uint16_t *)at(8 * m + pair + h))[group];
+        if (!TRANSPOSED)
+            memcpy(halves, (const uint16_t *)at(8 * m + group) + pair, sizeof halves);
+        memcpy(&to[m], halves, sizeof halves);
     }
 }
 
