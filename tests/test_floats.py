@@ -153,6 +153,8 @@ def test_erf_of_doubles(device):
         ("sinh", 2.5),
         ("cosh", 1.5),
         ("log", 1),
+        ("log2", 1),
+        ("log10", 1.2),
         ("log1p", 1.1),
         ("expm1", 1.3),
         ("tanh", 1.5),
@@ -178,6 +180,14 @@ def test_functions_of_doubles(name, units_off, device):
     wanted[np.abs(wanted) > most] = np.copysign(np.inf, wanted[np.abs(wanted) > most])
     found = getattr(torch.tensor(x, device=device), name)().cpu().numpy()
     assert units(found, wanted, "float64") < (units_off if device == "cpu" else 3)
+
+
+def test_logarithms_of_powers_are_whole(device):
+    powers = np.arange(-1074, 1024)
+    x = torch.tensor(np.ldexp(1.0, powers), device=device)
+    assert x.log2().tolist() == powers.tolist()
+    x = torch.tensor([10.0**n for n in range(23)], dtype=torch.float64, device=device)
+    assert x.log10().tolist() == list(range(23))
 
 
 @pytest.mark.slow

@@ -135,8 +135,6 @@ struct Quick : Exact {
     {                                                                                  \
         return quick_##name(x);                                                        \
     }
-    QUICK(log2)
-    QUICK(log10)
     QUICK(tan)
     QUICK(asin)
     QUICK(acos)
@@ -155,6 +153,8 @@ struct Quick : Exact {
     QUICK(exp2)
     QUICK(expm1)
     QUICK(log)
+    QUICK(log2)
+    QUICK(log10)
     QUICK(log1p)
     QUICK(sin)
     QUICK(cos)

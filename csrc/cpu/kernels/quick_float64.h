@@ -111,10 +111,10 @@ static inline double quick_tanh(double x)
     return copysign(a < 0.63 ? small : large, x); /* NaN is not below 0.63 */
 }
 
-/* The logarithm of (1 + f) * 2^power, plus `rest`, which is small. */
-static inline double log_of_parts(double f, double power, double rest)
+/* What log(1 + f) is above f - half, where half is f^2 / 2. */
+static inline double log_rest(double f, double half)
 {
-    double s = f / (2.0 + f), z = s * s, half = 0.5 * f * f;
+    double s = f / (2.0 + f), z = s * s;
     double q = mad(z, 0x1.0f623cf96a446p-3, 0x1.0f5ce0563b906p-3);
     q = mad(z, q, 0x1.3b20aa87e4014p-3);
     q = mad(z, q, 0x1.745cde3ba0c3fp-3);
@@ -122,18 +122,63 @@ static inline double log_of_parts(double f, double power, double rest)
     q = mad(z, q, 0x1.249249242b517p-2);
     q = mad(z, q, 0x1.9999999999dfep-2);
     q = mad(z, q, 0x1.5555555555555p-1);
-    double low = mad(s, mad(z, q, half), mad(power, 0x1.a39ef35793c76p-33, rest));
+    return s * mad(z, q, half);
+}
+
+/* The logarithm of (1 + f) * 2^power, plus `rest`, which is small. */
+static inline double log_of_parts(double f, double power, double rest)
+{
+    double half = 0.5 * f * f;
+    double low = log_rest(f, half) + mad(power, 0x1.a39ef35793c76p-33, rest);
     return mad(power, 0x1.62e42feep-1, f - (half - low));
+}
+
+/* The same to a base: `factor` and `unit`, in two parts each, are the logarithms of e and 2
+ * to it. The first parts have 32 bits, so that their products are exact. */
+static inline double log_to_base(double f, double power, const double (&factor)[2],
+                                 const double (&unit)[2])
+{
+    double half = 0.5 * f * f;
+    double high = double_of_bits(bits_of_double(f - half) & 0xffffffff00000000u);
+    double low = ((f - high) - half) + log_rest(f, half);
+    double most = high * factor[0], whole = power * unit[0], sum = whole + most;
+    double rest = mad(low + high, factor[1], mad(low, factor[0], power * unit[1]));
+    return sum + (rest + ((whole - sum) + most));
+}
+
+/* A positive x, which may be subnormal, as split_power has it. */
+static inline double split_any(double x, double *power)
+{
+    double f = split_power(x < 0x1p-1022 ? x * 0x1p52 : x, power);
+    *power -= x < 0x1p-1022 ? 52.0 : 0.0;
+    return f;
+}
+
+static inline double log_limits(double x, double result)
+{
+    result = x == 0.0 ? -INFINITY : result;
+    result = x == INFINITY ? x : result;
+    return x >= 0.0 ? result : NAN;
 }
 
 static inline double quick_log(double x)
 {
-    double tiny = x < 0x1p-1022 ? 52.0 : 0.0;
-    double power, f = split_power(x < 0x1p-1022 ? x * 0x1p52 : x, &power);
-    double result = log_of_parts(f, power - tiny, 0.0);
-    result = x == 0.0 ? -INFINITY : result;
-    result = x == INFINITY ? x : result;
-    return x >= 0.0 ? result : NAN;
+    double power, f = split_any(x, &power);
+    return log_limits(x, log_of_parts(f, power, 0.0));
+}
+
+static inline double quick_log2(double x)
+{
+    double power, f = split_any(x, &power);
+    return log_limits(
+        x, log_to_base(f, power, {0x1.71547652p+0, 0x1.705fc2eefa2p-33}, {1.0, 0.0}));
+}
+
+static inline double quick_log10(double x)
+{
+    double power, f = split_any(x, &power);
+    return log_limits(x, log_to_base(f, power, {0x1.bcb7b152p-2, 0x1.b9438ca9aadd5p-36},
+                                     {0x1.34413508p-2, 0x1.f79fef311f12bp-34}));
 }
 
 static inline double quick_log1p(double x)
