@@ -196,18 +196,18 @@ static int post_from(int core, int jobs, bool worker_chooses)
 enum { PARTS = 40 };
 static bool by_caller[PARTS];
 
-static void note_thread(void *caller, int64_t begin, int64_t end)
+static void note_thread(void *posted_by, int64_t begin, int64_t end)
 {
     for (int64_t i = begin; i < end; i++)
-        by_caller[i] = pthread_equal(*(pthread_t *)caller, pthread_self());
+        by_caller[i] = pthread_equal(*(pthread_t *)posted_by, pthread_self());
     usleep(100);
 }
 
 static void test_parts(void)
 {
-    pthread_t caller = pthread_self();
+    pthread_t self = pthread_self();
     dt_cpu_set_num_threads(2);
-    dt_pool_run(note_thread, &caller, PARTS, 1);
+    dt_pool_run(note_thread, &self, PARTS, 1);
     int changes = 0;
     for (int i = 1; i < PARTS; i++)
         changes += by_caller[i] != by_caller[i - 1];

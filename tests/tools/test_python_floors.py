@@ -33,7 +33,7 @@ FRAME = {"pydevtensor._names.publish", "pydevtensor._names.give"}
 LONGEST = 600
 # Lines with a token, by tools/lines.py. A commit that raises one says why.
 BUDGET = {
-    "csrc": 86_640,
+    "csrc": 86_680,
     "core": 32_005,
     "processes": 6_390,
     "extras": 13_100,

@@ -56,8 +56,8 @@ ONCE = {
     # Few programs start these: complex numbers, float64, Bessel functions,
     # torch.use_deterministic_algorithms(), chains of torch.compile(), losses of
     # probabilities, products of integers and of sparse matrices, convolutions by
-    # depth, pooling, interpolation, sorts, cumulative sums, and what looks at a matrix
-    # before cuSOLVER does.
+    # depth, pooling, interpolation, sorts, cumulative sums, norms of many tensors, and
+    # what looks at a matrix before cuSOLVER does.
     "csrc/cuda/kernels/chain.cu": Once(),
     "csrc/cuda/kernels/chain_end.cu": Once(),
     "csrc/cuda/kernels/chain_wide.cu": Once(),
@@ -65,6 +65,7 @@ ONCE = {
     "csrc/cuda/kernels/elementwise_complex.cu": Once(),
     "csrc/cuda/kernels/elementwise_float64.cu": Once(),
     "csrc/cuda/kernels/elementwise_special.cu": Once(),
+    "csrc/cuda/kernels/foreach_norm.cu": Once(),
     "csrc/cuda/kernels/index_ordered.cu": Once(),
     "csrc/cuda/kernels/lapack_finite.cu": Once(),
     "csrc/cuda/kernels/matmul_integers.cu": Once(),

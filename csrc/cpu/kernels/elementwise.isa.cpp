@@ -46,7 +46,7 @@ struct Complex {
 #undef COMPLEX
 };
 template <typename T>
-using MathsOf = std::conditional_t<is_complex<T>, Complex, Quick>;
+using MathsOf = std::conditional_t<is_complex<T>, Complex, Composed>;
 
 #define KERNEL(name, inputs, class, flags, low, high, operands, value)                 \
     struct row_##name {                                                                \

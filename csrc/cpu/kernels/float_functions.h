@@ -170,6 +170,29 @@ struct Quick : Exact {
     static double fmod(double a, double b) { return quick_fmod(a, b); }
 };
 
+/* For formulas of several functions, which have many loops: to keep wheels small, those
+ * for float64 are exact but for exp and erf. */
+struct Composed : Quick {
+#define COMPOSED(name)                                                                 \
+    using Quick::name;                                                                 \
+    static double name(double x)                                                       \
+    {                                                                                  \
+        return Exact::name(x);                                                         \
+    }
+    COMPOSED(exp2)
+    COMPOSED(expm1)
+    COMPOSED(log)
+    COMPOSED(log2)
+    COMPOSED(log10)
+    COMPOSED(log1p)
+    COMPOSED(sin)
+    COMPOSED(cos)
+    COMPOSED(sinh)
+    COMPOSED(cosh)
+    COMPOSED(tanh)
+#undef COMPOSED
+};
+
 } // namespace
 
 #endif

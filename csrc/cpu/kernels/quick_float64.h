@@ -111,7 +111,7 @@ static inline double quick_tanh(double x)
     return copysign(a < 0.63 ? small : large, x); /* NaN is not below 0.63 */
 }
 
-/* What log(1 + f) is above f - half, where half is f^2 / 2. */
+/* By how much log(1 + f) exceeds f - half, where half is f^2 / 2. */
 static inline double log_rest(double f, double half)
 {
     double s = f / (2.0 + f), z = s * s;
