@@ -86,18 +86,23 @@ class WarpProducts {
     }
     void run()
     {
-        meet(32, *this, [](WarpProducts *const *all) {
-            const Product *lanes[32];
-            for (unsigned i = 0; i < all[0]->count; i++) {
-                for (unsigned l = 0; l < 32; l++) {
-                    if (i >= all[l]->count)
-                        trap();
-                    lanes[l] = &all[l]->list[i];
-                }
-                multiply<T>(lanes);
-            }
-        });
+        meet(32, *this, multiply_all);
         count = 0;
+    }
+
+  private:
+    /* The products of other lanes are on their stacks. */
+    static SIM_QUIET void multiply_all(WarpProducts *const *all)
+    {
+        const Product *lanes[32];
+        for (unsigned i = 0; i < all[0]->count; i++) {
+            for (unsigned l = 0; l < 32; l++) {
+                if (i >= all[l]->count)
+                    trap();
+                lanes[l] = &all[l]->list[i];
+            }
+            multiply<T>(lanes);
+        }
     }
 };
 

@@ -27,8 +27,9 @@ static __device__ __forceinline__ T from_lane(const T &mine, Shuffle shuffle)
 /* combine(a, b) over each LANES neighbours of a warp, a power of two: all of them have the
  * result. */
 template <int LANES, typename T, class Combine>
-static __device__ __forceinline__ T reduce_lanes(T value, Combine combine)
+static __device__ __forceinline__ T reduce_lanes(const T &given, Combine combine)
 {
+    T value = given;
 #ifdef SIM_CUDA
     if (sim::groups_meet) {
         sim::reduce_lanes(value, LANES, combine);
