@@ -253,11 +253,10 @@ LONG void draw_kept(const Dropout &dropout, uint64_t first, Extent extent,
     ROLLED
     for (unsigned u = threadIdx.x; u < TILE * TILE / 4; u += BLOCK) {
         unsigned row = u / 64 / TILE_BLOCKS, column = u / 64 % TILE_BLOCKS, bits = 0;
-        if ((int)row * DROPOUT_SIDE >= extent.rows ||
-            (int)column * DROPOUT_SIDE >= extent.columns)
-            continue;
-        draw.each(first + (row * dropout.key_blocks + column) * 64 + u % 64,
-                  [&](int w, bool stays) { bits |= (unsigned)stays << w; });
+        if ((int)row * DROPOUT_SIDE < extent.rows &&
+            (int)column * DROPOUT_SIDE < extent.columns)
+            draw.each(first + (row * dropout.key_blocks + column) * 64 + u % 64,
+                      [&](int w, bool stays) { bits |= (unsigned)stays << w; });
         kept[u] = (uint8_t)bits;
     }
     __syncthreads();
