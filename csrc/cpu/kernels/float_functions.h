@@ -124,9 +124,19 @@ struct Exact {
     }
 };
 
-} // namespace
-
-namespace {
+/* The functions that are quick for both types, and whose code for float64 is long. */
+#define LONG_FUNCTIONS(EACH)                                                           \
+    EACH(exp2)                                                                         \
+    EACH(expm1)                                                                        \
+    EACH(log)                                                                          \
+    EACH(log2)                                                                         \
+    EACH(log10)                                                                        \
+    EACH(log1p)                                                                        \
+    EACH(sin)                                                                          \
+    EACH(cos)                                                                          \
+    EACH(sinh)                                                                         \
+    EACH(cosh)                                                                         \
+    EACH(tanh)
 
 struct Quick : Exact {
 #define QUICK(name)                                                                    \
@@ -150,18 +160,8 @@ struct Quick : Exact {
         return quick_##name(x);                                                        \
     }
     QUICK(exp)
-    QUICK(exp2)
-    QUICK(expm1)
-    QUICK(log)
-    QUICK(log2)
-    QUICK(log10)
-    QUICK(log1p)
-    QUICK(sin)
-    QUICK(cos)
-    QUICK(sinh)
-    QUICK(cosh)
-    QUICK(tanh)
     QUICK(erf)
+    LONG_FUNCTIONS(QUICK)
 #undef QUICK
     using Exact::atan2;
     static float atan2(float y, float x) { return quick_atan2(y, x); }
@@ -170,8 +170,8 @@ struct Quick : Exact {
     static double fmod(double a, double b) { return quick_fmod(a, b); }
 };
 
-/* For formulas of several functions, which have many loops: to keep wheels small, those
- * for float64 are exact but for exp and erf. */
+/* For formulas of several functions, which have many loops: to keep wheels small, the long
+ * functions of float64 are exact there. */
 struct Composed : Quick {
 #define COMPOSED(name)                                                                 \
     using Quick::name;                                                                 \
@@ -179,19 +179,10 @@ struct Composed : Quick {
     {                                                                                  \
         return Exact::name(x);                                                         \
     }
-    COMPOSED(exp2)
-    COMPOSED(expm1)
-    COMPOSED(log)
-    COMPOSED(log2)
-    COMPOSED(log10)
-    COMPOSED(log1p)
-    COMPOSED(sin)
-    COMPOSED(cos)
-    COMPOSED(sinh)
-    COMPOSED(cosh)
-    COMPOSED(tanh)
+    LONG_FUNCTIONS(COMPOSED)
 #undef COMPOSED
 };
+#undef LONG_FUNCTIONS
 
 } // namespace
 
