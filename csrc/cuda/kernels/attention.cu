@@ -42,6 +42,16 @@ struct Shared {
     alignas(4) uint8_t kept[TILE * TILE / 4];
 };
 
+/* The first row and column of a thread's elements in a tile. */
+static __device__ __forceinline__ int thread_row()
+{
+    return (int)(threadIdx.x / SIDE) * EACH;
+}
+static __device__ __forceinline__ int thread_column()
+{
+    return (int)(threadIdx.x % SIDE) * EACH;
+}
+
 template <typename T>
 struct Square {
     T v[EACH][EACH];
@@ -73,8 +83,7 @@ struct Square {
     template <class F>
     __device__ __forceinline__ void each(F f)
     {
-        int row = (int)(threadIdx.x / SIDE) * EACH,
-            column = (int)(threadIdx.x % SIDE) * EACH;
+        int row = thread_row(), column = thread_column();
         UNROLL
         for (int i = 0; i < EACH; i++) {
             UNROLL
@@ -110,8 +119,7 @@ template <bool A_ALONG, bool B_ALONG, typename T, class A, class B>
 static __device__ __forceinline__ void multiply(Shared<T> &s, Square<T> &sums,
                                                 Extent extent, int n, A a, B b)
 {
-    int row = (int)(threadIdx.x / SIDE) * EACH,
-        column = (int)(threadIdx.x % SIDE) * EACH;
+    int row = thread_row(), column = thread_column();
     const bool counts = row < extent.rows && column < extent.columns;
     ROLLED
     for (int first = 0; first < n; first += Shared<T>::chunk) {
@@ -120,10 +128,9 @@ static __device__ __forceinline__ void multiply(Shared<T> &s, Square<T> &sums,
         __syncthreads();
         if (counts) {
             UNROLL_PRODUCTS
-            for (int k = 0; k < Shared<T>::chunk; k++) {
+            for (int k = 0; k < Shared<T>::chunk; k++)
                 sums.add(*(const Vector<T, EACH> *)&s.a[k][row],
                          *(const Vector<T, EACH> *)&s.b[k][column]);
-            }
         }
         __syncthreads();
     }
@@ -262,14 +269,10 @@ LONG void draw_kept(const Dropout &dropout, uint64_t first, Extent extent,
     __syncthreads();
 }
 template <typename T>
-static __device__ __forceinline__ void draw_kept(const AttentionTask &task,
-                                                 const Place &p, Shared<T> &s)
+static __device__ __forceinline__ void
+draw_kept(const AttentionTask &task, const Place &p, Extent extent, Shared<T> &s)
 {
-    const dt_attention_call &c = task.call;
-    const int64_t head = p.batch * c.heads + p.head;
-    const int64_t rows = c.length - p.row, keys = c.key_length - p.key;
-    const Extent extent = {(int)(rows < TILE ? rows : TILE),
-                           (int)(keys < TILE ? keys : TILE)};
+    const int64_t head = p.batch * task.call.heads + p.head;
     draw_kept(task.dropout, block_counter(task.dropout, head, p.row, p.key), extent,
               s.kept);
 }
@@ -279,8 +282,8 @@ template <typename T>
 static __device__ __forceinline__ void drop(const Dropout &dropout, const Shared<T> &s,
                                             Square<T> &shares)
 {
-    const int row = (int)(threadIdx.x / SIDE) * EACH;
-    const int column = (int)(threadIdx.x % SIDE) * EACH;
+    const int row = thread_row();
+    const int column = thread_column();
     const int block = row / DROPOUT_SIDE * TILE_BLOCKS + column / DROPOUT_SIDE;
     const int word = row / 8 % 2 * 2 + column / 8 % 2;
     UNROLL
@@ -370,12 +373,12 @@ __global__ void attention_forward(GRID_CONSTANT(AttentionTask) task)
     Softmax<T> softmax;
     softmax.clear();
     kept.clear();
-    int row = (int)(threadIdx.x / SIDE) * EACH;
+    int row = thread_row();
     ROLLED
     for (; p.key < c.key_length && !is_left_out(c, p); p.key += TILE) {
         Rows<T> value = keys_of<T>(c, c.value, p, c.value_size);
         if (task.dropout.on)
-            draw_kept(task, p, s);
+            draw_kept(task, p, {out.count, value.count}, s);
         find_scores(c, p, s, scores);
         if (row / 8 * 8 < out.count) /* the same for all of a warp */
             softmax.take(scores);
@@ -450,7 +453,7 @@ static __device__ __forceinline__ void find_gradients(const AttentionTask &task,
     Rows<T> value = keys_of<T>(c, c.value, p, c.value_size);
     Square<T> shares;
     if (task.dropout.on)
-        draw_kept(task, p, s);
+        draw_kept(task, p, {grad.count, value.count}, s);
     find_scores(c, p, s, shares);
     shares.each([&](int i, int, T &v) {
         T log_sum = i < grad.count ? ((const T *)c.log_sum)[row_number(c, p, i)] : (T)0;
@@ -462,8 +465,7 @@ static __device__ __forceinline__ void find_gradients(const AttentionTask &task,
                          value);
     if (task.dropout.on)
         drop(task.dropout, s, gradients);
-    int row = (int)(threadIdx.x / SIDE) * EACH,
-        column = (int)(threadIdx.x % SIDE) * EACH;
+    int row = thread_row(), column = thread_column();
     gradients.each([&](int i, int k, T &v) {
         T dot = i < grad.count ? ((const T *)task.dots)[row_number(c, p, i)] : (T)0;
         v = attention::product_gradient(shares.v[i - row][k - column], v, dot,
