@@ -55,6 +55,15 @@ def reports(f, *args):
     return found
 
 
+def launches(f, *args):
+    """How many kernels f starts in fused() on simulated GPUs."""
+    with torch.fused():
+        before = torch.cuda.sim_counters()["launches"]
+        kept = f(*args)
+    del kept
+    return torch.cuda.sim_counters()["launches"] - before
+
+
 def bits(t):
     t = t.detach().cpu().contiguous()
     return (t.view(torch.int16) if t.dtype == torch.bfloat16 else t).numpy().tobytes()

@@ -18,6 +18,7 @@ from chains import (
     by_device,
     check,
     check_program,
+    launches,
     line,
     reports,
     same,
@@ -37,15 +38,6 @@ def fates(f, *args):
         (why, [(s[0], fate[s[2:]]) for s in steps])
         for why, *_, steps in reports(f, *args)
     ]
-
-
-def launches(f, *args):
-    """How many kernels f starts in fused() on simulated GPUs."""
-    with torch.fused():
-        before = torch.cuda.sim_counters()["launches"]
-        kept = f(*args)
-    del kept
-    return torch.cuda.sim_counters()["launches"] - before
 
 
 # --- what joins, and what is stored ---

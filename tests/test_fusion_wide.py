@@ -4,7 +4,7 @@ one by one."""
 import itertools
 
 import pytest
-from chains import check, reports, same
+from chains import check, launches, reports, same
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -68,15 +68,6 @@ def numbers(dtype, here, n=N):
     for k, value in enumerate((LEAST[dtype], MOST[dtype], LEAST[dtype] + 1, 0)):
         x[k + 2 :: 97] = value
     return x
-
-
-def launches(f, *args):
-    """How many kernels f starts in fused()."""
-    with torch.fused():
-        before = torch.cuda.sim_counters()["launches"]
-        kept = f(*args)
-    del kept
-    return torch.cuda.sim_counters()["launches"] - before
 
 
 # --- what is one kernel ---
