@@ -207,7 +207,7 @@ def test_other_memory_of_storages_that_are_shared():
         whole = x.clone()
         x.untyped_storage().share_memory_()
         assert torch.equal(x, whole) and x.is_shared() and x.fill_(7).eq(7).all()
-    # NumPy's memory is what it was.
+    # The NumPy array keeps the old memory, with its elements.
     assert array[-1] == seen[-1] == 19_999
     if torch.cuda.is_available():
         pinned = torch.ones(4).pin_memory()

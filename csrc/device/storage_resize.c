@@ -28,8 +28,8 @@ typedef struct block {
     struct block *next;
 } block;
 
-/* The first block is the storage's memory, unless it has none or that inside of the struct;
- * the others are what it had while threads may have used it. */
+/* The first block is the storage's memory, unless that is NULL or inside of the struct. The
+ * other blocks are earlier memory, kept because a thread may still use it. */
 typedef struct record {
     size_t room; /* the most bytes that it ever had: tensors may reach so far */
     block *blocks;
@@ -66,8 +66,8 @@ static void drop_pages(const block *b)
         madvise((void *)first, end - first, MADV_DONTNEED); /* NOLINT */
 }
 
-/* The storage does not need its memory. What no thread may be using is given back: then the
- * storage has none. */
+/* Gives the storage's memory back, or only the pages of the host's. Keeps a GPU's memory that
+ * a thread may be using, and else sets data to NULL. */
 static void retire(dt_storage *storage, record *r, dt_device home)
 {
     block *b = r->blocks;

@@ -28,8 +28,8 @@
 
 /* A parallel loop, on its caller's stack; listed while it has unclaimed chunks.
  *
- * The caller claims chunks from the first one on, workers from the last one down: so where
- * several loops go over the same memory, a core finds in its cache what it had before. */
+ * The caller claims chunks from the first up, workers from the last down. So each core keeps
+ * the same part of memory in its cache when several loops go over it. */
 typedef struct job {
     dt_pool_task task;
     void *context;
